@@ -1,0 +1,51 @@
+# Everything needed on a machine that has python3 (3.11 or later), venv, pip and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# A stamp is touched only after its install succeeded, so an interrupted install starts again.
+RUN_READY := $(VENV)/.ready-run
+DEV_READY := $(VENV)/.ready-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-slow lint format clean
+.DELETE_ON_ERROR:
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
+	$(BIN)/nearkernel predict digits
+
+test: lint  ## set up .venv, lint, check types and run the test suite
+	$(BIN)/python -m pytest
+
+test-slow: $(DEV_READY)  ## run only the slow statistical checks
+	$(BIN)/python -m pytest -m slow
+
+lint: $(DEV_READY)  ## ruff (lint and format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV_READY)  ## rewrite the code in the house format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove .venv, out/ and every cache
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; \
+	  sys.exit(v < (3, 11) and f"error: nearkernel needs Python 3.11 or later, $(PYTHON) is {v[0]}.{v[1]}; try: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing nearkernel into $(VENV) (the first time takes a minute or two) ..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(DEV_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing nearkernel and its development tools into $(VENV) (the first time takes a minute or two) ..."
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@ $(RUN_READY)

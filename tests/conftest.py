@@ -1,0 +1,17 @@
+"""Tests run with JAX's own default flags: the library must manage float64 without touching the host program."""
+
+import os
+
+# Pictures are drawn to files only; without this Matplotlib may look for a display.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import jax
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def jax_keeps_its_default_precision():
+    """No test, and nothing a test calls, may leave the global float64 flag switched on."""
+    assert not jax.config.jax_enable_x64
+    yield
+    assert not jax.config.jax_enable_x64
