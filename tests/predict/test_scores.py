@@ -82,3 +82,8 @@ def test_calibrated_answers_have_small_calibration_error_and_right_coverage():
     assert scores.expected_calibration_error(np.ones(10), np.zeros(10)) == 1
     inside = scores.coverage(np.zeros(50_000), np.full(50_000, 2.0), 2 * rng.normal(size=50_000))
     np.testing.assert_allclose(inside, scores.LEVELS, atol=0.01)
+
+
+def test_standard_error_of_a_share_is_binomial_and_never_zero():
+    assert scores.share_sem(np.array(0.3), 10_000) == pytest.approx(math.sqrt(0.3 * 0.7 / 10_000), rel=1e-3)
+    assert scores.share_sem(np.array(0.0), 36) > 0.02

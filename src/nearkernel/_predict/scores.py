@@ -27,12 +27,46 @@ class Score:
     sem: float
 
 
+Figures = dict[str, "Score | float | None"]
+
+
+def of_classification(mean: np.ndarray, log_probs: np.ndarray, truth: np.ndarray) -> Figures:
+    """Scores of class outputs (m, c) and log probabilities (m, c) against class indices (m,)."""
+    label = mean.argmax(axis=1)
+    wrong = np.mean(label != truth)
+    return {
+        "error": Score(float(wrong), float(share_sem(wrong, len(truth)))),
+        "log_likelihood": mean_score(log_probs[np.arange(len(truth)), truth]),
+        "calibration_error": expected_calibration_error(confidence(log_probs), label == truth),
+    }
+
+
+def confidence(log_probs: np.ndarray) -> np.ndarray:
+    """(m,) the probability of the class that is answered, which is the most probable one."""
+    return np.exp(log_probs.max(axis=1))
+
+
+def of_regression(mean: np.ndarray, std: np.ndarray, truth: np.ndarray) -> Figures:
+    """Scores of the Gaussian law of each row, all (m,)."""
+    return {
+        "rmse": rmse(mean, truth),
+        "r2": r2(mean, truth),
+        "log_likelihood": mean_score(gaussian_log_density(mean, std, truth)),
+    }
+
+
 def mean_score(values: np.ndarray) -> Score | None:
     """Mean and standard error of one number a row (m,); None where a row has no finite number."""
     if not np.isfinite(values).all():
         return None
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
     return Score(float(np.mean(values)), spread / math.sqrt(len(values)))
+
+
+def share_sem(share: np.ndarray, count: np.ndarray | int) -> np.ndarray:
+    """Standard error of a share of `count` rows; by Laplace's rule never 0, not even where all rows agree."""
+    smoothed = (share * count + 1) / (count + 2)
+    return np.sqrt(smoothed * (1 - smoothed) / count)
 
 
 def rmse(mean: np.ndarray, y: np.ndarray) -> Score | None:
@@ -78,7 +112,7 @@ def log_class_probabilities(mean: np.ndarray, std: np.ndarray) -> np.ndarray:
     for start in range(0, len(unsure), size):
         part = unsure[start : start + size]
         result[part] = _log_largest(mean[part] / std[part, None])
-    return result
+    return np.minimum(result, 0.0)  # rounding may exceed certainty by 1e-15
 
 
 def _log_largest(mean: np.ndarray) -> np.ndarray:

@@ -1,0 +1,5 @@
+"""`python -m nearkernel` is the command line."""
+
+from .cli import main
+
+main()

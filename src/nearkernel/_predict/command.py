@@ -1,0 +1,76 @@
+"""`nearkernel predict` from options to files: load, split, answer, write, show."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .columns import cells, titles
+from .data import Data, load
+from .job import Network, Result, run
+from .options import Options
+from .output import check_writable, write_together
+from .prepare import Split, split
+from .report import report_html
+from .summary import predictions_csv, result_json
+
+FILES = ("report.html", "predictions.csv", "result.json")
+
+
+def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
+    """The whole command; writes nothing unless everything went well."""
+    check_writable(out, FILES)
+    network = options.network()
+    with _progress() as say:
+        say("loading the data")
+        data = load(options.data, options.target, options.task, options.drop)
+        parts = split(data, options.test_fraction, options.max_train, options.seed)
+        result = run(network, data, parts, say)
+        say("drawing the report")
+        typed = dataclasses.asdict(options)
+        json = result_json(data, parts, network, result, typed)
+        html = report_html(data, parts, network, result, typed)
+        write_together(out, dict(zip(FILES, (html, predictions_csv(data, parts, result), json), strict=True)))
+    if print_json:
+        sys.stdout.write(json)
+    else:
+        _print_table(data, parts, network, result, out)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], None]]:
+    """A line on stderr that says what is being done and for how long; gone when done, absent without a terminal."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("starting")
+
+        def say(what: str) -> None:
+            progress.update(task, description=what)
+
+        yield say
+
+
+def _print_table(data: Data, parts: Split, network: Network, result: Result, out: Path) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
+    rows = f"{len(parts.x)} rows to learn from, {len(parts.x_new)} to test"
+    layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)} of infinite width"
+    console.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
+    console.print(f"{layers}, {network.training}; nothing was trained", markup=False)
+    table = Table()
+    for title in titles(data.task):
+        table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
+    for answer in result.answers:
+        table.add_row(*cells(answer, data.task))
+    console.print(table)
+    for note in (*data.notes, *parts.notes):
+        console.print(f"Note: {note}.", markup=False)
+    console.print(f"Wrote {', '.join(str(out / name) for name in FILES)}", markup=False)

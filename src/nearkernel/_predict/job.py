@@ -1,0 +1,150 @@
+"""The three answers: the Bayesian network (NNGP), the trained network (NTK), and a plain linear model."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+from . import scores
+from .data import Data
+from .prepare import Split
+
+NOISES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0)  # candidates, in units of the target variance
+_WIDTH = 512  # never used: every answer is that of the limit of infinite width
+_CURVE_POINTS = 40
+
+
+@dataclasses.dataclass(frozen=True)
+class Network:
+    """What is imagined to be trained, and how."""
+
+    depth: int
+    activation: str
+    weight_var: float
+    bias_var: float
+    algorithm: Any
+    training: str  # the algorithm in words
+
+    def build(self, in_dim: int, out_dim: int) -> nk.MLP:
+        return nk.MLP(
+            in_dim=in_dim,
+            widths=(_WIDTH,) * self.depth,
+            out_dim=out_dim,
+            activation=self.activation,
+            weight_var=self.weight_var,
+            bias_var=self.bias_var,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What one method says about the test rows, in target units."""
+
+    name: str
+    mean: np.ndarray  # (m, out)
+    std: np.ndarray  # (m,), shared by the outputs
+    seconds: float
+    details: dict[str, Any]
+    log_probs: np.ndarray | None  # (m, classes) for a classification
+    figures: scores.Figures
+
+    @property
+    def label(self) -> np.ndarray:
+        """(m,) the class whose output is largest on average."""
+        return self.mean.argmax(axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """Test error of the trained network's mean along training: error rate, or root mean squared error."""
+
+    axis: str
+    at: np.ndarray  # (t,)
+    error: np.ndarray  # (t,)
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    answers: tuple[Answer, ...]
+    curve: Curve | None
+
+
+def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) -> Result:
+    """Every answer and its scores; `say` hears what is being done."""
+    net = network.build(split.x.shape[1], split.y.shape[1])
+    answers = []
+
+    say("NNGP: wide networks as a Bayesian prior")
+    answers.append(_posterior("NNGP", nk.kernels.NNGP(net), data, split))
+
+    say("NTK: wide networks after training")
+    start = time.perf_counter()
+    forecast = nk.forecast(net, split.x, split.y, network.algorithm, split.x_new)
+    if not forecast.ok:
+        raise ValueError(f"the training would not end: {forecast.status}")
+    details = {"algorithm": repr(network.algorithm), "status": str(forecast.status)}
+    answers.append(_answer("NTK", forecast.mean, forecast.std, start, details, data, split))
+
+    say("linear baseline")
+    linear = nk.kernels.Linear() * (1 / split.x.shape[1])
+    answers.append(_posterior("Linear", linear, data, split))
+
+    say("NTK along training")
+    curve = _curve(net, forecast, network.algorithm, data, split)
+    return Result(tuple(answers), curve)
+
+
+def _curve(net: nk.MLP, forecast: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
+    """Test error at times spread evenly in their logarithm, from before the first mode is learnt to after most are."""
+    if isinstance(algorithm, nk.Ridge):
+        return None  # a minimum, however it is reached
+    theta = float(nk.kernels.NTK(net)(split.x[:1], split.x[:1])[0, 0])
+    # The largest eigenvalue of the NTK is below n * theta, and few of those that matter are below theta / 1e4.
+    at = np.geomspace(0.01 / len(split.x), 1e4, _CURVE_POINTS) / theta
+    axis = "time of gradient flow"
+    if isinstance(algorithm, nk.GradientDescent):
+        at = np.unique(np.maximum(1, np.rint(at / algorithm.lr)))
+        axis = "steps of gradient descent"
+    error = []
+    for moment in at:
+        mean = split.mean_in_target_units(forecast.at(moment).mean)
+        if data.classes:
+            error.append(np.mean(mean.argmax(axis=1) != split.truth))
+        else:
+            error.append(np.sqrt(np.mean((mean[:, 0] - split.truth) ** 2)))
+    return Curve(axis, at, np.array(error))
+
+
+def _posterior(name: str, kernel: Any, data: Data, split: Split) -> Answer:
+    """A Gaussian process whose noise is the most likely one of `NOISES`, judged by the training rows alone."""
+    start = time.perf_counter()
+    evidence = {
+        noise: nk.statistics.posterior(
+            kernel, split.x, split.y, split.x_new[:1], noise=noise
+        ).log_marginal_likelihood
+        for noise in NOISES
+    }
+    noise = max(evidence, key=lambda candidate: float(evidence[candidate]))
+    posterior = nk.statistics.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
+    std = np.sqrt(posterior.std**2 + noise)  # of a new observation, which carries the noise too
+    details = {"noise": noise, "log_marginal_likelihood": float(evidence[noise])}
+    return _answer(name, posterior.mean, std, start, details, data, split)
+
+
+def _answer(
+    name: str, mean: np.ndarray, std: np.ndarray, start: float, details: dict, data: Data, split: Split
+) -> Answer:
+    mean, std = split.mean_in_target_units(mean), split.scale * std
+    if data.classes:
+        log_probs = scores.log_class_probabilities(mean, std)
+        figures = scores.of_classification(mean, log_probs, split.truth)
+    else:
+        log_probs = None
+        figures = scores.of_regression(mean[:, 0], std, split.truth)
+    return Answer(name, mean, std, time.perf_counter() - start, details, log_probs, figures)

@@ -1,0 +1,160 @@
+"""Pictures of an answer as SVG text: transparent, in the ink of the page around them, light or dark."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.image import imsave
+
+from . import scores
+from .job import Answer, Curve
+
+COLOURS = {"NNGP": "#2f7fd1", "NTK": "#e2583e", "Linear": "#8a94a6"}
+_INK = "#010203"  # written into the SVG, then replaced by the colour of the surrounding text
+_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "axes.titlesize": 11,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "legend.frameon": False,
+}
+_MOST_POINTS = 500  # above, a scatter is stored as pixels
+_MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
+_MOST_LABELS = 40  # ... and its labels
+
+
+def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args: Any) -> str:
+    """SVG of a figure of `size` inches, painted by `paint(figure, *args)`; `name` keeps ids apart on one page."""
+    with rc_context({**_STYLE, "svg.hashsalt": name}):
+        figure = Figure(figsize=size, layout="constrained")
+        figure.patch.set_alpha(0)
+        paint(figure, *args)
+        for axes in figure.axes:
+            axes.patch.set_alpha(0)
+        text = io.StringIO()
+        empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=empty)
+    svg = text.getvalue()
+    return svg[svg.index("<svg") :].replace(_INK, "currentColor")
+
+
+def predicted_against_true(
+    figure: Figure, answer: Answer, truth: np.ndarray, limits: tuple[float, float]
+) -> None:
+    """One point a row, with a bar of one standard deviation."""
+    axes = figure.subplots()
+    axes.plot(limits, limits, color=_INK, alpha=0.4, lw=1)
+    axes.errorbar(
+        truth,
+        answer.mean[:, 0],
+        answer.std,
+        fmt="o",
+        ms=3,
+        color=COLOURS[answer.name],
+        elinewidth=0.7,
+        alpha=0.6,
+        rasterized=len(truth) > _MOST_POINTS,
+    )
+    axes.set(title=answer.name, xlabel="true", ylabel="predicted", xlim=limits, ylim=limits)
+    axes.set_aspect("equal")
+
+
+def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequence[str]) -> None:
+    """Counts of true class (down) by predicted class (across); colour is the share of the row."""
+    axes = figure.subplots()
+    counts = np.zeros((len(classes), len(classes)), dtype=int)
+    np.add.at(counts, (truth, answer.label), 1)
+    _cells(axes, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), COLOURS[answer.name])
+    if len(classes) <= _MOST_NUMBERS:
+        for i, j in zip(*np.nonzero(counts), strict=True):
+            axes.text(j + 0.5, i + 0.5, str(counts[i, j]), ha="center", va="center", fontsize=9)
+    axes.set(
+        title=answer.name, xlabel="predicted", ylabel="true", xlim=(0, len(classes)), ylim=(len(classes), 0)
+    )
+    axes.set_aspect("equal")
+    middle = np.arange(len(classes)) + 0.5
+    names = list(classes) if len(classes) <= _MOST_LABELS else [""] * len(classes)
+    tilted = max(map(len, names)) > 3
+    axes.set_xticks(middle, names, rotation=45 if tilted else 0, ha="right" if tilted else "center")
+    axes.set_yticks(middle, names)
+    axes.tick_params(length=0)
+
+
+def _cells(axes: Axes, share: np.ndarray, colour: str) -> None:
+    """A heat map whose empty cells show the page, so that it suits light and dark."""
+    faces = np.concatenate(
+        [np.broadcast_to(to_rgb(colour), (*share.shape, 3)), 0.75 * share[..., None]], axis=-1
+    )
+    axes.pcolormesh(faces, edgecolors=(0.5, 0.5, 0.5, 0.15), linewidth=0.5)
+
+
+def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> None:
+    """Share of right answers against confidence, with its standard error; a larger point holds more rows."""
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=_INK, alpha=0.4, lw=1)
+    for answer in answers:
+        assert answer.log_probs is not None
+        confidence, accuracy, count = scores.reliability(
+            scores.confidence(answer.log_probs), answer.label == truth
+        )
+        sem = scores.share_sem(accuracy, count)
+        bars = np.clip([accuracy - sem, accuracy + sem], 0, 1)
+        colour = COLOURS[answer.name]
+        axes.vlines(confidence, *bars, color=colour, lw=1, alpha=0.5)
+        axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), colour, alpha=0.75, lw=0)
+        axes.scatter([], [], 25, colour, lw=0, label=answer.name)  # for the legend, all of one size
+    axes.set(xlabel="confidence", ylabel="share of right answers", xlim=(0, 1.03), ylim=(0, 1.03))
+    axes.legend(loc="upper left")
+
+
+def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> None:
+    """Share of true values inside the predicted interval, against the interval's probability."""
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], color=_INK, alpha=0.4, lw=1)
+    for answer in answers:
+        inside = scores.coverage(answer.mean[:, 0], answer.std, truth)
+        axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
+    axes.set(
+        xlabel="probability of the interval",
+        ylabel="share of true values inside",
+        xlim=(0, 1),
+        ylim=(0, 1.03),
+    )
+    axes.legend(loc="upper left")
+
+
+def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, percent: bool) -> None:
+    """Test error of the trained network over training, beside what every method reached."""
+    axes = figure.subplots()
+    unit = 100 if percent else 1
+    axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK along training")
+    for answer in answers:
+        reached = answer.figures[key]
+        if isinstance(reached, scores.Score):
+            name = "NTK as in the table" if answer.name == "NTK" else answer.name
+            axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
+    axes.set(xscale="log", xlabel=curve.axis, ylabel="test error (%)" if percent else "test RMSE")
+    axes.set_ylim(bottom=0 if percent else None)
+    axes.legend()
+
+
+def thumbnail(picture: np.ndarray) -> str:
+    """A grey picture (h, w) as a PNG in a data address."""
+    file = io.BytesIO()
+    imsave(file, picture, cmap="gray", format="png")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

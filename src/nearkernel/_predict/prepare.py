@@ -1,0 +1,109 @@
+"""Rows to train on and rows to test with, in the units a network likes; and the way back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from .data import MIN_ROWS, Data
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """Standardised training rows, standardised test inputs, and the true answers of the test rows.
+
+    Target = centre + scale * y. A classification is one-hot, so y has one column a class; a regression has one.
+    """
+
+    x: np.ndarray  # (n, d)
+    y: np.ndarray  # (n, out), mean 0 and mean square 1 over all entries
+    x_new: np.ndarray  # (m, d)
+    truth: np.ndarray  # (m,) real values, or class indices
+    rows: np.ndarray  # (m,) where the test rows stand in the data
+    centre: np.ndarray  # (out,)
+    scale: float
+    input_scaling: str
+    notes: tuple[str, ...]
+
+    def mean_in_target_units(self, mean: np.ndarray) -> np.ndarray:
+        """(m, out) predictions of y as predictions of the target."""
+        return self.centre + self.scale * mean
+
+
+def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
+    """Shuffle, keep at most `max_train` training rows (and as many test rows as belong to them), standardise."""
+    total = len(data.x)
+    kept = min(total, int(max_train / (1 - test_fraction)))
+    tests = round(kept * test_fraction)
+    if tests < 1 or kept - tests < 2:
+        option = f"--max-train {max_train}" if kept < total else f"--test-fraction {test_fraction}"
+        raise ValueError(
+            f"{option} leaves {kept - tests} training and {tests} test rows of {total}; "
+            f"at least 2 and 1 are needed ({MIN_ROWS} rows in all)."
+        )
+    train, test = _shuffled(data, kept, tests, seed)
+    notes = (
+        []
+        if kept == total
+        else [f"kept {kept - tests} training and {tests} test rows of {total} (--max-train)"]
+    )
+
+    constant = np.ptp(data.x[train], axis=0) == 0
+    if constant.all():
+        raise ValueError(
+            f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows."
+        )
+    if constant.any():
+        notes.append(f"{constant.sum()} of {len(constant)} features are constant in the training rows")
+    x, x_new, scaling = _standardised(data, train, test, constant)
+
+    y = data.y[:, None] == np.arange(len(data.classes)) if data.classes else data.y[:, None]
+    centre = y[train].mean(axis=0)
+    scale = float(np.sqrt(np.mean((y[train] - centre) ** 2)))
+    if scale == 0:
+        raise ValueError(
+            f"target {data.target!r} is the same in all {len(train)} training rows; use more rows."
+        )
+    return Split(
+        x,
+        (y[train] - centre) / scale,
+        x_new,
+        data.y[test],
+        test,
+        centre,
+        scale,
+        scaling,
+        tuple(notes),
+    )
+
+
+def _shuffled(data: Data, kept: int, tests: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of training and test rows; each class keeps its share in both where the rows allow."""
+    order = np.random.default_rng(seed).permutation(len(data.x))[:kept]
+    if data.classes:
+        # Deal the shuffled rows class by class, then take every (kept / tests)-th: shares agree within one row.
+        order = order[np.argsort(data.y[order], kind="stable")]
+        position = (np.arange(tests) + 0.5) * kept / tests
+        chosen = position.astype(int)
+    else:
+        chosen = np.arange(tests)
+    is_test = np.zeros(kept, dtype=bool)
+    is_test[chosen] = True
+    return np.sort(order[~is_test]), np.sort(order[is_test])
+
+
+def _standardised(
+    data: Data, train: np.ndarray, test: np.ndarray, constant: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, str]:
+    """Inputs with training mean 0 and training variance 1, so that |x|^2 is about the number of features."""
+    centre, spread = data.x[train].mean(axis=0), data.x[train].std(axis=0)
+    if (
+        data.image_shape
+    ):  # pixels share a unit: dividing each by its own spread would blow up the dark corners
+        scale = np.sqrt(np.mean(spread**2))
+        scaling = "mean of each pixel, one standard deviation for all (training rows)"
+    else:
+        scale = np.where(constant, 1.0, spread)
+        scaling = "mean and standard deviation of each feature (training rows)"
+    return (data.x[train] - centre) / scale, (data.x[test] - centre) / scale, scaling

@@ -1,0 +1,201 @@
+"""`report.html`: one file with its pictures and style inside, readable offline, on paper and on a phone."""
+
+from __future__ import annotations
+
+import importlib.resources
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from . import pictures
+from .columns import COLUMNS, cells, titles
+from .data import Data
+from .job import NOISES, Network, Result
+from .prepare import Split
+from .scores import confidence
+from .summary import target_scaling, versions
+
+UNCERTAIN = 12  # pictures shown, of the rows that the trained network is least sure of
+_LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
+
+
+def report_html(
+    data: Data, split: Split, network: Network, result: Result, options: Mapping[str, Any]
+) -> str:
+    """The whole page."""
+    style = importlib.resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
+    asked = {
+        **options,
+        "weight_var": network.weight_var,
+        "algorithm": f"{options['algorithm']} ({network.training})",
+    }
+    settings = {_typed(name): value for name, value in asked.items() if value not in (None, ())}
+    prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
+    remarks = [*data.notes, *split.notes]
+    if remarks:
+        prepared["remarks"] = "; ".join(remarks)
+    parts = [
+        f'<header><p class="kicker">nearkernel predict · {escape(data.name)}</p>',
+        f"<h1>{escape(_headline(data, result))}</h1>",
+        f'<p class="lead">{escape(_lead(data, split, network))}</p></header>',
+        _table(data, result),
+        "<h2>What the rows are</h2>",
+        _definitions(_methods(network, result)),
+        "<h2>What the columns say</h2>",
+        _definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
+        "<h2>Pictures</h2>",
+        f'<div class="pictures">\n{"".join(_figures(data, split, result))}</div>',
+        "<h2>Settings</h2>",
+        _definitions(settings),
+        "<h2>How the data were prepared</h2>",
+        _definitions(prepared),
+        f"<footer>{escape(' · '.join(f'{name} {number}' for name, number in versions().items()))}</footer>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>nearkernel: {escape(data.name)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(parts)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _headline(data: Data, result: Result) -> str:
+    column = COLUMNS[data.task][0]
+    error = {answer.name: column.show(answer.figures[column.key]).split(" ±")[0] for answer in result.answers}
+    if data.classes:
+        error = {name: f"{text.removesuffix(' %')}\u00a0%" for name, text in error.items()}
+        return f"Wide networks would err on {error['NTK']} of new rows, a linear model on {error['Linear']}."
+    return f"Wide networks would miss {data.target} by {error['NTK']}, a linear model by {error['Linear']}."
+
+
+def _lead(data: Data, split: Split, network: Network) -> str:
+    layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)}"
+    return (
+        f"Nothing was trained. This is what infinitely wide networks of {layers} answer after learning from "
+        f"{len(split.x)} rows of {data.name}, by exact theory, tested on {len(split.x_new)} rows they never saw."
+    )
+
+
+def _table(data: Data, result: Result) -> str:
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles(data.task))
+    rows = []
+    for answer in result.answers:
+        name, *figures = cells(answer, data.task)
+        row = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
+        rows.append(f'<tr><td><span class="dot {name}"></span>{escape(name)}</td>{row}</tr>\n')
+    return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{"".join(rows)}</table></div>'
+
+
+def _methods(network: Network, result: Result) -> dict[str, str]:
+    noise = {answer.name: answer.details.get("noise") for answer in result.answers}
+    chosen = f"the most likely of {len(NOISES)} values, judged by the training rows alone"
+    return {
+        "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
+        f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's, {chosen}.",
+        "NTK": f"What training would find: the average answer of infinitely wide networks after {network.training}, "
+        "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
+        "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
+        f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
+    }
+
+
+def _definitions(items: Mapping[str, Any]) -> str:
+    pairs = "".join(
+        f"<dt>{escape(str(key))}</dt><dd>{escape(_shown(value))}</dd>\n" for key, value in items.items()
+    )
+    return f"<dl>\n{pairs}</dl>"
+
+
+def _typed(name: str) -> str:
+    return name if name == "data" else f"--{name.replace('_', '-')}"
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
+    answers, truth = result.answers, split.truth
+    if data.classes:
+        yield _figure(
+            "Who is taken for whom",
+            "Rows are true classes, columns are answers; the diagonal is right.",
+            *(
+                pictures.draw(
+                    f"confusion {answer.name}", _SMALL, pictures.confusion, answer, truth, data.classes
+                )
+                for answer in answers
+            ),
+        )
+        yield _figure(
+            "Does confidence mean anything?",
+            "On the diagonal, 80\u00a0% sure is right 80\u00a0% of the time. Below it is overconfident, above it too "
+            "modest. A larger point holds more rows.",
+            pictures.draw("reliability", _LARGE, pictures.reliability, answers, truth),
+        )
+    else:
+        values = np.concatenate([truth, *(answer.mean[:, 0] for answer in answers)])
+        margin = 0.05 * np.ptp(values)
+        limits = (values.min() - margin, values.max() + margin)
+        yield _figure(
+            f"Predicted and true {data.target}",
+            "One point a test row, with a bar of one predicted standard deviation.",
+            *(
+                pictures.draw(
+                    f"true {answer.name}", _SMALL, pictures.predicted_against_true, answer, truth, limits
+                )
+                for answer in answers
+            ),
+        )
+        yield _figure(
+            "Do the error bars mean anything?",
+            "On the diagonal, intervals of 80\u00a0% hold 80\u00a0% of the true values. Below it they are too narrow. "
+            "The NTK's bars hold only the chance of the initialisation, not the noise of the data.",
+            pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
+        )
+    if result.curve is not None:
+        error = COLUMNS[data.task][0].key
+        yield _figure(
+            "When to stop training",
+            "Test error of the average trained network, forecast along training. A dip before the end says that "
+            "stopping early would pay.",
+            pictures.draw(
+                "training", _LARGE, pictures.along_training, result.curve, answers, error, bool(data.classes)
+            ),
+        )
+    if data.image_shape and data.classes:
+        yield _uncertain(data, split, result)
+
+
+def _uncertain(data: Data, split: Split, result: Result) -> str:
+    """The test pictures whose class the trained networks agree on least."""
+    ntk = next(answer for answer in result.answers if answer.name == "NTK")
+    assert ntk.log_probs is not None and data.image_shape is not None
+    sure = confidence(ntk.log_probs)
+    wall = []
+    for i in np.argsort(sure)[:UNCERTAIN]:
+        answer, truth = data.classes[ntk.label[i]], data.classes[split.truth[i]]
+        verdict = "right" if answer == truth else f"true {truth}"
+        picture = pictures.thumbnail(data.x[split.rows[i]].reshape(data.image_shape))
+        wall.append(
+            f'<div><img src="{picture}" alt="test row {split.rows[i]}">'
+            f"{escape(answer)}, {100 * sure[i]:.0f}\u00a0%<br>{escape(verdict)}</div>\n"
+        )
+    return _figure(
+        "What trained networks disagree about most",
+        "The answer most of them give, the share that gives it, and whether it is right.",
+        f'<div class="wall">\n{"".join(wall)}</div>',
+        wide=True,
+    )
+
+
+def _figure(title: str, caption: str, *panels: str, wide: bool = False) -> str:
+    labelled = "\n".join(
+        svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1) for svg in panels
+    )
+    kind = ' class="wide"' if wide or len(panels) > 1 else ""
+    words = f"<figcaption><b>{escape(title)}</b> {escape(caption)}</figcaption>"
+    return f'<figure{kind}>\n<div class="panels">{labelled}</div>\n{words}</figure>\n'

@@ -1,0 +1,111 @@
+"""A run as data: `result.json` (settings, versions, figures) and `predictions.csv` (every test row)."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import importlib.metadata
+import io
+import json
+import math
+import platform
+from typing import Any
+
+import numpy as np
+
+from .data import Data
+from .job import Network, Result
+from .prepare import Split
+from .scores import Score, confidence
+
+_PACKAGES = ("nearkernel", "jax", "numpy", "scipy", "scikit-learn")
+
+
+def versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
+        return "not installed"
+
+
+def result_json(data: Data, split: Split, network: Network, result: Result, options: dict[str, Any]) -> str:
+    """`options` are the command's own, as typed or by default; everything derived from them stands beside."""
+    document = {
+        "data": {
+            "name": data.name,
+            "task": data.task,
+            "target": data.target,
+            "classes": list(data.classes),
+            "features": len(data.features),
+            "training_rows": len(split.x),
+            "test_rows": len(split.x_new),
+            "input_scaling": split.input_scaling,
+            "target_scaling": target_scaling(data),
+        },
+        "settings": options,
+        "network": {**_network_fields(network), "width": "infinite"},
+        "versions": versions(),
+        "figures": {
+            answer.name: {**answer.figures, "seconds": answer.seconds, **answer.details}
+            for answer in result.answers
+        },
+        "along_training": result.curve,
+        "notes": [*data.notes, *split.notes],
+    }
+    return json.dumps(_plain(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def predictions_csv(data: Data, split: Split, result: Result) -> str:
+    """One line a test row: where it stands in the data, the truth, and each method's answer with its spread.
+
+    Regression: the predictive standard deviation. Classification: the probability of the class that is answered.
+    """
+    spread = "probability" if data.classes else "std"
+    columns: dict[str, Any] = {"row": split.rows, "true": _named(split.truth, data)}
+    for answer in result.answers:
+        if answer.log_probs is not None:
+            columns[answer.name] = _named(answer.label, data)
+            columns[f"{answer.name}_{spread}"] = confidence(answer.log_probs)
+        else:
+            columns[answer.name] = answer.mean[:, 0]
+            columns[f"{answer.name}_{spread}"] = answer.std
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _named(values: np.ndarray, data: Data) -> np.ndarray:
+    return np.array(data.classes)[values] if data.classes else values
+
+
+def _network_fields(network: Network) -> dict[str, Any]:
+    fields = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
+    return {**fields, "algorithm": repr(network.algorithm)}
+
+
+def target_scaling(data: Data) -> str:
+    kind = "one-hot, centred by class" if data.classes else "centred"
+    return f"{kind}, divided by one standard deviation (training rows); undone in every figure"
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no dataclasses, arrays or infinities: records become dicts, arrays lists, inf and nan words."""
+    if isinstance(value, Score):
+        return {"value": _plain(value.value), "standard_error": _plain(value.sem)}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

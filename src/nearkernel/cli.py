@@ -1,0 +1,228 @@
+"""The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
+
+import enum
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+
+class OneLineErrors(TyperGroup):
+    """Bad input costs the user one line on stderr and exit code 2; a traceback comes only with --debug."""
+
+    def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
+        typed = sys.argv[1:] if args is None else list(args)
+        try:
+            code = super().main(typed, *others, **{**extra, "standalone_mode": False}) or 0
+            message = "interrupted: nothing was written" if code == 130 else ""
+        except typer.TyperException as error:
+            code, message = 2, _usage_error(error, typed)
+        except (ValueError, TypeError, OSError, MemoryError) as error:
+            code, message = 2, f"error: {error or type(error).__name__}"
+            _show_trace(typed)
+        except Exception as error:
+            code, message = 1, f"error: unexpected {error!r}; --debug shows where."
+            _show_trace(typed)
+        if message:
+            print(" ".join(message.split()), file=sys.stderr)
+        sys.exit(code)
+
+
+def _usage_error(error: typer.TyperException, typed: Sequence[str]) -> str:
+    """Typer's message, with the option and its value as they were typed; none where it has shown the help instead."""
+    message = error.format_message()
+    if isinstance(error, typer.BadParameter) and error.param is not None:
+        for here, after in zip(typed, [*typed[1:], ""], strict=True):
+            option, _, joined = here.partition("=")
+            if option in error.param.opts and option.startswith("-"):
+                message = f"{option} {joined or after}: {error.message.removeprefix('Value error, ')}"
+    return f"error: {message.removesuffix('.')}. See --help." if message else ""
+
+
+def _show_trace(typed: Sequence[str]) -> None:
+    if "--debug" in typed:
+        traceback.print_exc()
+
+
+class Task(enum.StrEnum):
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+class Algorithm(enum.StrEnum):
+    flow = "flow"
+    gd = "gd"
+    ridge = "ridge"
+
+
+app = typer.Typer(
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        print(f"nearkernel {version('nearkernel')}")
+        raise typer.Exit
+
+
+@app.callback()
+def nearkernel(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+    ] = False,
+) -> None:
+    """Predict what neural networks do after training, without training them.
+
+    Example: `nearkernel predict digits`
+    """
+
+
+_NETWORK, _TRAINING, _OUTPUT = "The network", "Its training", "Output"
+
+
+@app.command()
+def predict(
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .parquet or .npz file.",
+            show_default=False,
+        ),
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to leave out; may be given several times.", show_default=False),
+    ] = None,
+    task: Annotated[
+        Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
+    ] = Task.auto,
+    test_fraction: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Share of the rows held out for testing.")
+    ] = 0.2,
+    max_train: Annotated[
+        int, typer.Option(min=2, help="Most training rows; time grows with their cube.")
+    ] = 5000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the split into training and test rows.")] = 0,
+    depth: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
+    ] = 3,
+    activation: Annotated[
+        str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
+    ] = "relu",
+    weight_var: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Variance of the weights, times their fan-in. [default: 2 for relu, else 1.5]",
+            show_default=False,
+            rich_help_panel=_NETWORK,
+        ),
+    ] = None,
+    bias_var: Annotated[
+        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=_NETWORK)
+    ] = 0.1,
+    algorithm: Annotated[
+        Algorithm,
+        typer.Option(
+            help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = Algorithm.flow,
+    time: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=_TRAINING
+        ),
+    ] = None,
+    lr: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardised target.",
+            show_default=False,
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=_TRAINING
+        ),
+    ] = None,
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="ridge: strength of the weight decay. [default: 0.01]",
+            show_default=False,
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)] = Path(
+        "out"
+    ),
+    json: Annotated[
+        bool, typer.Option("--json", help="Print result.json instead of the table.", rich_help_panel=_OUTPUT)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
+    ] = False,
+) -> None:
+    """What would wide networks, trained on these data, answer? Nothing is trained.
+
+    Holds out a share of the rows, predicts them by the exact theory of infinitely wide networks (NNGP and NTK) and by
+    a linear model, and prints how good each is. Writes report.html, predictions.csv and result.json.
+
+    Examples:
+
+    `nearkernel predict digits`
+
+    `nearkernel predict houses.csv --target price --activation erf --depth 2`
+
+    `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
+    """
+    from ._predict.command import Options, predict_and_report
+
+    options = Options(
+        data=data,
+        target=target,
+        drop=tuple(drop or ()),
+        task=task.value,
+        test_fraction=test_fraction,
+        max_train=max_train,
+        seed=seed,
+        depth=depth,
+        activation=activation,
+        weight_var=weight_var,
+        bias_var=bias_var,
+        algorithm=algorithm.value,
+        time=time,
+        lr=lr,
+        steps=steps,
+        ridge=ridge,
+    )
+    predict_and_report(options, out, print_json=json)
+
+
+def main() -> None:
+    app()
