@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# A stamp is touched only after its install succeeded, so an interrupted install starts again.
+# A stamp is touched only after its step succeeded, so whatever was interrupted starts again.
+MADE      := $(VENV)/.made
 RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
@@ -35,17 +36,18 @@ clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(VENV)/bin/python:
+$(MADE):
 	@$(PYTHON) -c 'import sys; v = sys.version_info; \
 	  sys.exit(v < (3, 11) and f"error: nearkernel needs Python 3.11 or later, $(PYTHON) is {v[0]}.{v[1]}; try: make PYTHON=python3.11")'
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
 
-$(RUN_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+$(RUN_READY): pyproject.toml constraints.txt | $(MADE)
 	@echo "Installing nearkernel into $(VENV) (the first time takes a minute or two) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
-$(DEV_READY): pyproject.toml constraints.txt | $(VENV)/bin/python
+$(DEV_READY): pyproject.toml constraints.txt | $(MADE)
 	@echo "Installing nearkernel and its development tools into $(VENV) (the first time takes a minute or two) ..."
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@ $(RUN_READY)
