@@ -1,0 +1,24 @@
+"""Predict what a neural network does after training, without training it, and check it against real training."""
+
+from . import activations as activations
+from . import dynamics as dynamics
+from . import kernels as kernels
+from . import models as models
+from . import statistics as statistics
+from ._precision import precision as precision
+from .dynamics import SGD as SGD
+from .dynamics import DirectOptimization as DirectOptimization
+from .dynamics import GradientDescent as GradientDescent
+from .dynamics import GradientFlow as GradientFlow
+from .dynamics import Record as Record
+from .dynamics import Ridge as Ridge
+from .dynamics import simulate as simulate
+from .dynamics import solve as solve
+from .models import MLP as MLP
+from .models import FeatureModel as FeatureModel
+from .models import expand as expand
+from .models import from_function as from_function
+from .statistics import forecast as forecast
+from .statistics import measure as measure
+
+__version__ = "0.1.0"

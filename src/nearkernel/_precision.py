@@ -1,0 +1,54 @@
+"""float64 without touching the host program: every public entry opens its own 64-bit context.
+
+`jax.enable_x64` is thread-local and keys JAX's compilation cache, so a program that runs JAX in float32
+beside this library sees no difference. Inside the caller's own `jit`, `grad` or `vmap` the arrays are
+tracers; their dtype is the caller's choice and is kept.
+"""
+
+import contextlib
+import contextvars
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype", default="float64")
+
+
+@contextlib.contextmanager
+def precision(dtype: str) -> Iterator[None]:
+    """Compute kernels and new parameters in `dtype`, "float64" (the default) or "float32", within a `with`.
+
+    Factorizations stay in float64: a kernel matrix of fifty points is already singular to float32.
+    """
+    if dtype not in ("float64", "float32"):
+        raise ValueError(f'`dtype` must be "float64" or "float32"; got {dtype!r}.')
+    token = _DTYPE.set(dtype)
+    try:
+        yield
+    finally:
+        _DTYPE.reset(token)
+
+
+def working_dtype() -> np.dtype:
+    """The dtype that concrete (not traced) arrays are computed in."""
+    return np.dtype(_DTYPE.get())
+
+
+def in_float64(function: _F) -> _F:
+    """Run `function` with 64-bit JAX types allowed, whatever the host program's global setting is."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def is_traced(*trees: Any) -> bool:
+    """Whether any leaf is being traced by the caller's `jit`, `grad` or `vmap`."""
+    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))

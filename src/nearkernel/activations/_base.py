@@ -1,0 +1,94 @@
+"""What a neuron does to Gaussian inputs: the contract of every activation.
+
+Let (u, v) be centred Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
+correlation c is the variable throughout: near c = 1 the angle is sqrt(2 gap), and 1 - c would have lost
+half of its digits there.
+"""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import numeric
+from .._precision import in_float64
+
+Rows = dict[str, jax.Array]
+
+
+class Moments(eqx.Module):
+    """Gaussian averages of one input z ~ N(0, q): each field has the shape of `q`.
+
+    **Fields:** `value` E[s^2]; `slope` E[s'^2]; `curvature` E[s s''].
+    """
+
+    value: Any
+    slope: Any
+    curvature: Any
+
+
+class AbstractActivation(eqx.Module):
+    """An elementwise function s with its Gaussian averages."""
+
+    @abc.abstractmethod
+    def __call__(self, z: jax.Array) -> jax.Array:
+        """s(z), elementwise; traceable by JAX."""
+
+    @abc.abstractmethod
+    def moments(self, q: jax.Array) -> Moments:
+        """E[s^2], E[s'^2] and E[s s''] for z ~ N(0, q)."""
+
+    @abc.abstractmethod
+    def rows(self, q: jax.Array) -> Rows:
+        """All that one input of variance q contributes to a pair, inputs on the last axis.
+
+        Holds at least "size", the root of E[s^2].
+        """
+
+    @abc.abstractmethod
+    def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting the rows against `gap`."""
+
+    def prepared(self, q: np.ndarray) -> "AbstractActivation":
+        """This activation made ready for variances within the range of `q` (concrete, not traced)."""
+        return self
+
+    def trusted_correlation(self) -> float:
+        """`pair` keeps its accuracy for correlations up to this in size; beyond it, ask `quadrature`."""
+        return 1.0
+
+    def quadrature(self, q1: np.ndarray, q2: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What `pair` gives, one pair of variances a time, where `pair` is not to be trusted."""
+        raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
+
+
+@in_float64
+def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = None, *, gap: Any = None):
+    r"""E[s(u) s(v)] and E[s'(u) s'(v)] of Gaussians with variances `q1`, `q2`.
+
+    **Arguments:** give either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation in [0, 2];
+    all broadcast against each other.
+
+    **Returns:** two NumPy arrays. The error is relative to sqrt(E[s(u)^2] E[s(v)^2]) and to
+    sqrt(E[s'(u)^2] E[s'(v)^2]): below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
+    """
+    if (correlation is None) == (gap is None):
+        raise ValueError("`dual` needs either `correlation` or `gap`, not both.")
+    gap = 1.0 - numeric(correlation, "correlation") if gap is None else numeric(gap, "gap")
+    if np.any((gap < 0) | (gap > 2)):
+        raise ValueError("`correlation` must lie in [-1, 1] (`gap` in [0, 2]).")
+    q1, q2, gap = np.broadcast_arrays(numeric(q1, "q1"), numeric(q2, "q2"), gap)
+    if np.any(q1 < 0) or np.any(q2 < 0):
+        raise ValueError("`q1` and `q2` are variances and must be at least 0.")
+    shape, q1, q2, gap = q1.shape, q1.ravel(), q2.ravel(), gap.ravel()
+    ready = activation.prepared(np.concatenate([q1, q2]))
+    rows1, rows2 = ready.rows(jnp.asarray(q1)), ready.rows(jnp.asarray(q2))
+    out_gap, slope = (np.array(a) for a in ready.pair(rows1, rows2, jnp.asarray(gap)))
+    far = np.abs(1.0 - gap) > ready.trusted_correlation()
+    if far.any():
+        out_gap[far], slope[far] = ready.quadrature(q1[far], q2[far], gap[far])
+    value = np.asarray(rows1["size"] * rows2["size"]) * (1.0 - out_gap)
+    return value.reshape(shape), slope.reshape(shape)

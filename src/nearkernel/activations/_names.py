@@ -1,0 +1,74 @@
+"""Activations by name, by callable, or as they are."""
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._check import nearest
+from .._precision import in_float64
+from ._base import AbstractActivation
+from ._closed import Erf, Gaussian, Gelu, PiecewiseLinear, Sine
+from ._monomial import Monomial
+from ._series import series
+
+_SMOOTH: dict[str, Callable] = {
+    "tanh": jnp.tanh,
+    "sigmoid": jax.nn.sigmoid,
+    "silu": jax.nn.silu,
+    "softplus": jax.nn.softplus,
+}
+_CLOSED: dict[str, Callable[[], AbstractActivation]] = {
+    "linear": lambda: PiecewiseLinear(1.0, 1.0),
+    "relu": lambda: PiecewiseLinear(1.0, 0.0),
+    "leaky_relu": lambda: PiecewiseLinear(1.0, 0.01),
+    "abs": lambda: PiecewiseLinear(1.0, -1.0),
+    "erf": Erf,
+    "gelu": Gelu,
+    "sin": Sine,
+    "cos": lambda: Sine(cosine=True),
+    "gaussian": Gaussian,
+}
+
+
+def names() -> list[str]:
+    """The activations known by name; "leaky_relu(slope)" and "monomial(degree)" take a number."""
+    return [*_CLOSED, *_SMOOTH, "monomial(2)", "monomial(3)"]
+
+
+@in_float64
+def get(activation: Any) -> AbstractActivation:
+    """An activation from its name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", or from any JAX callable."""
+    if isinstance(activation, AbstractActivation):
+        return activation
+    if isinstance(activation, str):
+        return _by_name(activation)
+    if callable(activation):
+        return _by_callable(activation)
+    raise TypeError(f"`activation` must be a name or a function; got {activation!r}.")
+
+
+@functools.lru_cache(maxsize=64)
+def _by_callable(function: Callable) -> AbstractActivation:
+    return series(function, "activation")
+
+
+@functools.lru_cache(maxsize=64)
+def _by_name(name: str) -> AbstractActivation:
+    if name in _CLOSED:
+        return _CLOSED[name]()
+    if name in _SMOOTH:
+        return series(_SMOOTH[name], name)
+    with_number = re.fullmatch(r"(leaky_relu|monomial)\((-?[0-9.]+(?:e-?[0-9]+)?)\)", name.replace(" ", ""))
+    if with_number and with_number[1] == "leaky_relu":
+        return PiecewiseLinear(1.0, float(with_number[2]))
+    if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
+        return Monomial(int(with_number[2]))
+    if with_number:
+        raise ValueError(f'"monomial(degree)" takes a whole degree from 1 to 19; got {name!r}.')
+    raise ValueError(
+        f"`activation` {name!r} is unknown; known: {', '.join(names())}.{nearest(name, names())}"
+    )

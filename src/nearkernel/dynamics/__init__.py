@@ -1,0 +1,15 @@
+"""What does training do? Algorithms, their exact solution and their simulation."""
+
+from ._algorithms import SGD as SGD
+from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
+from ._algorithms import DirectOptimization as DirectOptimization
+from ._algorithms import GradientDescent as GradientDescent
+from ._algorithms import GradientFlow as GradientFlow
+from ._algorithms import Ridge as Ridge
+from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
+from ._simulate import Record as Record
+from ._simulate import Trajectory as Trajectory
+from ._simulate import simulate as simulate
+from ._solution import Prediction as Prediction
+from ._solution import Solution as Solution
+from ._solve import solve as solve

@@ -1,0 +1,227 @@
+r"""How a model is trained: small frozen objects that know their effect on one eigenvalue.
+
+With a linear model and the loss 1/2 sum (z - y)^2, the residual along an eigenvector of the kernel decays by a
+factor p(lam), and the prediction is z - k V g(lam) V^T e with the filter g = (1 - p)/lam.
+"""
+
+import abc
+import dataclasses
+import math
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import positive, real_number, whole
+
+
+class AbstractAlgorithm(eqx.Module):
+    """Moves parameters."""
+
+
+class SpectralAlgorithm(AbstractAlgorithm):
+    """One whose effect on a linear model is a function of the kernel's eigenvalues."""
+
+    @abc.abstractmethod
+    def filter(self, lam: np.ndarray) -> np.ndarray:
+        """g(lam) for eigenvalues lam > 0."""
+
+    @abc.abstractmethod
+    def null_filter(self) -> float:
+        """g at eigenvalue 0, where t -> infinity means the pseudo-inverse: 0."""
+
+    def decay(self, lam: np.ndarray) -> np.ndarray:
+        """p(lam) = 1 - lam g(lam), the factor left of the residual."""
+        return 1.0 - lam * self.filter(lam)
+
+    def limit(self) -> float:
+        """The largest stable eigenvalue; infinity if all are."""
+        return math.inf
+
+    def advice(self, lam_max: float) -> str:
+        """What to say if `lam_max` is beyond `limit()`."""
+        return ""
+
+    def shift(self) -> float | None:
+        """The ridge if g(lam) = 1/(lam + ridge), which one Cholesky factor solves; else None."""
+        return None
+
+
+def _time(value: Any, name: str) -> Any:
+    return positive(value, name, zero=True, finite=False)
+
+
+class GradientDescent(SpectralAlgorithm):
+    """theta <- theta - lr grad L, full batch; with `momentum` b, theta's last step times b is added (heavy ball).
+
+    **Arguments:** `lr` > 0; `steps`, infinite by default; `momentum` in [0, 1).
+    Stable as long as lr * lambda_max < 2 (1 + momentum).
+    """
+
+    lr: float
+    steps: float = math.inf
+    momentum: float = 0.0
+
+    def __check_init__(self):
+        positive(self.lr, "lr")
+        if real_number(self.steps, "steps") != math.inf:
+            whole(int(self.steps) if float(self.steps).is_integer() else self.steps, "steps", 0)
+        if not 0 <= real_number(self.momentum, "momentum") < 1:
+            raise ValueError(f"`momentum` must be at least 0 and below 1; got {self.momentum}.")
+
+    def at(self, time: float) -> "GradientDescent":
+        """The same after `time` steps."""
+        return dataclasses.replace(self, steps=time)
+
+    def limit(self) -> float:
+        return 2 * (1 + self.momentum) / self.lr
+
+    def advice(self, lam_max: float) -> str:
+        bound = 2 * (1 + self.momentum) / lam_max
+        return f"diverges: lr = {self.lr:.6g} exceeds {'2' if not self.momentum else '2(1+momentum)'}/lambda_max = {bound:.6g}"
+
+    def filter(self, lam: np.ndarray) -> np.ndarray:
+        if math.isinf(self.steps):
+            return 1.0 / lam
+        with np.errstate(over="ignore", divide="ignore"):
+            if self.momentum:
+                return (1.0 - self.decay(lam)) / lam
+            rate = self.lr * lam
+            small = rate < 1.0
+            safe = np.where(small, rate, 0.0)
+            return (
+                np.where(small, -np.expm1(self.steps * np.log1p(-safe)), 1.0 - (1.0 - rate) ** self.steps)
+                / lam
+            )
+
+    def decay(self, lam: np.ndarray) -> np.ndarray:
+        if math.isinf(self.steps):
+            return np.zeros_like(lam)
+        with np.errstate(over="ignore"):
+            if not self.momentum:
+                return (1.0 - self.lr * lam) ** self.steps
+            return _heavy_ball(self.lr * lam, self.momentum, int(self.steps))
+
+    def null_filter(self) -> float:
+        if math.isinf(self.steps):
+            return 0.0
+        b, t = self.momentum, self.steps
+        return self.lr * t if not b else self.lr * (t - b * (1 - b**t) / (1 - b)) / (1 - b)
+
+    def shift(self) -> float | None:
+        return 0.0 if math.isinf(self.steps) else None
+
+
+def _heavy_ball(rate: np.ndarray, momentum: float, steps: int) -> np.ndarray:
+    """p_t of p_{t+1} = (1 + b - rate) p_t - b p_{t-1}, p_0 = 1, p_1 = 1 - rate, by powers of the 2 x 2 matrix."""
+    matrix = np.stack(
+        [np.stack([1 + momentum - rate, np.full_like(rate, -momentum)], -1), _unit_row(rate)], -2
+    )
+    power = np.broadcast_to(np.eye(2), matrix.shape)
+    bits = steps
+    while bits:  # square and multiply: no defective eigenvectors to fear
+        if bits & 1:
+            power = power @ matrix
+        matrix, bits = matrix @ matrix, bits >> 1
+    return power[..., 1, 0] * (1.0 - rate) + power[..., 1, 1]
+
+
+def _unit_row(rate: np.ndarray) -> np.ndarray:
+    return np.stack([np.ones_like(rate), np.zeros_like(rate)], -1)
+
+
+class GradientFlow(SpectralAlgorithm):
+    """d theta/dt = -grad L; with `friction` c, the inertial flow theta'' + c theta' = -grad L from rest.
+
+    **Arguments:** `time`, infinite by default; `friction` > 0, or None for no inertia. Gradient descent with
+    momentum b and small lr is the inertial flow at time steps * sqrt(lr) with friction (1 - b)/sqrt(lr).
+    """
+
+    time: float = math.inf
+    friction: float | None = None
+
+    def __check_init__(self):
+        _time(self.time, "time")
+        if self.friction is not None:
+            positive(self.friction, "friction")
+
+    def at(self, time: float) -> "GradientFlow":
+        """The same at `time`."""
+        return dataclasses.replace(self, time=time)
+
+    def filter(self, lam: np.ndarray) -> np.ndarray:
+        if math.isinf(self.time):
+            return 1.0 / lam
+        if self.friction is None:
+            return -np.expm1(-lam * self.time) / lam
+        return (1.0 - self.decay(lam)) / lam
+
+    def decay(self, lam: np.ndarray) -> np.ndarray:
+        if math.isinf(self.time):
+            return np.zeros_like(lam)
+        if self.friction is None:
+            return np.exp(-lam * self.time)
+        half, t = 0.5 * self.friction, self.time  # p'' + c p' + lam p = 0, p(0) = 1, p'(0) = 0
+        root = np.sqrt(half**2 - lam.astype(complex))
+        slow = np.exp((root - half) * t)  # exp(-half t) cosh(root t), in a form that cannot overflow
+        fast = np.exp(-(root + half) * t)
+        near = np.abs(root * t) < 1e-6
+        sinch = np.where(near, t * np.exp(-half * t), (slow - fast) / (2 * np.where(near, 1.0, root)))
+        return (0.5 * (slow + fast) + half * sinch).real
+
+    def null_filter(self) -> float:
+        if math.isinf(self.time):
+            return 0.0
+        if self.friction is None:
+            return self.time
+        return (self.time + math.expm1(-self.friction * self.time) / self.friction) / self.friction
+
+    def shift(self) -> float | None:
+        return 0.0 if math.isinf(self.time) else None
+
+
+class DirectOptimization(SpectralAlgorithm):
+    """The solution k K^-1 y itself: for a linear model the end of all gradient methods."""
+
+    def filter(self, lam: np.ndarray) -> np.ndarray:
+        return 1.0 / lam
+
+    def null_filter(self) -> float:
+        return 0.0
+
+    def shift(self) -> float | None:
+        return 0.0
+
+
+class Ridge(SpectralAlgorithm):
+    """Minimizer of the loss plus strength/2 |theta - theta_0|^2; strength 0 is the minimum norm."""
+
+    strength: float = 0.0
+
+    def __check_init__(self):
+        positive(self.strength, "strength", zero=True)
+
+    def filter(self, lam: np.ndarray) -> np.ndarray:
+        return 1.0 / (lam + self.strength)
+
+    def null_filter(self) -> float:
+        return 1.0 / self.strength if self.strength else 0.0
+
+    def shift(self) -> float | None:
+        return self.strength
+
+
+class SGD(AbstractAlgorithm):
+    """Gradient descent on random batches, drawn without replacement within a step.
+
+    The batch gradient is scaled by n / batch_size, so that its mean is the gradient of the whole loss.
+    """
+
+    lr: float
+    batch_size: int
+    steps: int
+
+    def __check_init__(self):
+        positive(self.lr, "lr")
+        whole(self.batch_size, "batch_size", 1)
+        whole(self.steps, "steps", 0)

@@ -1,0 +1,118 @@
+"""Any loss in function space: with z = z(0) + K a, training moves the n coefficients a instead of the parameters."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, positive
+from .._precision import in_float64
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._solution import Prediction
+from ._tangent import AbstractTangent
+
+_MOST_ODE_STEPS = 200_000
+
+
+class FunctionSpaceSolution:
+    """A linear(ized) model trained on any differentiable loss, by integrating a' = -dL/dz.
+
+    Gradient descent (with momentum too) is stepped exactly; flows are integrated to a relative 1e-8.
+    """
+
+    def __init__(
+        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: Callable, vector: bool
+    ):
+        self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
+        self.algorithm = algorithm
+        self._start = tangent.start(x, y.shape[1])
+        self._matrix = tangent.matrix(x)
+        self._weights, self.status = self._integrate(algorithm)
+
+    @property
+    def ok(self) -> bool:
+        return not self.status.startswith("diverges")
+
+    def _integrate(self, algorithm: Any) -> tuple[np.ndarray, str]:
+        time = getattr(algorithm, "steps", getattr(algorithm, "time", None))
+        if time is None or math.isinf(time):
+            raise ValueError(
+                "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
+            )
+        shape = self._tangent.flat(self._start).shape
+        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
+        if isinstance(algorithm, GradientDescent):
+            weights = _descend(*arguments, algorithm.lr, algorithm.momentum, int(time))
+        else:
+            weights = _flow(*arguments, float(time), algorithm.friction)
+        weights = np.array(weights)
+        if not np.isfinite(weights).all():
+            return (
+                weights,
+                f"diverges: not finite at {'step' if isinstance(algorithm, GradientDescent) else 'time'} {time:g}",
+            )
+        return weights, f"stopped at {'step' if isinstance(algorithm, GradientDescent) else 'time'} {time:g}"
+
+    @in_float64
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new`, at the end or at another finite `time`."""
+        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        weights = self._weights
+        if time is not None and isinstance(self.algorithm, GradientDescent | GradientFlow):
+            weights, _ = self._integrate(self.algorithm.at(positive(time, "time", zero=True)))
+        out = self._y.shape[1]
+        moved = self._tangent.unflat(self._tangent.cross(x_new, self._x) @ weights, out)
+        found = self._tangent.start(x_new, out) + moved
+        return Prediction(terms=(found[:, 0] if self._vector else found,))
+
+
+def _force(loss: Callable, matrix, start, y, a):
+    """-dL/dz at z = start + K a, in the shape of a."""
+    z = start + (matrix @ a).reshape(start.shape)
+    return -jax.grad(loss)(z, y).reshape(a.shape)
+
+
+def _descend(loss, matrix, start, y, a, lr, momentum, steps: int):
+    return _descend_jit(loss, jnp.asarray(matrix), start, y, a, lr, momentum, steps)
+
+
+@jax.jit(static_argnums=(0,))
+def _descend_jit(loss, matrix, start, y, a, lr, momentum, steps):
+    def step(_, state):
+        a, velocity = state
+        velocity = momentum * velocity + lr * _force(loss, matrix, start, y, a)
+        return a + velocity, velocity
+
+    return jax.lax.fori_loop(0, steps, step, (a, jnp.zeros_like(a)))[0]
+
+
+def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
+    if time == 0.0:
+        return a
+    matrix = jnp.asarray(matrix)
+
+    def field(t, state, args):
+        position, velocity = state
+        force = _force(loss, matrix, start, y, position)
+        if friction is None:
+            return force, jnp.zeros_like(force)
+        return velocity, force - friction * velocity
+
+    found = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        diffrax.Tsit5(),
+        0.0,
+        time,
+        None,
+        (a, jnp.zeros_like(a)),
+        stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-10),
+        max_steps=_MOST_ODE_STEPS,
+        throw=False,
+    )
+    if found.result != diffrax.RESULTS.successful:
+        return jnp.full_like(a, jnp.nan)
+    return found.ys[0][0]

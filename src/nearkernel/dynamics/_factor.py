@@ -1,0 +1,94 @@
+"""Factor once, predict many times: K by Cholesky for t -> infinity, by its eigenvalues for all times."""
+
+import abc
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ._algorithms import SpectralAlgorithm
+
+
+class AbstractFactor(abc.ABC):
+    """What is kept of a symmetric kernel matrix."""
+
+    lam_max: float
+    rank: int
+    cutoff: float
+
+    @abc.abstractmethod
+    def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        """g(K) right."""
+
+
+class Cholesky(AbstractFactor):
+    """K + shift = L L^T; answers for that shift alone, at a tenth of the price of eigenvalues."""
+
+    def __init__(self, lower: np.ndarray, shift: float, lam_max: float):
+        self.lower, self.shift, self.lam_max = lower, shift, lam_max
+        self.rank, self.cutoff = len(lower), 0.0
+
+    def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        return scipy.linalg.cho_solve((self.lower, True), right, check_finite=False)
+
+    def log_determinant(self) -> float:
+        return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
+
+
+class Spectrum(AbstractFactor):
+    """K = V diag(lam) V^T, eigenvalues below the cut-off set to zero."""
+
+    def __init__(self, lam: np.ndarray, vectors: np.ndarray):
+        self.lam_max = float(max(lam.max(initial=0.0), 0.0))
+        self.cutoff = len(vectors) * np.finfo(float).eps * self.lam_max
+        kept = lam > self.cutoff
+        self.lam, self.vectors, self.rank = lam[kept], vectors[:, kept], int(kept.sum())
+
+    def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        """The null space contributes too: its filter is finite, and matters where K is not what acts later."""
+        inside = self.vectors.T @ right
+        null = algorithm.null_filter()
+        weights = (algorithm.filter(self.lam) - null)[:, None]
+        found = self.vectors @ (weights * inside)
+        return found + null * right if null else found
+
+
+class Cut(NamedTuple):
+    """What the solution says of a singular matrix."""
+
+    rank: int
+    cutoff: float
+
+
+def largest_eigenvalue(matrix: np.ndarray) -> float:
+    """lambda_max to about 1e-10 by Lanczos; exact for small matrices."""
+    if len(matrix) <= 64:
+        return float(np.linalg.eigvalsh(matrix)[-1])
+    from scipy.sparse.linalg import eigsh
+
+    start = np.ones(len(matrix))
+    return float(eigsh(matrix, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])
+
+
+def cholesky(matrix: np.ndarray, shift: float, need_max: bool) -> Cholesky | None:
+    """The factor of `matrix` + shift, in the memory of `matrix`; None if that is singular to working accuracy."""
+    lam_max = largest_eigenvalue(matrix) if need_max else np.nan
+    one_norm = np.abs(matrix).sum(axis=0).max() + shift
+    matrix[np.diag_indices_from(matrix)] += shift
+    # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
+    upper, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=1)
+    if info:
+        return None
+    reciprocal, info = scipy.linalg.lapack.dpocon(upper, one_norm, uplo="L")
+    if reciprocal < len(matrix) * np.finfo(float).eps:
+        return None
+    return Cholesky(upper, shift, lam_max)
+
+
+def spectrum(matrix: np.ndarray) -> Spectrum:
+    """All eigenvalues, in the memory of `matrix`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lam, vectors = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False, driver="evd")
+    return Spectrum(lam, vectors)

@@ -1,0 +1,144 @@
+"""What `solve` returns: records whose failures are values with a message."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, positive
+from .._memory import rows_that_fit
+from .._precision import in_float64
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._factor import AbstractFactor, Spectrum
+from ._tangent import AbstractTangent
+
+
+class Prediction(eqx.Module):
+    """Outputs at new inputs, in the shape of `y`.
+
+    **Fields:** `terms`, one array an order; `cov`, (m, m) over initializations where that is defined, else None.
+    """
+
+    terms: tuple[np.ndarray, ...]
+    cov: np.ndarray | None = None
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The sum of the terms."""
+        return sum(self.terms[1:], self.terms[0])
+
+    @property
+    def std(self) -> np.ndarray | None:
+        """Root of the diagonal of `cov`."""
+        return None if self.cov is None else np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
+
+
+class Solution:
+    """A trained linear(ized) model, factored once: predicts at any inputs and any time.
+
+    **Fields:** `algorithm`; `status`, "converged", "stopped at ..." or what went wrong; `ok`; `rank` of the kernel
+    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
+    """
+
+    def __init__(
+        self,
+        tangent: AbstractTangent,
+        x: np.ndarray,
+        y: np.ndarray,
+        algorithm: SpectralAlgorithm,
+        vector: bool,
+    ):
+        self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
+        self.algorithm = algorithm
+        self._start = tangent.start(x, y.shape[1])
+        self._factor = tangent.factor(x, algorithm)
+        self._weights = self._coefficients(algorithm)
+
+    @property
+    def rank(self) -> int:
+        return self._factor.rank
+
+    @property
+    def cutoff(self) -> float:
+        return self._factor.cutoff
+
+    @property
+    def lambda_max(self) -> float:
+        """The largest eigenvalue of the kernel matrix."""
+        if math.isnan(self._factor.lam_max):
+            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
+        return self._factor.lam_max
+
+    @property
+    def ok(self) -> bool:
+        return not self.status.startswith("diverges")
+
+    @property
+    def status(self) -> str:
+        """In words: converged, stopped early, singular, or divergent with the limit named."""
+        return status_of(self.algorithm, self._factor)
+
+    def _coefficients(self, algorithm: SpectralAlgorithm) -> np.ndarray:
+        """a = g(K) e, with which every prediction is z(0) - k a."""
+        residual = self._tangent.flat(self._start - self._y)
+        if math.isinf(getattr(algorithm, "steps", 0)) and self._factor.lam_max >= algorithm.limit():
+            return np.full_like(residual, np.inf)
+        return self._factor.apply(algorithm, residual)
+
+    def _at(self, time: float | None) -> np.ndarray:
+        if time is None:
+            return self._weights
+        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
+            raise ValueError(
+                f"`time` has no meaning for {type(self.algorithm).__name__}; solve with GradientFlow or GradientDescent."
+            )
+        algorithm = self.algorithm.at(positive(time, "time", zero=True, finite=False))
+        if algorithm.shift() is None and not isinstance(self._factor, Spectrum):
+            self._factor = self._tangent.factor(self._x, algorithm)
+        return self._coefficients(algorithm)
+
+    @in_float64
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent)."""
+        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        weights = self._at(time)
+        found = self._tangent.start(x_new, self._y.shape[1])
+        if np.isinf(weights).any():
+            found = np.full_like(found, np.inf)
+        else:
+            chunk = rows_that_fit(8 * self._y.shape[1] ** 2 * len(self._x))
+            for at in range(0, len(x_new), chunk):
+                part = slice(at, at + chunk)
+                found[part] -= self._tangent.unflat(
+                    self._tangent.cross(x_new[part], self._x) @ weights, self._y.shape[1]
+                )
+        return Prediction(terms=(found[:, 0] if self._vector else found,))
+
+    @in_float64
+    def residual(self, time: float | None = None) -> np.ndarray:
+        """z - y on the training set, in the shape of `y`."""
+        fitted = self.predict(self._x, time).mean
+        return fitted - (self._y[:, 0] if self._vector else self._y)
+
+    @in_float64
+    def params(self, time: float | None = None) -> Any:
+        """The trained parameters of a model (kernels have none)."""
+        return self._tangent.params(self._x, self._at(time))
+
+
+def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
+    if factor.lam_max >= algorithm.limit():
+        return algorithm.advice(factor.lam_max)
+    parts = []
+    time = getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))
+    parts.append(
+        "converged"
+        if math.isinf(time)
+        else f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
+    )
+    if factor.cutoff and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
+        parts.append(
+            f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, eigenvalues below {factor.cutoff:.3g} count as 0"
+        )
+    return "; ".join(parts)

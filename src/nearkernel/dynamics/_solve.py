@@ -1,0 +1,63 @@
+"""The verb `solve`: what training does, without training."""
+
+from typing import Any
+
+import numpy as np
+
+from .._check import inputs, targets, whole
+from .._precision import in_float64
+from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
+from ._evolve import FunctionSpaceSolution
+from ._losses import get_loss, squared
+from ._solution import Solution
+from ._tangent import tangent_of
+
+
+@in_float64
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    order: int = 0,
+    *,
+    loss: Any = "squared",
+) -> Any:
+    r"""The trained model as formulas: z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
+
+    **Arguments:**
+
+    - `problem`: a kernel (starts at 0), an `nk.FeatureModel` (starts at W = 0) or `nk.expand(model, params)` (starts
+      at the model's own outputs).
+    - `x` (n, d), `y` (n,) or (n, out).
+    - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`.
+    - `order`: 0, the linear theory.
+    - `loss`: "squared"; or "cross_entropy", or any JAX function loss(z, y), then integrated in function space at a
+      finite time.
+
+    **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status`, `ok`, `rank`, `cutoff`.
+    A learning rate beyond the limit is a status, not an error.
+    """
+    algorithm = GradientFlow() if algorithm is None else algorithm
+    if not isinstance(algorithm, SpectralAlgorithm):
+        raise TypeError(
+            f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {_name(algorithm)}."
+        )
+    if whole(order, "order", 0) > 0:
+        raise ValueError(
+            f"`order` must be 0 for this problem, which is linear in its parameters; got {order}."
+        )
+    tangent = tangent_of(problem)
+    x = inputs(x, "x", getattr(getattr(tangent, "kernel", None), "input_dim", lambda: None)())
+    vector = np.ndim(y) == 1
+    y = targets(y, len(x))
+    if len(tangent.start(x[:1], y.shape[1])[0]) != y.shape[1]:
+        targets(y, len(x), out=len(tangent.start(x[:1], y.shape[1])[0]))
+    function = get_loss(loss, y.shape[1])
+    if function is squared:
+        return Solution(tangent, x, y, algorithm, vector)
+    return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+
+
+def _name(algorithm: Any) -> str:
+    return repr(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__

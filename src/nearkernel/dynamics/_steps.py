@@ -1,0 +1,117 @@
+"""The loops of training, compiled: a group of steps a record."""
+
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from ..models import AbstractModel
+from ._algorithms import SGD
+
+_MOST_ODE_STEPS = 100_000
+
+
+class Problem(eqx.Module):
+    """A model with its data; `lr_factors` (or None) scale the gradient of each parameter."""
+
+    model: AbstractModel
+    x: jax.Array
+    y: jax.Array
+    lr_factors: Any
+
+    def loss(self, loss, params, rows=slice(None)):
+        return loss(self.model(params, self.x[rows]), self.y[rows])
+
+    def scaled(self, gradient):
+        if self.lr_factors is None:
+            return gradient
+        return jax.tree.map(lambda factor, g: factor * g, self.lr_factors, gradient)
+
+
+class State(NamedTuple):
+    """Parameters, their velocity (used with momentum or friction), and the time so far (steps or time)."""
+
+    params: Any
+    velocity: Any
+    time: jax.Array
+
+
+def _size(tree) -> jax.Array:
+    return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
+
+
+def _observe(problem, loss, observables, state) -> dict:
+    """A record without a step after it."""
+    value, gradient = jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
+    return _row(observables, state, value, gradient)
+
+
+def _row(observables, state, value, gradient) -> dict:
+    row = {"time": state.time, "loss": value, "gradient": _size(gradient)}
+    return row | {name: function(state.params) for name, function in observables}
+
+
+observe = jax.jit(_observe, static_argnums=(1, 2))
+
+
+@jax.jit(static_argnums=(1, 2, 6, 7))
+def descend(problem: Problem, loss, observables, algorithm, key, state: State, groups: int, inner: int):
+    """`groups` records, each followed by `inner` steps: (state, rows)."""
+    momentum = getattr(algorithm, "momentum", 0.0)
+
+    def gradient(state):
+        if not isinstance(algorithm, SGD):
+            return jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
+        n = len(problem.x)
+        draw = jax.random.fold_in(key, state.time.astype(jnp.uint32))
+        rows = jax.random.choice(draw, n, (algorithm.batch_size,), replace=False)
+        value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
+        return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
+
+    def move(state, found):
+        step = jax.tree.map(
+            lambda v, g: momentum * v - algorithm.lr * g, state.velocity, problem.scaled(found)
+        )
+        return State(jax.tree.map(jnp.add, state.params, step), step, state.time + 1)
+
+    def group(state, _):
+        value, found = gradient(state)
+        if isinstance(algorithm, SGD):
+            row = _observe(problem, loss, observables, state)
+        else:
+            row = _row(observables, state, value, found)
+        state = move(state, found)
+        return jax.lax.fori_loop(1, inner, lambda _, s: move(s, gradient(s)[1]), state), row
+
+    return jax.lax.scan(group, state, length=groups)
+
+
+@jax.jit(static_argnums=(1, 2))
+def flow(problem: Problem, loss, observables, friction, state: State, times: jax.Array):
+    """Gradient flow through `times` (the first is now): (state, rows at those times, success)."""
+
+    def field(t, position, args):
+        params, velocity = position
+        force = jax.tree.map(jnp.negative, problem.scaled(jax.grad(lambda p: problem.loss(loss, p))(params)))
+        if friction is None:
+            return force, jax.tree.map(jnp.zeros_like, velocity)
+        return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)
+
+    found = diffrax.diffeqsolve(
+        diffrax.ODETerm(field),
+        diffrax.Tsit5(),
+        times[0],
+        times[-1],
+        None,
+        (state.params, state.velocity),
+        saveat=diffrax.SaveAt(ts=times),
+        stepsize_controller=diffrax.PIDController(rtol=1e-10, atol=1e-12),
+        max_steps=_MOST_ODE_STEPS,
+        throw=False,
+    )
+    states = State(*found.ys, times)
+    rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))
+    last = jax.tree.map(lambda leaf: leaf[-1], states)
+    return State(*last), rows, found.result == diffrax.RESULTS.successful

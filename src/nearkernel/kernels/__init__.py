@@ -1,0 +1,16 @@
+"""How alike are two inputs? Contracted features, with no averages and no time."""
+
+from ._algebra import Product as Product
+from ._algebra import Scaled as Scaled
+from ._algebra import Sum as Sum
+from ._base import AbstractKernel as AbstractKernel
+from ._classic import RBF as RBF
+from ._classic import Laplace as Laplace
+from ._classic import Linear as Linear
+from ._classic import Polynomial as Polynomial
+from ._empirical import EmpiricalNTK as EmpiricalNTK
+from ._features import FeatureKernel as FeatureKernel
+from ._features import RandomFeatures as RandomFeatures
+from ._network import NNGP as NNGP
+from ._network import NTK as NTK
+from ._network import nngp_and_ntk as nngp_and_ntk

@@ -1,0 +1,63 @@
+"""Sums, products and multiples of kernels."""
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ._base import AbstractKernel
+
+
+class _Pair(AbstractKernel):
+    left: AbstractKernel
+    right: AbstractKernel
+    combine: eqx.AbstractClassVar[Callable]
+    combine_in_place: eqx.AbstractClassVar[Callable]
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        return type(self).combine_in_place(self.left.matrix(x1, x2), self.right.matrix(x1, x2))
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return type(self).combine(self.left.traced(x1, x2), self.right.traced(x1, x2))
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return type(self).combine(self.left.diagonal(x), self.right.diagonal(x))
+
+    def input_dim(self) -> int | None:
+        return self.left.input_dim() or self.right.input_dim()
+
+
+class Sum(_Pair):
+    """k1 + k2."""
+
+    combine = staticmethod(operator.add)
+    combine_in_place = staticmethod(operator.iadd)
+
+
+class Product(_Pair):
+    """k1 * k2, entry by entry."""
+
+    combine = staticmethod(operator.mul)
+    combine_in_place = staticmethod(operator.imul)
+
+
+class Scaled(AbstractKernel):
+    """factor * k."""
+
+    kernel: AbstractKernel
+    factor: Any
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        return operator.imul(self.kernel.matrix(x1, x2), self.factor)
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return self.factor * self.kernel.traced(x1, x2)
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return self.factor * self.kernel.diagonal(x)
+
+    def input_dim(self) -> int | None:
+        return self.kernel.input_dim()

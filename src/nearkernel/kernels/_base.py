@@ -1,0 +1,122 @@
+"""A kernel: a similarity of two inputs, a small frozen callable."""
+
+import abc
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, positive
+from .._memory import parse_bytes, rows_that_fit
+from .._precision import in_float64, is_traced, working_dtype
+from ._tiles import Side, matrices, ready, traced_matrices
+
+
+class AbstractKernel(eqx.Module):
+    """`kernel(x1, x2)` gives the matrix (n1, n2); `kernel(x)` the symmetric one (n, n).
+
+    Concrete arrays in give float64 NumPy arrays out; arrays traced by the caller's `jit`, `grad` or `vmap` stay
+    JAX arrays. Kernels add, multiply and scale: `k1 + k2`, `k1 * k2`, `2.0 * k`.
+    """
+
+    @in_float64
+    def __call__(self, x1: Any, x2: Any = None) -> Any:
+        if is_traced(self, x1, x2):
+            return self.traced(x1, x2)
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
+        if x2 is None:
+            return self.matrix(x1, None)
+        return self.matrix(x1, inputs(x2, "x2", x1.shape[1]))
+
+    @abc.abstractmethod
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        """The matrix of checked, concrete inputs."""
+
+    @abc.abstractmethod
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        """The matrix as a JAX expression."""
+
+    @abc.abstractmethod
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        """k(x_i, x_i) of checked, concrete inputs."""
+
+    def input_dim(self) -> int | None:
+        """How many features an input must have; None for any."""
+        return None
+
+    @in_float64
+    def diag(self, x: Any) -> np.ndarray:
+        """k(x_i, x_i), (n,), without the matrix."""
+        return self.diagonal(inputs(x, "x", self.input_dim()))
+
+    @in_float64
+    def blocks(
+        self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """The matrix in horizontal blocks (rows, block) that each stay within `memory`."""
+        budget = parse_bytes(memory)
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
+        x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1])
+        rows = rows_that_fit(working_dtype().itemsize * len(x2), budget // 2)
+        return self._blocks(x1, x2, rows)
+
+    def _blocks(self, x1, x2, rows) -> Iterator[tuple[slice, np.ndarray]]:
+        for start in range(0, len(x1), rows):
+            with jax.enable_x64(True):  # not held across the yield: the caller runs in between
+                part = slice(start, min(start + rows, len(x1)))
+                block = self.matrix(x1[part], x2)
+            yield part, block
+
+    def __add__(self, other: Any) -> "AbstractKernel":
+        from ._algebra import Sum
+
+        return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
+
+    def __mul__(self, other: Any) -> "AbstractKernel":
+        from ._algebra import Product, Scaled
+
+        if isinstance(other, AbstractKernel):
+            return Product(self, other)
+        return Scaled(self, positive(other, "the factor of a kernel", zero=True))
+
+    __rmul__ = __mul__
+
+
+class InvariantKernel(AbstractKernel):
+    """A kernel of the lengths of two inputs and their angle: one that does not change under rotations."""
+
+    @abc.abstractmethod
+    def rows(self, norms: jax.Array) -> Any:
+        """Row data from the lengths of the inputs, a tree with the inputs on the last axis."""
+
+    @abc.abstractmethod
+    def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
+        """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
+
+    @abc.abstractmethod
+    def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
+        """The diagonals of those matrices."""
+
+    def prepared(self, norms: np.ndarray) -> "InvariantKernel":
+        """This kernel made ready for inputs of these lengths."""
+        return self
+
+    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """`pairs` where it needs help from outside of JAX, else None."""
+        return None
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        kernel, side1, side2 = ready(self, x1, x2)
+        return matrices(kernel, side1, side2, 1)[0]
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return traced_matrices(self, x1, x2)[0]
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        kernel, side, _ = ready(self, x, None)
+        return np.array(kernel.diagonals(side.rows)[0])
+
+
+__all__ = ["AbstractKernel", "InvariantKernel", "Side"]

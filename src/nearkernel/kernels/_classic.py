@@ -1,0 +1,102 @@
+"""The classical kernels of lengths and angles: linear, polynomial, Gaussian, Laplace."""
+
+from itertools import combinations_with_replacement
+from math import comb, factorial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, positive, whole
+from ._base import InvariantKernel
+
+
+def _dot(rows1, rows2, gap):
+    return rows1["norm"] * rows2["norm"] * (1.0 - gap)
+
+
+def _squared_distance(rows1, rows2, gap):
+    """A sum of positive terms: exact also for neighbours."""
+    r1, r2 = rows1["norm"], rows2["norm"]
+    return (r1 - r2) ** 2 + 2.0 * r1 * r2 * gap
+
+
+class _OfNorms(InvariantKernel):
+    def rows(self, norms: jax.Array) -> dict:
+        return {"norm": norms}
+
+
+class Linear(_OfNorms):
+    """k(x, y) = x.y."""
+
+    def pairs(self, rows1, rows2, gap):
+        return (_dot(rows1, rows2, gap),)
+
+    def diagonals(self, rows):
+        return (rows["norm"] ** 2,)
+
+
+class Polynomial(_OfNorms):
+    """k(x, y) = (x.y + bias)^degree, the dot product of `features`."""
+
+    degree: int = eqx.field(static=True, default=2)
+    bias: Any = 1.0
+
+    def __check_init__(self):
+        whole(self.degree, "degree", 1)
+        positive(self.bias, "bias", zero=True)
+
+    def pairs(self, rows1, rows2, gap):
+        return ((_dot(rows1, rows2, gap) + self.bias) ** self.degree,)
+
+    def diagonals(self, rows):
+        return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
+
+    def features(self, x: Any) -> np.ndarray:
+        """The explicit map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree, f = C(d + degree, degree).
+
+        Each carries the root of its multinomial coefficient, so that `features(x) @ features(y).T == k(x, y)`.
+        """
+        x = inputs(x)
+        padded = np.column_stack([x, np.full(len(x), np.sqrt(self.bias))])
+        count = comb(padded.shape[1] + self.degree - 1, self.degree)
+        found = np.empty((len(x), count))
+        for column, chosen in enumerate(combinations_with_replacement(range(padded.shape[1]), self.degree)):
+            repeats = np.bincount(chosen)
+            weight = factorial(self.degree) / np.prod([factorial(r) for r in repeats])
+            found[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
+        return found
+
+
+class RBF(_OfNorms):
+    """k(x, y) = exp(-|x - y|^2 / (2 length^2))."""
+
+    length: Any = 1.0
+
+    def __check_init__(self):
+        positive(self.length, "length")
+
+    def pairs(self, rows1, rows2, gap):
+        return (jnp.exp(_squared_distance(rows1, rows2, gap) / (-2.0 * self.length**2)),)
+
+    def diagonals(self, rows):
+        return (np.ones_like(rows["norm"]),)
+
+
+class Laplace(_OfNorms):
+    """k(x, y) = exp(-|x - y| / length), |.| the Euclidean length."""
+
+    length: Any = 1.0
+
+    def __check_init__(self):
+        positive(self.length, "length")
+
+    def pairs(self, rows1, rows2, gap):
+        square = _squared_distance(rows1, rows2, gap)
+        distance = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        return (jnp.exp(-distance / self.length),)
+
+    def diagonals(self, rows):
+        return (np.ones_like(rows["norm"]),)

@@ -1,0 +1,128 @@
+"""The tangent kernel of a finite network at given parameters."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, one_of
+from .._memory import require_fits, rows_that_fit
+from .._precision import in_float64, is_traced
+from ..models import MLP, AbstractModel
+from ._base import AbstractKernel
+from ._layers import layer_contraction, layer_sides
+
+METHODS = ("auto", "layers", "jacobian")
+
+
+class EmpiricalNTK(AbstractKernel):
+    r"""Theta_{ij} = sum_mu factor_mu dz_i/dtheta_mu dz_j/dtheta_mu at `params`.
+
+    `kernel(x1, x2)` (n1, n2) is the mean over outputs of the diagonal blocks (the trace divided by their number);
+    `kernel.full(x1, x2)` (n1, out, n2, out) has all of them.
+
+    **Arguments:** `model`, any model; `params`; `lr_factors`, a tree like `params` of factors on the learning rate,
+    e.g. `net.lr_factors()` (1 if not given); `method`: "layers" contracts layer by layer and never forms a
+    Jacobian (networks of `nk.MLP` only), "jacobian" contracts Jacobians in chunks, "auto" takes the first that applies.
+    """
+
+    model: AbstractModel
+    params: Any
+    lr_factors: Any = None
+    method: str = eqx.field(static=True, default="auto")
+
+    def __check_init__(self):
+        one_of(self.method, "method", METHODS)
+        if not isinstance(self.model, AbstractModel):
+            raise TypeError(
+                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
+            )
+        if self.method == "layers" and not isinstance(self.model, MLP):
+            raise ValueError('`method="layers"` needs an nk.MLP; use "jacobian" or "auto".')
+
+    def input_dim(self) -> int | None:
+        return getattr(self.model, "in_dim", None)
+
+    @in_float64
+    def full(self, x1: Any, x2: Any = None) -> Any:
+        """(n1, out, n2, out): every pair of outputs."""
+        if is_traced(self, x1, x2):
+            return self._traced_full(x1, x2)
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
+        return self._contract(x1, None if x2 is None else inputs(x2, "x2", x1.shape[1]), full=True)
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        return self._contract(x1, x2, full=False)
+
+    def _contract(self, x1: np.ndarray, x2: np.ndarray | None, full: bool) -> np.ndarray:
+        out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
+        n1, n2 = len(x1), len(x1 if x2 is None else x2)
+        size = 8 * n1 * n2 * (out * out if full else 1)
+        require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")
+        if isinstance(self.model, MLP) and self.method != "jacobian":
+            factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
+            side1 = layer_sides(self.model, self.params, factors, x1)
+            side2 = None if x2 is None else layer_sides(self.model, self.params, factors, x2)
+            return layer_contraction(side1, side2, out, full)
+        return self._by_jacobian(x1, x2, out, full)
+
+    def _by_jacobian(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
+        """Jacobians of a few rows at a time against those of a few others."""
+        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        chunk = rows_that_fit(8 * out * count, 512 * 2**20)
+        other = x1 if x2 is None else x2
+        found = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
+        for i in range(0, len(x1), chunk):
+            left = _jacobian_rows(self, x1[i : i + chunk], chunk)
+            for j in range(0, i + 1 if x2 is None else len(other), chunk):
+                right = left if x2 is None and i == j else _jacobian_rows(self, other[j : j + chunk], chunk)
+                if full:
+                    block = np.tensordot(left, right, axes=([2], [2]))
+                else:
+                    block = left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / out
+                found[i : i + chunk, ..., j : j + chunk] = block
+                if x2 is None and i != j:
+                    found[j : j + chunk, ..., i : i + chunk] = (
+                        block.transpose(2, 3, 0, 1) if full else block.T
+                    )
+        return found
+
+    def _jacobian(self, x: Any) -> jax.Array:
+        """(n, out, P), each column scaled by the root of its learning-rate factor."""
+
+        def one(row):
+            return jax.jacrev(lambda p: self.model(p, row[None])[0])(self.params)
+
+        jacobian = jax.vmap(one)(jnp.asarray(x))
+        if self.lr_factors is not None:
+            jacobian = jax.tree.map(lambda j, f: j * jnp.sqrt(f), jacobian, self.lr_factors)
+        leaves = jax.tree.leaves(jacobian)
+        return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
+
+    def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
+        left = self._jacobian(x1)
+        return jnp.tensordot(left, left if x2 is None else self._jacobian(x2), axes=([2], [2]))
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return (
+            jnp.einsum("iojo->ij", self._traced_full(x1, x2))
+            / jax.eval_shape(self.model, self.params, x1).shape[1]
+        )
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return np.concatenate(
+            [np.diagonal(self.matrix(x[at : at + 64], None)) for at in range(0, len(x), 64)]
+        )
+
+
+@jax.jit
+def _jacobian(kernel: EmpiricalNTK, x):
+    return kernel._jacobian(x)
+
+
+def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarray:
+    """Padded to full chunks, so that one compilation serves all."""
+    padded = np.pad(x, ((0, min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)), (0, 0)), mode="edge")
+    return np.asarray(_jacobian(kernel, padded))[: len(x)]

@@ -1,0 +1,102 @@
+"""Kernels that are dot products of finitely many features."""
+
+import abc
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import activations
+from .._check import positive, whole
+from .._memory import require_fits, rows_that_fit
+from .._precision import in_float64, working_dtype
+from ..models._features import checked_features
+from ._base import AbstractKernel
+
+
+class AbstractFeatureKernel(AbstractKernel):
+    """k(x, y) = features(x) . features(y)."""
+
+    @abc.abstractmethod
+    def features(self, x: Any) -> jax.Array:
+        """(n, d) -> (n, f)."""
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        n1, n2 = len(x1), len(x1 if x2 is None else x2)
+        require_fits(
+            8 * n1 * n2, f"a kernel matrix of {n1} x {n2} points", "use fewer points, or `kernel.blocks`"
+        )
+        phi1 = self.feature_rows(x1)
+        return phi1 @ (phi1 if x2 is None else self.feature_rows(x2)).T
+
+    def feature_rows(self, x: np.ndarray) -> np.ndarray:
+        """`features` of concrete inputs, computed in chunks."""
+        width = jax.eval_shape(self.features, jax.ShapeDtypeStruct(x.shape, working_dtype())).shape[1]
+        chunk = rows_that_fit(8 * width)
+        parts = [np.asarray(_features(self, x[at : at + chunk])) for at in range(0, len(x), chunk)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        phi1 = self.features(x1)
+        return phi1 @ (phi1 if x2 is None else self.features(x2)).T
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return np.square(self.feature_rows(x)).sum(axis=1)
+
+
+@jax.jit
+def _features(kernel: AbstractFeatureKernel, x):
+    return kernel.features(x)
+
+
+class FeatureKernel(AbstractFeatureKernel):
+    """The dot product of given features `phi`, a JAX function (n, d) -> (n, f)."""
+
+    phi: Callable = eqx.field(static=True)
+
+    def features(self, x: Any) -> jax.Array:
+        return checked_features(self.phi, jnp.asarray(x))
+
+
+class RandomFeatures(AbstractFeatureKernel):
+    r"""phi(x) = s(sqrt(C_W/d) W x + sqrt(C_b) b) / sqrt(size): a layer that is drawn once and not trained.
+
+    Tends to the covariance E[s(u) s(v)] of that layer as `size` grows, with error of order 1/sqrt(size).
+
+    **Arguments:** `in_dim`; `size`, number of features; `key`; `activation`, `weight_var`, `bias_var` as of `nk.MLP`.
+    """
+
+    weight: jax.Array
+    bias: jax.Array
+    activation: activations.AbstractActivation
+    weight_var: Any
+    bias_var: Any
+
+    @in_float64
+    def __init__(
+        self,
+        in_dim: int,
+        size: int,
+        key: jax.Array,
+        activation: Any = "relu",
+        weight_var: Any = 1.0,
+        bias_var: Any = 0.0,
+    ):
+        weight_key, bias_key = jax.random.split(key)
+        shape = (whole(in_dim, "in_dim", 1), whole(size, "size", 1))
+        self.weight = jax.random.normal(weight_key, shape, working_dtype())
+        self.bias = jax.random.normal(bias_key, shape[1:], working_dtype())
+        self.activation = activations.get(activation)
+        self.weight_var = positive(weight_var, "weight_var")
+        self.bias_var = positive(bias_var, "bias_var", zero=True)
+
+    def features(self, x: Any) -> jax.Array:
+        scale = jnp.sqrt(self.weight_var / self.weight.shape[0])
+        z = scale * (jnp.asarray(x) @ self.weight) + jnp.sqrt(self.bias_var) * self.bias
+        return self.activation(z) / self.weight.shape[1] ** 0.5
+
+    def input_dim(self) -> int:
+        return self.weight.shape[0]

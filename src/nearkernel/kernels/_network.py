@@ -1,0 +1,201 @@
+r"""The kernels of infinitely wide networks.
+
+    K^1 = C_b + C_W x.y/d,  K^{l+1} = C_b + C_W E[s s],  Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l:
+
+the derivative factor of the tangent kernel carries no C_b. Angles are carried as gaps through all layers, so
+that nothing cancels near the diagonal.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs
+from .._precision import in_float64, is_traced
+from ..activations import AbstractActivation
+from ..models import MLP
+from ._base import AbstractKernel, InvariantKernel
+from ._tiles import as_column, as_row, matrices, ready, traced_matrices
+
+
+class Recursion(InvariantKernel):
+    """Layer by layer from inputs to both kernels: what NNGP and NTK share, without the widths."""
+
+    activations: tuple[AbstractActivation, ...]  # one a hidden layer
+    weight_var: Any
+    bias_var: Any
+    in_dim: int = eqx.field(static=True)
+    last_bias_only: bool = eqx.field(static=True)  # mean-field outputs start at their bias
+    outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
+
+    def rows(self, norms: jax.Array) -> list[dict]:
+        layers = [self._affine_rows(norms / self.in_dim**0.5)]
+        for activation in self.activations:
+            own = activation.rows(layers[-1]["root"] ** 2)
+            layers.append({**self._affine_rows(own["size"]), "activation": own})
+        if "ntk" in self.outputs:
+            layers[-1]["ntk"] = self._ntk_diagonal(layers)
+        return layers
+
+    def _affine_rows(self, size: jax.Array) -> dict:
+        """Root of C_W E[s^2] and root of the variance after the layer."""
+        scaled = jnp.sqrt(self.weight_var) * size
+        return {"scaled": scaled, "root": jnp.sqrt(self.bias_var + scaled**2)}
+
+    def _ntk_diagonal(self, layers: list[dict]) -> jax.Array:
+        ntk = layers[0]["root"] ** 2
+        for before, after, activation in zip(layers, layers[1:], self.activations, strict=False):
+            slope = activation.moments(before["root"] ** 2).slope
+            ntk = after["root"] ** 2 + self.weight_var * slope * ntk
+        return ntk
+
+    def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """(covariance, gap) after the affine layer, from the gap of what goes into it."""
+        product = row1["scaled"] * row2["scaled"]
+        total = row1["root"] * row2["root"]
+        unequal = self.bias_var * (row1["scaled"] - row2["scaled"]) ** 2
+        deficit = product * gap + unequal / jnp.maximum(total + self.bias_var + product, 1e-300)
+        return total - deficit, jnp.where(total > 0, deficit / jnp.where(total > 0, total, 1.0), 0.0)
+
+    def _start(self, rows1, rows2, gap):
+        covariance, gap = self._affine(rows1[0], rows2[0], gap)
+        return covariance, covariance, gap
+
+    def _step(self, layer: int, rows1, rows2, state, after_activation):
+        """One layer on, from the averages (gap, slope) that its activation gave."""
+        gap, slope = after_activation
+        covariance, gap = self._affine(rows1[layer + 1], rows2[layer + 1], gap)
+        return covariance, covariance + self.weight_var * slope * state[1], gap
+
+    def _select(self, state) -> tuple:
+        nngp, ntk, _ = state
+        if self.last_bias_only:
+            nngp = jnp.zeros_like(nngp) + self.bias_var
+        return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
+
+    def pairs(self, rows1, rows2, gap):
+        state = self._start(rows1, rows2, gap)
+        for layer, activation in enumerate(self.activations):
+            averages = activation.pair(
+                rows1[layer + 1]["activation"], rows2[layer + 1]["activation"], state[2]
+            )
+            state = self._step(layer, rows1, rows2, state, averages)
+        return self._select(state)
+
+    def diagonals(self, rows):
+        nngp = (
+            rows[-1]["root"] ** 2
+            if not self.last_bias_only
+            else np.full_like(rows[-1]["root"], self.bias_var)
+        )
+        return tuple({"nngp": nngp, "ntk": rows[-1].get("ntk")}[name] for name in self.outputs)
+
+    def prepared(self, norms: np.ndarray) -> "Recursion":
+        """Each layer's activation made ready for the range of variances that reaches it."""
+        ready_activations: list[AbstractActivation] = []
+        q = np.asarray(self.bias_var + self.weight_var * _spread(norms) ** 2 / self.in_dim)
+        for activation in self.activations:
+            ready_activations.append(activation.prepared(q))
+            q = np.asarray(
+                self.bias_var + self.weight_var * ready_activations[-1].moments(jnp.asarray(q)).value
+            )
+        return eqx.tree_at(lambda r: r.activations, self, tuple(ready_activations))
+
+    def repaired_pairs(self, rows1, rows2, gap: np.ndarray):
+        """Layer by layer, with quadrature where a series does not reach; None if all of them do."""
+        limits = [activation.trusted_correlation() for activation in self.activations]
+        if min(limits, default=1.0) >= 1.0:
+            return None
+        column, row = as_column(rows1), as_row(rows2)
+        state = _jit_start(self, column, row, gap)
+        for layer, (activation, limit) in enumerate(zip(self.activations, limits, strict=True)):
+            out_gap, slope = _jit_pair(
+                activation, column[layer + 1]["activation"], row[layer + 1]["activation"], state[2]
+            )
+            far = np.abs(1.0 - np.asarray(state[2])) > limit
+            if far.any():
+                out_gap, slope = np.array(out_gap), np.array(slope)
+                out_gap[far], slope[far] = self._quadrature(
+                    activation, rows1[layer], rows2[layer], np.asarray(state[2]), far
+                )
+            state = _jit_step(self, layer, column, row, state, (out_gap, slope))
+        return self._select(state)
+
+    @staticmethod
+    def _quadrature(activation, row1, row2, gap, far):
+        """Each distinct pair once: padding repeats the last row and column."""
+        i, j = np.nonzero(far)
+        asked = np.column_stack([row1["root"][i] ** 2, row2["root"][j] ** 2, gap[far]])
+        distinct, back = np.unique(asked, axis=0, return_inverse=True)
+        found_gap, found_slope = activation.quadrature(*distinct.T)
+        return found_gap[back.ravel()], found_slope[back.ravel()]
+
+
+_jit_start = jax.jit(lambda kernel, rows1, rows2, gap: kernel._start(rows1, rows2, gap))
+_jit_pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, rows2, gap))
+_jit_step = jax.jit(
+    lambda kernel, layer, rows1, rows2, state, averages: kernel._step(layer, rows1, rows2, state, averages),
+    static_argnums=1,
+)
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """A few values that span the range of `values`: preparing looks at the range only, and compiles once."""
+    return np.quantile(values, np.linspace(0.0, 1.0, 8))
+
+
+def _recursion(net: MLP, outputs: tuple[str, ...]) -> Recursion:
+    if not isinstance(net, MLP):
+        raise TypeError(
+            f"`net` must be an nk.MLP: its infinite-width kernel is known; got {type(net).__name__}."
+        )
+    depth = len(net.widths)
+    mean_field = net.parametrization == "mean_field" and depth > 0
+    return Recursion((net.activation,) * depth, net.weight_var, net.bias_var, net.in_dim, mean_field, outputs)
+
+
+class _NetworkKernel(AbstractKernel):
+    net: MLP
+    output: eqx.AbstractClassVar[str]
+
+    def __check_init__(self):
+        _recursion(self.net, (self.output,))
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        return _recursion(self.net, (self.output,)).matrix(x1, x2)
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return _recursion(self.net, (self.output,)).traced(x1, x2)
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return _recursion(self.net, (self.output,)).diagonal(x)
+
+    def input_dim(self) -> int:
+        return self.net.in_dim
+
+
+class NNGP(_NetworkKernel):
+    """Covariance of one output of the infinitely wide `net` over initializations (its widths do not matter)."""
+
+    output = "nngp"
+
+
+class NTK(_NetworkKernel):
+    """Tangent kernel of one output of the infinitely wide `net`, trained with `net.lr_factors()`."""
+
+    output = "ntk"
+
+
+@in_float64
+def nngp_and_ntk(net: MLP, x1: Any, x2: Any = None) -> tuple[Any, Any]:
+    """Both kernels of a network in one pass: (NNGP(net)(x1, x2), NTK(net)(x1, x2))."""
+    kernel = _recursion(net, ("nngp", "ntk"))
+    if is_traced(net, x1, x2):
+        return traced_matrices(kernel, x1, x2)  # type: ignore[return-value]
+    x1 = inputs(x1, "x1" if x2 is not None else "x", net.in_dim)
+    x2 = None if x2 is None else inputs(x2, "x2", net.in_dim)
+    prepared, side1, side2 = ready(kernel, x1, x2)
+    return matrices(prepared, side1, side2, 2)  # type: ignore[return-value]

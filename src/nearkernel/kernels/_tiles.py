@@ -1,0 +1,163 @@
+"""Kernel matrices tile by tile: bounded memory, both cores, half the work when symmetric.
+
+Every rotation-invariant kernel is a function of the two lengths and of the gap 1 - cos of the angle. The gap
+of nearly parallel inputs is recomputed from their difference, since 1 - cos has no digits left there; all
+kernels inherit that accuracy.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._memory import cores, require_fits
+from .._precision import working_dtype
+
+TILE = 256
+_STRIP_BYTES = 32 * 2**20
+_NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
+
+
+class Side(NamedTuple):
+    """Inputs made ready: unit vectors (n, d) and a tree of row data with inputs on the last axis."""
+
+    unit: np.ndarray
+    rows: Any
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+
+def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Side | None]:
+    """The kernel prepared for these inputs, and both sides (None for the second if it is the first)."""
+    norms = [np.linalg.norm(x, axis=1) for x in (x1, x2) if x is not None]
+    kernel = kernel.prepared(np.concatenate(norms))
+    sides = [_side(kernel, x, r) for x, r in zip((x1, x2), norms, strict=False)]
+    return kernel, sides[0], sides[1] if x2 is not None else None
+
+
+def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
+    dtype = working_dtype()
+    unit = x / np.where(norm > 0, norm, 1.0)[:, None]
+    chunks = []
+    for at in range(0, len(x), 4 * TILE):
+        part = norm[at : at + 4 * TILE]
+        rows = _rows(kernel, np.pad(part, (0, _bucket(len(part)) - len(part)), mode="edge").astype(dtype))
+        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
+    return Side(unit.astype(dtype, copy=False), jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
+
+
+def _bucket(n: int) -> int:
+    """Padded sizes, few of them: each is compiled once."""
+    return min(max(16, 1 << (n - 1).bit_length()), 4 * TILE)
+
+
+@jax.jit
+def _rows(kernel, norms):
+    return kernel.rows(norms)
+
+
+@jax.jit
+def _pairs(kernel, rows1, rows2, gap):
+    return kernel.pairs(as_column(rows1), as_row(rows2), gap)
+
+
+def as_column(rows):
+    return jax.tree.map(lambda a: a[..., :, None], rows)
+
+
+def as_row(rows):
+    return jax.tree.map(lambda a: a[..., None, :], rows)
+
+
+def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.ndarray, ...]:
+    """The `count` matrices that `kernel.pairs` gives, whole; symmetric ones are computed by half."""
+    symmetric, other = side2 is None, side1 if side2 is None else side2
+    n1, n2 = len(side1), len(other)
+    dtype = working_dtype()
+    require_fits(
+        count * n1 * n2 * dtype.itemsize,
+        f"a kernel matrix of {n1} x {n2} points",
+        "use fewer points, or `kernel.blocks`",
+    )
+    found = tuple(np.empty((n1, n2), dtype) for _ in range(count))
+    strip_rows = max(TILE, _STRIP_BYTES // (dtype.itemsize * n2) // TILE * TILE)
+    with ThreadPoolExecutor(cores()) as pool:
+        for start in range(0, n1, strip_rows):
+            stop = min(start + strip_rows, n1)
+            gap = gaps(side1.unit[start:stop], other.unit[: stop if symmetric else n2])
+            if symmetric:
+                np.fill_diagonal(gap[:, start:], 0.0)
+            jobs = list(_tiles(start, stop, n2, symmetric))
+            list(
+                pool.map(
+                    lambda job: _one_tile(kernel, side1.rows, other.rows, gap, start, *job, symmetric, found),
+                    jobs,
+                )
+            )
+    if symmetric:
+        for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
+            np.fill_diagonal(matrix, diagonal)
+    return found
+
+
+def _tiles(start: int, stop: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+    for i in range(start, stop, TILE):
+        i_end = min(i + TILE, stop)
+        for j in range(0, i_end if symmetric else n2, TILE):
+            yield slice(i, i_end), slice(j, min(j + TILE, i_end if symmetric else n2))
+
+
+def _one_tile(kernel, rows1, rows2, gap, start: int, i: slice, j: slice, symmetric: bool, found) -> None:
+    size = _bucket(i.stop - i.start), _bucket(j.stop - j.start)
+    part = _padded(gap[i.start - start : i.stop - start, j], size)
+    cut1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), rows1)
+    cut2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), rows2)
+    with jax.enable_x64(True):  # thread-local: each task opens its own
+        blocks = kernel.repaired_pairs(cut1, cut2, part) or _pairs(kernel, cut1, cut2, part)
+    for matrix, block in zip(found, blocks, strict=True):
+        block = np.asarray(block)[: i.stop - i.start, : j.stop - j.start]
+        matrix[i, j] = block
+        if symmetric and i.start != j.start:
+            matrix[j, i] = block.T
+
+
+def _padded(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    if a.shape == shape:
+        return a
+    return np.pad(a, [(0, full - now) for now, full in zip(a.shape, shape, strict=True)], mode="edge")
+
+
+def gaps(unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
+    """1 - cos of the angles between unit vectors, to full relative accuracy also where it is small."""
+    gap = unit1 @ unit2.T
+    np.subtract(1.0, gap, out=gap)
+    np.clip(gap, 0.0, 2.0, out=gap)
+    near = np.flatnonzero(gap < _NEAR)
+    chunk = max(1, _STRIP_BYTES // (16 * unit1.shape[1]))
+    flat = gap.ravel()
+    for at in range(0, len(near), chunk):
+        i, j = np.divmod(near[at : at + chunk], gap.shape[1])
+        difference = unit1[i] - unit2[j]
+        flat[near[at : at + chunk]] = 0.5 * np.einsum("ij,ij->i", difference, difference)
+    return gap
+
+
+def traced_matrices(kernel, x1, x2) -> tuple[jax.Array, ...]:
+    """The same under the caller's transformations: one dense pass, no repair of nearly parallel pairs."""
+
+    def side(x):
+        x = jnp.asarray(x)
+        square = jnp.sum(x * x, axis=1)
+        norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        return x / jnp.where(square > 0, norm, 1.0)[:, None], kernel.rows(norm)
+
+    unit1, rows1 = side(x1)
+    unit2, rows2 = (unit1, rows1) if x2 is None else side(x2)
+    gap = jnp.clip(1.0 - unit1 @ unit2.T, 0.0, 2.0)
+    if x2 is None:
+        gap = jnp.where(jnp.eye(len(unit1), dtype=bool), 0.0, gap)
+    return kernel.pairs(as_column(rows1), as_row(rows2), gap)

@@ -1,0 +1,31 @@
+"""z(x; theta): the contract of every model."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._precision import working_dtype
+
+Params = Any  # a tree of arrays
+
+
+class AbstractModel(eqx.Module):
+    """A function of parameters and inputs. Parameters are passed, never stored: theory differentiates by them."""
+
+    @abc.abstractmethod
+    def init(self, key: jax.Array) -> Params:
+        """Parameters to start from."""
+
+    @abc.abstractmethod
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        """Outputs (n, out) at inputs `x` (n, d)."""
+
+
+def at_least_float(x: Any) -> jax.Array:
+    """`x` as a JAX array of floats: NumPy and whole numbers in the working precision, JAX floats as they are."""
+    if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating):
+        return x
+    return jnp.asarray(x, dtype=working_dtype())

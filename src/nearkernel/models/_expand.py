@@ -1,0 +1,62 @@
+"""A model to some degree in the distance from where it starts."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._check import whole
+from .._precision import in_float64
+from ._base import AbstractModel, Params
+
+
+class Taylor(AbstractModel):
+    """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features."""
+
+    model: AbstractModel
+    params0: Params
+    degree: int = eqx.field(static=True)
+
+    def init(self, key: jax.Array | None = None) -> Params:
+        """The parameters it was expanded at."""
+        return self.params0
+
+    @in_float64
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        first, *others = self.terms(params, x)
+        return sum(others, first)
+
+    def terms(self, params: Params, x: jax.Array) -> list[jax.Array]:
+        """The term of each degree 0 .. `degree`."""
+        step = jax.tree.map(jnp.subtract, params, self.params0)
+        term: Any = lambda p: self.model(p, x)
+        terms = [term(self.params0)]
+        for k in range(1, self.degree + 1):
+            term = _along(term, step)
+            terms.append(term(self.params0) / math.factorial(k))
+        return terms
+
+
+def _along(function, step):
+    return lambda p: jax.jvp(function, (p,), (step,))[1]
+
+
+def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
+    """`model` as a polynomial of `degree` 1, 2 or 3 around `params`: a model of its own, with the same parameters.
+
+    Degree counts powers of theta - params; every degree is exact in x.
+    """
+    if not isinstance(model, AbstractModel):
+        raise TypeError(
+            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+        )
+    if whole(degree, "degree", 1) > 3:
+        raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
+    leaves = jax.tree.leaves(params)
+    if not leaves or not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves):
+        raise TypeError(
+            "`params` must be a tree of floating-point arrays; it has none, or whole numbers among them."
+        )
+    return Taylor(model, params, degree)

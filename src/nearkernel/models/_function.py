@@ -1,0 +1,53 @@
+"""Any function of parameters and inputs as a model: Flax, Equinox, Haiku or plain JAX."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._precision import in_float64
+from ._base import AbstractModel, Params, at_least_float
+
+
+class FunctionModel(AbstractModel):
+    """See `from_function`."""
+
+    function: Callable = eqx.field(static=True)
+    initializer: Callable | None = eqx.field(static=True)
+
+    @in_float64
+    def init(self, key: jax.Array) -> Params:
+        if self.initializer is None:
+            raise ValueError("this model has no `init`: give it to nk.from_function(f, init=...).")
+        return self.initializer(key)
+
+    @in_float64
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        x = at_least_float(x)
+        z = jnp.asarray(self.function(params, x))
+        if z.ndim == 1 and len(z) == len(x):
+            return z[:, None]
+        if z.ndim != 2 or len(z) != len(x):
+            raise ValueError(
+                f"`f(params, x)` must return (n,) or (n, out); for x {x.shape} it returns {z.shape}."
+            )
+        return z
+
+
+def from_function(f: Callable[[Any, Any], Any], init: Callable[[Any], Any] | None = None) -> FunctionModel:
+    """Any JAX function `f(params, x)` as a model.
+
+    **Arguments:** `f`, maps a tree of arrays and (n, d) inputs to (n,) or (n, out) outputs, each row from its own
+    input (no batch statistics); `init`, optional, maps a key to parameters.
+
+    ```python
+    flax_net = nk.from_function(module.apply, init=lambda key: module.init(key, x[:1]))
+    params, static = eqx.partition(mlp, eqx.is_inexact_array)
+    equinox_net = nk.from_function(lambda p, x: jax.vmap(eqx.combine(p, static))(x))
+    ```
+    """
+    if not callable(f):
+        raise TypeError(f"`f` must be a function f(params, x); got {type(f).__name__}.")
+    return FunctionModel(f, init)
