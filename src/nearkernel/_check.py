@@ -86,7 +86,8 @@ def numeric(value: Any, name: str) -> np.ndarray:
         bad = int((~np.isfinite(array)).sum())
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(
-            f"`{name}` holds {bad} NaN or infinite value{'s' * (bad > 1)}, the first at index {where}: remove or impute."
+            f"`{name}` holds {bad} NaN or infinite value{'s' * (bad > 1)}, "
+            f"the first at index {where}: remove or impute."
         )
     return array
 

@@ -65,7 +65,8 @@ def find_panels(function: Callable[[np.ndarray], np.ndarray], reach: float, name
     for tol, kink_width in (_STRICT, _LENIENT):  # lenient: a function with rounding noise of its own
         found = _split(function, reach, floor, tol, kink_width)
         if found is not None:
-            return _merged(function, *found, floor, tol)
+            panels, kinks = found
+            return _merged(function, panels, kinks, floor, tol)
     raise ValueError(
         f"`{name}` changes too fast to be averaged over Gaussians: more than {_MOST_PANELS} pieces between "
         f"-{reach:g} and {reach:g}. Rescale it or lower the variances."
@@ -101,9 +102,7 @@ def _seeds(reach: float) -> np.ndarray:
     return np.concatenate([-outward[::-1], 1.0234567 * outward[:-1], outward[-1:]])
 
 
-def _merged(
-    function, panels: list[tuple[float, float]], kinks: np.ndarray, floor: float, tol: float
-) -> Panels:
+def _merged(function, panels: list, kinks: np.ndarray, floor: float, tol: float) -> Panels:
     """Join neighbours as long as their union is still resolved and holds no kink.
 
     A narrow panel is not joined to a wide one: the probes of the union would not see the narrow part.

@@ -93,7 +93,7 @@ class Series(AbstractActivation):
         width = 2.0 ** np.floor(np.log2(narrow / np.sqrt(high))) if narrow else 0.0
         if width * _MOST_SHARED_NODES < 2 * REACH * len(NODES):
             width = 0.0
-        samples = np.geomspace(low, high, 5) if low < high else np.array([high])
+        samples = np.geomspace(low, high, 5 if low < high else 1)
         for terms in _LADDER if width else (64, 256, 512):
             trial = Series(
                 self.function, self.name, self.parity, terms, float(min(width, 0.5, 8 / np.sqrt(terms)))
@@ -145,12 +145,12 @@ class Series(AbstractActivation):
         if self.width:
             z, table = _weighted_hermite(self.width, self.terms)
             return jnp.asarray(table) @ self.function(jnp.asarray(z)[:, None] * jnp.sqrt(q))
-        z, weights = self._nodes(q)
-        weighted = weights * self.function(jnp.sqrt(q) * z)
+        own, weights = self._nodes(q)
+        weighted = weights * self.function(jnp.sqrt(q) * own)
 
         def step(carry, k):
             before, now = carry
-            after = (z * now - jnp.sqrt(k) * before) / jnp.sqrt(k + 1.0)
+            after = (own * now - jnp.sqrt(k) * before) / jnp.sqrt(k + 1.0)
             return (now, after), jnp.sum(now, axis=0)
 
         start = (jnp.zeros_like(weighted), weighted)

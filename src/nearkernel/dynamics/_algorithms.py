@@ -77,8 +77,8 @@ class GradientDescent(SpectralAlgorithm):
         return 2 * (1 + self.momentum) / self.lr
 
     def advice(self, lam_max: float) -> str:
-        bound = 2 * (1 + self.momentum) / lam_max
-        return f"diverges: lr = {self.lr:.6g} exceeds {'2' if not self.momentum else '2(1+momentum)'}/lambda_max = {bound:.6g}"
+        bound, factor = 2 * (1 + self.momentum) / lam_max, "2(1+momentum)" if self.momentum else "2"
+        return f"diverges: lr = {self.lr:.6g} exceeds {factor}/lambda_max = {bound:.6g}"
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         if math.isinf(self.steps):

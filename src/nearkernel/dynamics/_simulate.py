@@ -42,8 +42,11 @@ class Record(eqx.Module):
 
 
 class Trajectory(eqx.Module):
-    """A run: **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record;
-    `status`, "finished", "converged", "not converged ..." or "diverged ..."; `steps` taken (0 for flows)."""
+    """What a run leaves.
+
+    **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record; `status`,
+    "finished", "converged", "not converged ..." or "diverged ..."; `steps` taken (0 for flows).
+    """
 
     params: Any
     history: dict[str, Any]
@@ -72,12 +75,13 @@ def simulate(
 ) -> Trajectory:
     """Trains `model` from `params` on (`x`, `y`).
 
-    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow` or `SGD` (which needs `key`); without an end of its own
-    it runs until the loss or its gradient has fallen by `tol`, at most `max_steps`; `record`: what to keep; `loss`:
-    "squared", "cross_entropy" or a JAX function loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
+    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow` or `SGD` (which needs `key`); without an end of its
+    own it runs until the loss has fallen by `tol`^2 or its gradient by `tol`, at most `max_steps`; `record`: what to
+    keep; `loss`: "squared", "cross_entropy" or a JAX function loss(z, y); `lr_factors`: a tree like `params`, e.g.
+    `net.lr_factors()`.
 
-    **Returns:** a `Trajectory`. Divergence is a status, not an error. Inside `jit`, `vmap` or `nk.measure` it runs as one
-    JAX expression (finite `steps` only) and looks at nothing in between.
+    **Returns:** a `Trajectory`. Divergence is a status, not an error. Inside `jit`, `vmap` or `nk.measure` it runs as
+    one JAX expression (finite `steps` only) and looks at nothing in between.
     """
     if not isinstance(model, AbstractModel):
         raise TypeError(

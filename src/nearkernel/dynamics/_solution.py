@@ -91,7 +91,8 @@ class Solution:
             return self._weights
         if not isinstance(self.algorithm, GradientDescent | GradientFlow):
             raise ValueError(
-                f"`time` has no meaning for {type(self.algorithm).__name__}; solve with GradientFlow or GradientDescent."
+                f"`time` has no meaning for {type(self.algorithm).__name__}: "
+                "solve with GradientFlow or GradientDescent."
             )
         algorithm = self.algorithm.at(positive(time, "time", zero=True, finite=False))
         if algorithm.shift() is None and not isinstance(self._factor, Spectrum):
@@ -139,6 +140,7 @@ def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
     )
     if factor.cutoff and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
         parts.append(
-            f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, eigenvalues below {factor.cutoff:.3g} count as 0"
+            f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
+            f"eigenvalues below {factor.cutoff:.3g} count as 0"
         )
     return "; ".join(parts)

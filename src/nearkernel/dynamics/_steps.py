@@ -111,7 +111,7 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
         max_steps=_MOST_ODE_STEPS,
         throw=False,
     )
-    states = State(*found.ys, times)
+    states = State(found.ys[0], found.ys[1], times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))
     last = jax.tree.map(lambda leaf: leaf[-1], states)
-    return State(*last), rows, found.result == diffrax.RESULTS.successful
+    return last, rows, found.result == diffrax.RESULTS.successful

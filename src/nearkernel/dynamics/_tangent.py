@@ -139,6 +139,7 @@ def tangent_of(problem: Any) -> AbstractTangent:
         return ExpandedTangent(problem)
     if isinstance(problem, AbstractModel):
         raise TypeError(
-            f"`solve` needs a model that can be solved; expand yours: nk.solve(nk.expand(model, params), ...), got {type(problem).__name__}."
+            "`solve` needs a model that can be solved; expand yours: nk.solve(nk.expand(model, params), ...); "
+            f"got {type(problem).__name__}."
         )
     raise TypeError(f"`solve` needs a kernel or a model; got {type(problem).__name__}.")

@@ -55,7 +55,7 @@ class Polynomial(_OfNorms):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
     def features(self, x: Any) -> np.ndarray:
-        """The explicit map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree, f = C(d + degree, degree).
+        """The explicit map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree.
 
         Each carries the root of its multinomial coefficient, so that `features(x) @ features(y).T == k(x, y)`.
         """

@@ -16,7 +16,7 @@ _STRIP_BYTES = 64 * 2**20
 
 
 class Layer(NamedTuple):
-    """`enters` (n, fan_in + 1), a column for the bias included; `signal` (n, out, fan_out), or None in the last layer."""
+    """`enters` (n, fan_in + 1), with a column for the bias; `signal` (n, out, fan_out), None in the last layer."""
 
     enters: np.ndarray
     signal: np.ndarray | None
@@ -24,8 +24,7 @@ class Layer(NamedTuple):
 
 def layer_sides(net: MLP, params, factors, x: np.ndarray) -> list[Layer]:
     enters, signals = _forward_backward(net, params, factors, x)
-    last = [None if signal is None else np.asarray(signal) for signal in signals]
-    return [Layer(np.asarray(e), s) for e, s in zip(enters, last, strict=True)]
+    return [Layer(*jax.tree.map(np.asarray, pair)) for pair in zip(enters, signals, strict=True)]
 
 
 @jax.jit
@@ -57,9 +56,9 @@ def layer_contraction(side1: list[Layer], side2: list[Layer] | None, out: int, f
         strip = slice(start, min(start + rows, n1))
         for layer1, layer2 in zip(side1, other, strict=True):
             enters = layer1.enters[strip] @ layer2.enters.T
-            if layer1.signal is None and full:
+            if (layer1.signal is None or layer2.signal is None) and full:
                 found[strip][:, np.arange(out), :, np.arange(out)] += enters
-            elif layer1.signal is None:
+            elif layer1.signal is None or layer2.signal is None:
                 found[strip] += enters
             elif full:
                 signal = (

@@ -5,6 +5,7 @@ of nearly parallel inputs is recomputed from their difference, since 1 - cos has
 kernels inherit that accuracy.
 """
 
+import functools
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -35,8 +36,7 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
     """The kernel prepared for these inputs, and both sides (None for the second if it is the first)."""
     norms = [np.linalg.norm(x, axis=1) for x in (x1, x2) if x is not None]
     kernel = kernel.prepared(np.concatenate(norms))
-    sides = [_side(kernel, x, r) for x, r in zip((x1, x2), norms, strict=False)]
-    return kernel, sides[0], sides[1] if x2 is not None else None
+    return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
 
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
@@ -91,13 +91,8 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
             gap = gaps(side1.unit[start:stop], other.unit[: stop if symmetric else n2])
             if symmetric:
                 np.fill_diagonal(gap[:, start:], 0.0)
-            jobs = list(_tiles(start, stop, n2, symmetric))
-            list(
-                pool.map(
-                    lambda job: _one_tile(kernel, side1.rows, other.rows, gap, start, *job, symmetric, found),
-                    jobs,
-                )
-            )
+            job = functools.partial(_one_tile, kernel, side1.rows, other.rows, gap, start, symmetric, found)
+            list(pool.map(job, *zip(*_tiles(start, stop, n2, symmetric), strict=True)))
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
@@ -111,7 +106,7 @@ def _tiles(start: int, stop: int, n2: int, symmetric: bool) -> Iterator[tuple[sl
             yield slice(i, i_end), slice(j, min(j + TILE, i_end if symmetric else n2))
 
 
-def _one_tile(kernel, rows1, rows2, gap, start: int, i: slice, j: slice, symmetric: bool, found) -> None:
+def _one_tile(kernel, rows1, rows2, gap, start: int, symmetric: bool, found, i: slice, j: slice) -> None:
     size = _bucket(i.stop - i.start), _bucket(j.stop - j.start)
     part = _padded(gap[i.start - start : i.stop - start, j], size)
     cut1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), rows1)
@@ -123,6 +118,8 @@ def _one_tile(kernel, rows1, rows2, gap, start: int, i: slice, j: slice, symmetr
         matrix[i, j] = block
         if symmetric and i.start != j.start:
             matrix[j, i] = block.T
+        elif symmetric:  # the two triangles may differ in the last bit
+            matrix[i, j] = np.tril(block) + np.tril(block, -1).T
 
 
 def _padded(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

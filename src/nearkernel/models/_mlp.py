@@ -50,7 +50,7 @@ class MLP(AbstractModel):
         parametrization: str = "ntk",
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
-        if isinstance(widths, int) or isinstance(widths, str):
+        if isinstance(widths, int | str):
             raise TypeError(f"`widths` must be a tuple such as (256, 256); got {widths!r}.")
         self.widths = tuple(whole(w, "widths", 1) for w in widths)
         self.out_dim = whole(out_dim, "out_dim", 1)
@@ -77,7 +77,7 @@ class MLP(AbstractModel):
     def init(self, key: jax.Array) -> Params:
         params = []
         dtype = working_dtype()
-        for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
+        for shape in zip(self.sizes[:-1], self.sizes[1:], strict=True):
             key, weight_key, bias_key = jax.random.split(key, 3)
             weight = jax.random.normal(weight_key, shape, dtype)
             bias = jax.random.normal(bias_key, shape[1:], dtype)

@@ -107,9 +107,9 @@ def forecast(
 ) -> Forecast:
     """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
 
-    **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,) or
-    (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, 0: infinite width; `trained`: "all"
-    layers, or the "last" alone, whose end is the NNGP posterior.
+    **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
+    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, 0: infinite width; `trained`:
+    "all" layers, or the "last" alone, whose end is the NNGP posterior.
 
     **Returns:** a `Forecast`; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs.
     """

@@ -37,7 +37,8 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
     )
     if factor is None:
         raise ValueError(
-            f"the kernel matrix of `x` is singular to working accuracy (repeated rows?): give `noise` > 0; got noise={noise}."
+            "the kernel matrix of `x` is singular to working accuracy (repeated rows?): "
+            f"give `noise` > 0; got noise={noise}."
         )
     cross = kernel.matrix(x_new, x)
     solved = factor.apply(None, np.column_stack([columns, cross.T]))  # type: ignore[arg-type]
