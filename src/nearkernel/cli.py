@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from . import __version__
+
 
 class OneLineErrors(TyperGroup):
     """Bad input costs the user one line on stderr and exit code 2; a traceback comes only with --debug."""
@@ -72,9 +74,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        print(f"nearkernel {version('nearkernel')}")
+        print(f"nearkernel {__version__}")
         raise typer.Exit
 
 

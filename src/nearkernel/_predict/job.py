@@ -13,11 +13,11 @@ import nearkernel as nk
 
 from . import scores
 from .data import Data
+from .evidence import most_likely_noise
 from .prepare import Split
 
-NOISES = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0)  # candidates, in units of the target variance
 _WIDTH = 512  # never used: every answer is that of the limit of infinite width
-_CURVE_POINTS = 40
+_CURVE_POINTS = 25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +87,7 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     start = time.perf_counter()
     forecast = nk.forecast(net, split.x, split.y, network.algorithm, split.x_new)
     if not forecast.ok:
-        raise ValueError(f"the training would not end: {forecast.status}")
+        raise ValueError(f"--lr {network.algorithm.lr:g}: training {forecast.status}; give a smaller --lr.")
     details = {"algorithm": repr(network.algorithm), "status": str(forecast.status)}
     answers.append(_answer("NTK", forecast.mean, forecast.std, start, details, data, split))
 
@@ -96,24 +96,28 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     answers.append(_posterior("Linear", linear, data, split))
 
     say("NTK along training")
-    curve = _curve(net, forecast, network.algorithm, data, split)
+    curve = _curve(net, network.algorithm, data, split)
     return Result(tuple(answers), curve)
 
 
-def _curve(net: nk.MLP, forecast: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
+def _curve(net: nk.MLP, algorithm: Any, data: Data, split: Split) -> Curve | None:
     """Test error at times spread evenly in their logarithm, from before the first mode is learnt to after most are."""
     if isinstance(algorithm, nk.Ridge):
         return None  # a minimum, however it is reached
-    theta = float(nk.kernels.NTK(net)(split.x[:1], split.x[:1])[0, 0])
-    # The largest eigenvalue of the NTK is below n * theta, and few of those that matter are below theta / 1e4.
-    at = np.geomspace(0.01 / len(split.x), 1e4, _CURVE_POINTS) / theta
+    kernel = nk.kernels.NTK(net)
+    trace = float(np.sum(kernel.diag(split.x)))
+    # The largest eigenvalue is below the trace; few of those that matter are 1e4 times smaller than the average one.
+    at = np.geomspace(0.01, 1e4 * len(split.x), _CURVE_POINTS) / trace
     axis = "time of gradient flow"
     if isinstance(algorithm, nk.GradientDescent):
         at = np.unique(np.maximum(1, np.rint(at / algorithm.lr)))
         axis = "steps of gradient descent"
+    solution = nk.solve(
+        kernel, split.x, split.y, algorithm.at(at[0])
+    )  # not at the end, so that all times are cheap
     error = []
     for moment in at:
-        mean = split.mean_in_target_units(forecast.at(moment).mean)
+        mean = split.mean_in_target_units(solution.predict(split.x_new, moment).mean)
         if data.classes:
             error.append(np.mean(mean.argmax(axis=1) != split.truth))
         else:
@@ -122,18 +126,12 @@ def _curve(net: nk.MLP, forecast: Any, algorithm: Any, data: Data, split: Split)
 
 
 def _posterior(name: str, kernel: Any, data: Data, split: Split) -> Answer:
-    """A Gaussian process whose noise is the most likely one of `NOISES`, judged by the training rows alone."""
+    """A Gaussian process whose noise is the most likely one, judged by the training rows alone."""
     start = time.perf_counter()
-    evidence = {
-        noise: nk.statistics.posterior(
-            kernel, split.x, split.y, split.x_new[:1], noise=noise
-        ).log_marginal_likelihood
-        for noise in NOISES
-    }
-    noise = max(evidence, key=lambda candidate: float(evidence[candidate]))
+    noise = most_likely_noise(kernel, split.x, split.y)
     posterior = nk.statistics.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
     std = np.sqrt(posterior.std**2 + noise)  # of a new observation, which carries the noise too
-    details = {"noise": noise, "log_marginal_likelihood": float(evidence[noise])}
+    details = {"noise": noise, "log_marginal_likelihood": posterior.log_marginal_likelihood}
     return _answer(name, posterior.mean, std, start, details, data, split)
 
 

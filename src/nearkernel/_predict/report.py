@@ -12,7 +12,7 @@ import numpy as np
 from . import pictures
 from .columns import COLUMNS, cells, titles
 from .data import Data
-from .job import NOISES, Network, Result
+from .job import Network, Result
 from .prepare import Split
 from .scores import confidence
 from .summary import target_scaling, versions
@@ -91,10 +91,10 @@ def _table(data: Data, result: Result) -> str:
 
 def _methods(network: Network, result: Result) -> dict[str, str]:
     noise = {answer.name: answer.details.get("noise") for answer in result.answers}
-    chosen = f"the most likely of {len(NOISES)} values, judged by the training rows alone"
     return {
         "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
-        f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's, {chosen}.",
+        f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's: the most likely value, "
+        "judged by the training rows alone.",
         "NTK": f"What training would find: the average answer of infinitely wide networks after {network.training}, "
         "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
         "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "

@@ -13,23 +13,19 @@ from typing import Any
 
 import numpy as np
 
+import nearkernel as nk
+
 from .data import Data
 from .job import Network, Result
 from .prepare import Split
 from .scores import Score, confidence
 
-_PACKAGES = ("nearkernel", "jax", "numpy", "scipy", "scikit-learn")
+_PACKAGES = ("jax", "numpy", "scipy", "scikit-learn")
 
 
 def versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
-
-
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:  # run from a checkout that is not installed
-        return "not installed"
+    others = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    return {"nearkernel": nk.__version__, "python": platform.python_version(), **others}
 
 
 def result_json(data: Data, split: Split, network: Network, result: Result, options: dict[str, Any]) -> str:
