@@ -14,7 +14,7 @@ def real_number(value: Any, name: str) -> Any:
     """`value` if it is one finite-or-infinite real number or a traced scalar; refuses NaN, text and arrays."""
     if is_traced(value):
         return value
-    if isinstance(value, bool | np.bool_) or (not np.isscalar(value) and np.ndim(value) != 0):
+    if isinstance(value, bool | np.bool_ | str | bytes) or (not np.isscalar(value) and np.ndim(value) != 0):
         raise TypeError(f"`{name}` must be one number; got {value!r}.")
     try:
         number = float(value)
@@ -116,6 +116,8 @@ def targets(y: Any, n: int, name: str = "y", x_name: str = "x", out: int | None 
         raise ValueError(f"`{name}` must have shape (n,) or (n, out); got {array.shape}.")
     if len(array) != n:
         raise ValueError(f"`{x_name}` and `{name}` must have as many rows; got {n} and {len(array)}.")
+    if array.size == 0:
+        raise ValueError(f"`{name}` is empty: shape {array.shape}.")
     columns = array.reshape(n, -1)
     if out is not None and columns.shape[1] != out:
         raise ValueError(f"`{name}` has {columns.shape[1]} outputs per row; the model has {out}.")

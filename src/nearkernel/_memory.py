@@ -24,7 +24,7 @@ def available_bytes() -> int:
 
 def parse_bytes(text: "str | int | float", name: str = "memory") -> int:
     """Bytes of a number or of a text such as "4GiB"."""
-    if isinstance(text, int | float) and not isinstance(text, bool) and text > 0:
+    if isinstance(text, int | float) and not isinstance(text, bool) and 0 < text < np.inf:
         return int(text)
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", str(text))
     if found and found[2].lower() in _UNITS and found[1].count(".") <= 1 and found[1] != ".":

@@ -6,7 +6,7 @@ half of its digits there.
 """
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -32,6 +32,8 @@ class Moments(eqx.Module):
 
 class AbstractActivation(eqx.Module):
     """An elementwise function s with its Gaussian averages."""
+
+    depends_on_range: ClassVar[bool] = False  # whether `prepared` does anything
 
     @abc.abstractmethod
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -63,6 +65,15 @@ class AbstractActivation(eqx.Module):
     def quadrature(self, q1: np.ndarray, q2: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What `pair` gives, one pair of variances a time, where `pair` is not to be trusted."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
+
+
+@in_float64
+def moments(activation: AbstractActivation, q: Any) -> Moments:
+    """E[s^2], E[s'^2] and E[s s''] of z ~ N(0, q), as NumPy arrays of the shape of `q`."""
+    q = numeric(q, "q")
+    if np.any(q < 0):
+        raise ValueError("`q` is a variance and must be at least 0.")
+    return jax.tree.map(np.asarray, activation.prepared(np.ravel(q)).moments(jnp.asarray(q)))
 
 
 @in_float64

@@ -11,6 +11,7 @@ and quadrature does the rest.
 
 import functools
 from collections.abc import Callable
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -71,6 +72,8 @@ class Series(AbstractActivation):
     ("odd", "even" or "all"); `terms`, how many powers are kept; `width`, of the shared quadrature panels
     (0: each row has its own nodes); `converged`, whether the series holds up to correlation 1.
     """
+
+    depends_on_range: ClassVar[bool] = True
 
     function: Callable = eqx.field(static=True)
     name: str = eqx.field(static=True)
@@ -245,18 +248,26 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
     return run
 
 
-def series(function: Callable, name: str) -> Series:
-    """A callable as an activation: finds its kinks and its parity."""
-    run = on_numpy(function)
+def _require_traceable(function: Callable, z: float, name: str) -> None:
     try:
-        z = np.linspace(0.05, 5.0, 64)
-        plus, minus = run(z), run(-z)
+        jax.eval_shape(lambda scalar: function(scalar), z)
     except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError):
         raise TypeError(
             f"`{name}` must be written with jax.numpy (and without `if` on values), not NumPy."
         ) from None
+
+
+def series(function: Callable, name: str) -> Series:
+    """A callable as an activation: finds its kinks and its parity."""
+    z = np.linspace(0.05, 5.0, 64)
+    _require_traceable(function, z[0], name)
+    run = on_numpy(function)
+    plus, minus = run(z), run(-z)
     if np.shape(plus) != z.shape:
         raise ValueError(f"`{name}` must act elementwise: it maps shape {z.shape} to {np.shape(plus)}.")
+    alone = np.ravel(run(z[:1]))
+    if not np.allclose(plus[:1], alone, rtol=1e-9, equal_nan=True):
+        raise ValueError(f"`{name}` must act elementwise: its value at one input changes with the others.")
     if not (np.isfinite(plus).all() and np.isfinite(minus).all()):
         raise ValueError(f"`{name}` is not finite between -5 and 5.")
     scale = 1e-14 * max(np.abs(plus).max(), np.abs(minus).max(), 1e-300)

@@ -83,24 +83,13 @@ class GradientDescent(SpectralAlgorithm):
     def filter(self, lam: np.ndarray) -> np.ndarray:
         if math.isinf(self.steps):
             return 1.0 / lam
-        with np.errstate(over="ignore", divide="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             if self.momentum:
-                return (1.0 - self.decay(lam)) / lam
+                return _heavy_ball(lam, self.lr, self.momentum, int(self.steps))
             rate = self.lr * lam
             small = rate < 1.0
-            safe = np.where(small, rate, 0.0)
-            return (
-                np.where(small, -np.expm1(self.steps * np.log1p(-safe)), 1.0 - (1.0 - rate) ** self.steps)
-                / lam
-            )
-
-    def decay(self, lam: np.ndarray) -> np.ndarray:
-        if math.isinf(self.steps):
-            return np.zeros_like(lam)
-        with np.errstate(over="ignore"):
-            if not self.momentum:
-                return (1.0 - self.lr * lam) ** self.steps
-            return _heavy_ball(self.lr * lam, self.momentum, int(self.steps))
+            slow = -np.expm1(self.steps * np.log1p(-np.where(small, rate, 0.0)))
+            return np.where(small, slow, 1.0 - (1.0 - rate) ** self.steps) / lam
 
     def null_filter(self) -> float:
         if math.isinf(self.steps):
@@ -112,22 +101,18 @@ class GradientDescent(SpectralAlgorithm):
         return 0.0 if math.isinf(self.steps) else None
 
 
-def _heavy_ball(rate: np.ndarray, momentum: float, steps: int) -> np.ndarray:
-    """p_t of p_{t+1} = (1 + b - rate) p_t - b p_{t-1}, p_0 = 1, p_1 = 1 - rate, by powers of the 2 x 2 matrix."""
-    matrix = np.stack(
-        [np.stack([1 + momentum - rate, np.full_like(rate, -momentum)], -1), _unit_row(rate)], -2
-    )
-    power = np.broadcast_to(np.eye(2), matrix.shape)
-    bits = steps
+def _heavy_ball(lam: np.ndarray, lr: float, momentum: float, steps: int) -> np.ndarray:
+    """g_t of u <- b u + lr (1 - lam g), g <- g + u, as a power of the matrix that moves (g, u, 1)."""
+    matrix = np.zeros((len(lam), 3, 3))
+    matrix[:, 1] = np.stack([-lr * lam, np.full_like(lam, momentum), np.full_like(lam, lr)], axis=1)
+    matrix[:, 0] = matrix[:, 1] + np.array([1.0, 0.0, 0.0])
+    matrix[:, 2, 2] = 1.0
+    power, bits = np.broadcast_to(np.eye(3), matrix.shape), steps
     while bits:  # square and multiply: no defective eigenvectors to fear
         if bits & 1:
             power = power @ matrix
         matrix, bits = matrix @ matrix, bits >> 1
-    return power[..., 1, 0] * (1.0 - rate) + power[..., 1, 1]
-
-
-def _unit_row(rate: np.ndarray) -> np.ndarray:
-    return np.stack([np.ones_like(rate), np.zeros_like(rate)], -1)
+    return power[:, 0, 2]
 
 
 class GradientFlow(SpectralAlgorithm):
@@ -154,20 +139,16 @@ class GradientFlow(SpectralAlgorithm):
             return 1.0 / lam
         if self.friction is None:
             return -np.expm1(-lam * self.time) / lam
-        return (1.0 - self.decay(lam)) / lam
-
-    def decay(self, lam: np.ndarray) -> np.ndarray:
-        if math.isinf(self.time):
-            return np.zeros_like(lam)
-        if self.friction is None:
-            return np.exp(-lam * self.time)
-        half, t = 0.5 * self.friction, self.time  # p'' + c p' + lam p = 0, p(0) = 1, p'(0) = 0
+        half, t = (
+            0.5 * self.friction,
+            self.time,
+        )  # 1 - lam g = p with p'' + c p' + lam p = 0, p(0) = 1, p'(0) = 0
         root = np.sqrt(half**2 - lam.astype(complex))
-        slow = np.exp((root - half) * t)  # exp(-half t) cosh(root t), in a form that cannot overflow
-        fast = np.exp(-(root + half) * t)
-        near = np.abs(root * t) < 1e-6
-        sinch = np.where(near, t * np.exp(-half * t), (slow - fast) / (2 * np.where(near, 1.0, root)))
-        return (0.5 * (slow + fast) + half * sinch).real
+        critical = np.abs(root) < 1e-7 * half
+        fast = np.where(critical, half, root) + half
+        slow = lam / fast  # half - root, without the cancellation
+        found = (np.expm1(-fast * t) / fast - np.expm1(-slow * t) / slow) / (fast - slow + critical)
+        return np.where(critical, (1.0 - (1.0 + half * t) * np.exp(-half * t)) / lam, found.real)
 
     def null_filter(self) -> float:
         if math.isinf(self.time):
@@ -218,7 +199,7 @@ class SGD(AbstractAlgorithm):
     """
 
     lr: float
-    batch_size: int
+    batch_size: int = eqx.field(static=True)
     steps: int
 
     def __check_init__(self):

@@ -2,7 +2,6 @@
 
 import abc
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -30,7 +29,15 @@ class Cholesky(AbstractFactor):
         self.rank, self.cutoff = len(lower), 0.0
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        return self.solve(right)
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """(K + shift)^-1 right."""
         return scipy.linalg.cho_solve((self.lower, True), right, check_finite=False)
+
+    def whiten(self, right: np.ndarray) -> np.ndarray:
+        """L^-1 right: its Gram matrix is right^T (K + shift)^-1 right."""
+        return scipy.linalg.solve_triangular(self.lower, right, lower=True, check_finite=False)
 
     def log_determinant(self) -> float:
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
@@ -54,21 +61,14 @@ class Spectrum(AbstractFactor):
         return found + null * right if null else found
 
 
-class Cut(NamedTuple):
-    """What the solution says of a singular matrix."""
-
-    rank: int
-    cutoff: float
-
-
 def largest_eigenvalue(matrix: np.ndarray) -> float:
-    """lambda_max to about 1e-10 by Lanczos; exact for small matrices."""
+    """lambda_max to rounding by Lanczos; exact for small matrices."""
     if len(matrix) <= 64:
         return float(np.linalg.eigvalsh(matrix)[-1])
     from scipy.sparse.linalg import eigsh
 
     start = np.ones(len(matrix))
-    return float(eigsh(matrix, k=1, which="LA", tol=1e-10, v0=start, return_eigenvectors=False)[0])
+    return float(eigsh(matrix, k=1, which="LA", tol=1e-13, v0=start, return_eigenvectors=False)[0])
 
 
 def cholesky(matrix: np.ndarray, shift: float, need_max: bool) -> Cholesky | None:

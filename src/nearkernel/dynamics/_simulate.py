@@ -44,8 +44,8 @@ class Record(eqx.Module):
 class Trajectory(eqx.Module):
     """What a run leaves.
 
-    **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record; `status`,
-    "finished", "converged", "not converged ..." or "diverged ..."; `steps` taken (0 for flows).
+    **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record;
+    `status`, "finished", "converged", "not converged ..." or "diverged ..."; `steps` taken (0 for flows).
     """
 
     params: Any

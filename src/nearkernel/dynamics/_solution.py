@@ -64,6 +64,7 @@ class Solution:
         return self._factor.cutoff
 
     @property
+    @in_float64
     def lambda_max(self) -> float:
         """The largest eigenvalue of the kernel matrix."""
         if math.isnan(self._factor.lam_max):

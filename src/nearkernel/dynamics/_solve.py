@@ -48,11 +48,9 @@ def solve(
             f"`order` must be 0 for this problem, which is linear in its parameters; got {order}."
         )
     tangent = tangent_of(problem)
-    x = inputs(x, "x", getattr(getattr(tangent, "kernel", None), "input_dim", lambda: None)())
+    x = inputs(x, "x", tangent.input_dim())
     vector = np.ndim(y) == 1
-    y = targets(y, len(x))
-    if len(tangent.start(x[:1], y.shape[1])[0]) != y.shape[1]:
-        targets(y, len(x), out=len(tangent.start(x[:1], y.shape[1])[0]))
+    y = targets(y, len(x), out=tangent.out_dim(x))
     function = get_loss(loss, y.shape[1])
     if function is squared:
         return Solution(tangent, x, y, algorithm, vector)

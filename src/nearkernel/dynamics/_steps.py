@@ -70,10 +70,11 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
         return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
 
+    def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
+        return (momentum * v - algorithm.lr * g).astype(v.dtype)
+
     def move(state, found):
-        step = jax.tree.map(
-            lambda v, g: momentum * v - algorithm.lr * g, state.velocity, problem.scaled(found)
-        )
+        step = jax.tree.map(stepped, state.velocity, problem.scaled(found))
         return State(jax.tree.map(jnp.add, state.params, step), step, state.time + 1)
 
     def group(state, _):

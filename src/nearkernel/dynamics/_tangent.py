@@ -20,6 +20,16 @@ from ._factor import AbstractFactor, Spectrum, cholesky, largest_eigenvalue, spe
 class AbstractTangent(abc.ABC):
     """Outputs z(x) = start(x) + (features of x) . (parameters moved)."""
 
+    kernel: AbstractKernel
+
+    def input_dim(self) -> int | None:
+        """How many features an input must have; None for any."""
+        return self.kernel.input_dim()
+
+    def out_dim(self, x: np.ndarray) -> int | None:
+        """How many outputs there must be; None for any."""
+        return None
+
     @abc.abstractmethod
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         """Outputs (n, out) before training."""
@@ -93,7 +103,10 @@ class ExpandedTangent(AbstractTangent):
 
     def __init__(self, model: Taylor):
         self.model = model
-        self.kernel = EmpiricalNTK(model.model, model.params0)
+        self.kernel: EmpiricalNTK = EmpiricalNTK(model.model, model.params0)
+
+    def out_dim(self, x: np.ndarray) -> int:
+        return jax.eval_shape(self.model.model, self.model.params0, x[:1]).shape[1]
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)

@@ -12,7 +12,7 @@ from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractModel
 from ._base import AbstractKernel
-from ._layers import layer_contraction, layer_sides
+from ._layers import layer_contraction, layer_side
 
 METHODS = ("auto", "layers", "jacobian")
 
@@ -63,8 +63,8 @@ class EmpiricalNTK(AbstractKernel):
         require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")
         if isinstance(self.model, MLP) and self.method != "jacobian":
             factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
-            side1 = layer_sides(self.model, self.params, factors, x1)
-            side2 = None if x2 is None else layer_sides(self.model, self.params, factors, x2)
+            side1 = layer_side(self.model, self.params, factors, x1)
+            side2 = side1 if x2 is None else layer_side(self.model, self.params, factors, x2)
             return layer_contraction(side1, side2, out, full)
         return self._by_jacobian(x1, x2, out, full)
 

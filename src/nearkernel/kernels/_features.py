@@ -57,6 +57,7 @@ class FeatureKernel(AbstractFeatureKernel):
 
     phi: Callable = eqx.field(static=True)
 
+    @in_float64
     def features(self, x: Any) -> jax.Array:
         return checked_features(self.phi, jnp.asarray(x))
 
@@ -93,6 +94,7 @@ class RandomFeatures(AbstractFeatureKernel):
         self.weight_var = positive(weight_var, "weight_var")
         self.bias_var = positive(bias_var, "bias_var", zero=True)
 
+    @in_float64
     def features(self, x: Any) -> jax.Array:
         scale = jnp.sqrt(self.weight_var / self.weight.shape[0])
         z = scale * (jnp.asarray(x) @ self.weight) + jnp.sqrt(self.bias_var) * self.bias

@@ -20,6 +20,8 @@ from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
 from ._tiles import as_column, as_row, matrices, ready, traced_matrices
 
+_UNROLLED = 6  # hidden layers
+
 
 class Recursion(InvariantKernel):
     """Layer by layer from inputs to both kernels: what NNGP and NTK share, without the widths."""
@@ -31,26 +33,37 @@ class Recursion(InvariantKernel):
     last_bias_only: bool = eqx.field(static=True)  # mean-field outputs start at their bias
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
 
-    def rows(self, norms: jax.Array) -> list[dict]:
-        layers = [self._affine_rows(norms / self.in_dim**0.5)]
-        for activation in self.activations:
-            own = activation.rows(layers[-1]["root"] ** 2)
-            layers.append({**self._affine_rows(own["size"]), "activation": own})
-        if "ntk" in self.outputs:
-            layers[-1]["ntk"] = self._ntk_diagonal(layers)
-        return layers
+    @property
+    def _deep(self) -> bool:
+        """Whether layers are looped over by JAX, all with one activation: compiling them one by one would take long."""
+        return len(self.activations) > _UNROLLED
+
+    def rows(self, norms: jax.Array) -> dict:
+        first = self._affine_rows(norms / self.in_dim**0.5)
+
+        def layer(before, activation):
+            own = activation.rows(before["root"] ** 2)
+            slope = activation.moments(before["root"] ** 2).slope if "ntk" in self.outputs else 0.0
+            after = self._affine_rows(own["size"])
+            after["ntk"] = after["root"] ** 2 + self.weight_var * slope * before["ntk"]
+            return after, {**after, "activation": own}
+
+        first["ntk"] = first["root"] ** 2
+        if self._deep:
+            last, layers = jax.lax.scan(
+                lambda b, _: layer(b, self.activations[0]), first, length=len(self.activations)
+            )
+        else:
+            last, layers = first, []
+            for activation in self.activations:
+                last, rows = layer(last, activation)
+                layers.append(rows)
+        return {"first": first, "layers": layers, "last": last}
 
     def _affine_rows(self, size: jax.Array) -> dict:
         """Root of C_W E[s^2] and root of the variance after the layer."""
         scaled = jnp.sqrt(self.weight_var) * size
         return {"scaled": scaled, "root": jnp.sqrt(self.bias_var + scaled**2)}
-
-    def _ntk_diagonal(self, layers: list[dict]) -> jax.Array:
-        ntk = layers[0]["root"] ** 2
-        for before, after, activation in zip(layers, layers[1:], self.activations, strict=False):
-            slope = activation.moments(before["root"] ** 2).slope
-            ntk = after["root"] ** 2 + self.weight_var * slope * ntk
-        return ntk
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it."""
@@ -61,13 +74,13 @@ class Recursion(InvariantKernel):
         return total - deficit, jnp.where(total > 0, deficit / jnp.where(total > 0, total, 1.0), 0.0)
 
     def _start(self, rows1, rows2, gap):
-        covariance, gap = self._affine(rows1[0], rows2[0], gap)
+        covariance, gap = self._affine(rows1["first"], rows2["first"], gap)
         return covariance, covariance, gap
 
-    def _step(self, layer: int, rows1, rows2, state, after_activation):
+    def _step(self, row1, row2, state, averages):
         """One layer on, from the averages (gap, slope) that its activation gave."""
-        gap, slope = after_activation
-        covariance, gap = self._affine(rows1[layer + 1], rows2[layer + 1], gap)
+        gap, slope = averages
+        covariance, gap = self._affine(row1, row2, gap)
         return covariance, covariance + self.weight_var * slope * state[1], gap
 
     def _select(self, state) -> tuple:
@@ -77,31 +90,38 @@ class Recursion(InvariantKernel):
         return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
 
     def pairs(self, rows1, rows2, gap):
+        def layer(state, row1, row2, activation):
+            averages = activation.pair(row1["activation"], row2["activation"], state[2])
+            return self._step(row1, row2, state, averages)
+
         state = self._start(rows1, rows2, gap)
-        for layer, activation in enumerate(self.activations):
-            averages = activation.pair(
-                rows1[layer + 1]["activation"], rows2[layer + 1]["activation"], state[2]
-            )
-            state = self._step(layer, rows1, rows2, state, averages)
+        if self._deep:
+            both = rows1["layers"], rows2["layers"]
+            state, _ = jax.lax.scan(lambda s, rows: (layer(s, *rows, self.activations[0]), None), state, both)
+        else:
+            for activation, row1, row2 in zip(
+                self.activations, rows1["layers"], rows2["layers"], strict=True
+            ):
+                state = layer(state, row1, row2, activation)
         return self._select(state)
 
     def diagonals(self, rows):
-        nngp = (
-            rows[-1]["root"] ** 2
-            if not self.last_bias_only
-            else np.full_like(rows[-1]["root"], self.bias_var)
-        )
-        return tuple({"nngp": nngp, "ntk": rows[-1].get("ntk")}[name] for name in self.outputs)
+        nngp = rows["last"]["root"] ** 2
+        nngp = np.full_like(nngp, self.bias_var) if self.last_bias_only else nngp
+        return tuple({"nngp": nngp, "ntk": rows["last"]["ntk"]}[name] for name in self.outputs)
 
     def prepared(self, norms: np.ndarray) -> "Recursion":
         """Each layer's activation made ready for the range of variances that reaches it."""
-        ready_activations: list[AbstractActivation] = []
+        if not any(activation.depends_on_range for activation in self.activations):
+            return self
+        ranges, ready_activations = [], []
         q = np.asarray(self.bias_var + self.weight_var * _spread(norms) ** 2 / self.in_dim)
         for activation in self.activations:
+            ranges.append(q)
             ready_activations.append(activation.prepared(q))
-            q = np.asarray(
-                self.bias_var + self.weight_var * ready_activations[-1].moments(jnp.asarray(q)).value
-            )
+            q = np.asarray(self.bias_var + self.weight_var * np.asarray(_jit_size(ready_activations[-1], q)))
+        if self._deep:
+            ready_activations = [self.activations[0].prepared(np.concatenate(ranges))] * len(self.activations)
         return eqx.tree_at(lambda r: r.activations, self, tuple(ready_activations))
 
     def repaired_pairs(self, rows1, rows2, gap: np.ndarray):
@@ -110,25 +130,28 @@ class Recursion(InvariantKernel):
         if min(limits, default=1.0) >= 1.0:
             return None
         column, row = as_column(rows1), as_row(rows2)
+        roots1, roots2 = rows1["first"]["root"], rows2["first"]["root"]
         state = _jit_start(self, column, row, gap)
         for layer, (activation, limit) in enumerate(zip(self.activations, limits, strict=True)):
-            out_gap, slope = _jit_pair(
-                activation, column[layer + 1]["activation"], row[layer + 1]["activation"], state[2]
-            )
-            far = np.abs(1.0 - np.asarray(state[2])) > limit
+            row1, row2 = self._layer(column, layer), self._layer(row, layer)
+            out_gap, slope = _jit_pair(activation, row1["activation"], row2["activation"], state[2])
+            now = np.asarray(state[2])
+            far = np.abs(1.0 - now) > limit
             if far.any():
                 out_gap, slope = np.array(out_gap), np.array(slope)
-                out_gap[far], slope[far] = self._quadrature(
-                    activation, rows1[layer], rows2[layer], np.asarray(state[2]), far
-                )
-            state = _jit_step(self, layer, column, row, state, (out_gap, slope))
+                out_gap[far], slope[far] = self._quadrature(activation, roots1, roots2, now, far)
+            state = _jit_step(self, row1, row2, state, (out_gap, slope))
+            roots1, roots2 = self._layer(rows1, layer)["root"], self._layer(rows2, layer)["root"]
         return self._select(state)
 
+    def _layer(self, rows, layer: int):
+        return jax.tree.map(lambda a: a[layer], rows["layers"]) if self._deep else rows["layers"][layer]
+
     @staticmethod
-    def _quadrature(activation, row1, row2, gap, far):
+    def _quadrature(activation, roots1, roots2, gap, far):
         """Each distinct pair once: padding repeats the last row and column."""
         i, j = np.nonzero(far)
-        asked = np.column_stack([row1["root"][i] ** 2, row2["root"][j] ** 2, gap[far]])
+        asked = np.column_stack([roots1[i] ** 2, roots2[j] ** 2, gap[far]])
         distinct, back = np.unique(asked, axis=0, return_inverse=True)
         found_gap, found_slope = activation.quadrature(*distinct.T)
         return found_gap[back.ravel()], found_slope[back.ravel()]
@@ -136,10 +159,8 @@ class Recursion(InvariantKernel):
 
 _jit_start = jax.jit(lambda kernel, rows1, rows2, gap: kernel._start(rows1, rows2, gap))
 _jit_pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, rows2, gap))
-_jit_step = jax.jit(
-    lambda kernel, layer, rows1, rows2, state, averages: kernel._step(layer, rows1, rows2, state, averages),
-    static_argnums=1,
-)
+_jit_step = jax.jit(lambda kernel, row1, row2, state, averages: kernel._step(row1, row2, state, averages))
+_jit_size = jax.jit(lambda activation, q: activation.moments(q).value)
 
 
 def _spread(values: np.ndarray) -> np.ndarray:

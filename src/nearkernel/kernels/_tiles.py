@@ -43,16 +43,17 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = x / np.where(norm > 0, norm, 1.0)[:, None]
     chunks = []
-    for at in range(0, len(x), 4 * TILE):
-        part = norm[at : at + 4 * TILE]
-        rows = _rows(kernel, np.pad(part, (0, _bucket(len(part)) - len(part)), mode="edge").astype(dtype))
+    size = _bucket(len(x), 4 * TILE)
+    for at in range(0, len(x), size):
+        part = norm[at : at + size]
+        rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
     return Side(unit.astype(dtype, copy=False), jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
 
 
-def _bucket(n: int) -> int:
-    """Padded sizes, few of them: each is compiled once."""
-    return min(max(16, 1 << (n - 1).bit_length()), 4 * TILE)
+def _bucket(n: int, most: int = TILE) -> int:
+    """The padded size of pieces of `n` rows: few sizes, since each is compiled once."""
+    return min(max(16, 1 << (n - 1).bit_length()), most)
 
 
 @jax.jit
@@ -107,7 +108,7 @@ def _tiles(start: int, stop: int, n2: int, symmetric: bool) -> Iterator[tuple[sl
 
 
 def _one_tile(kernel, rows1, rows2, gap, start: int, symmetric: bool, found, i: slice, j: slice) -> None:
-    size = _bucket(i.stop - i.start), _bucket(j.stop - j.start)
+    size = _bucket(len(found[0])), _bucket(len(found[0].T))
     part = _padded(gap[i.start - start : i.stop - start, j], size)
     cut1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), rows1)
     cut2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), rows2)

@@ -20,7 +20,7 @@ def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
 
 
 class FeatureModel(AbstractModel):
-    """z = phi(x) W: linear in its parameters W (f, out), which start at 0.
+    """z = phi(x) W: linear in its parameters W, (f, out) or (f,), which start at 0.
 
     **Arguments:** `phi`, a JAX function (n, d) -> (n, f); `out_dim`, number of outputs, each with its own weights;
     `in_dim`, if `init` is to be called before any input has been seen.
@@ -49,4 +49,4 @@ class FeatureModel(AbstractModel):
 
     @in_float64
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        return self.features(x) @ params
+        return self.features(x) @ (params if jnp.ndim(params) == 2 else jnp.reshape(params, (-1, 1)))

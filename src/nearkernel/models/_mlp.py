@@ -64,8 +64,8 @@ class MLP(AbstractModel):
         """Input, hidden and output dimensions."""
         return (self.in_dim, *self.widths, self.out_dim)
 
-    def _scales(self, layer: int) -> tuple[Any, Any]:
-        """What multiplies W and B in layer 0, 1, ...."""
+    def scales(self, layer: int) -> tuple[Any, Any]:
+        """What multiplies W and B in layer 0, 1, ..."""
         if self.parametrization == "standard":
             return 1.0, 1.0
         fan_in = self.sizes[layer]
@@ -105,7 +105,7 @@ class MLP(AbstractModel):
 
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
         """One layer before its activation."""
-        weight_scale, bias_scale = (jnp.asarray(scale, s.dtype) for scale in self._scales(layer))
+        weight_scale, bias_scale = (jnp.asarray(scale, s.dtype) for scale in self.scales(layer))
         return weight_scale * (s @ entry["weight"]) + bias_scale * entry["bias"]
 
     @in_float64

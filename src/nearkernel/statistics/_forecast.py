@@ -5,15 +5,17 @@ With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(
     mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R K_AA R^T     at any time t.
 """
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ..dynamics._factor import Spectrum, cholesky, spectrum
+from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
 from ..kernels import NNGP, nngp_and_ntk
 from ..models import MLP
@@ -26,10 +28,10 @@ class Forecast(GaussianOutputs):
     **Fields:** `mean`, `cov`, `std`; `terms`, (mean,) at order 0; `status` and `ok` as of a `Solution`; `algorithm`.
     """
 
-    def __init__(self, parts: "_Parts", algorithm: SpectralAlgorithm):
-        mean, cov, self.status = parts.at(algorithm)
+    def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
+        mean, cov, self.status = points.law(training, algorithm)
         super().__init__(mean, cov)
-        self.algorithm, self._parts = algorithm, parts
+        self.algorithm, self._training, self._points = algorithm, training, points
 
     @property
     def terms(self) -> tuple[np.ndarray, ...]:
@@ -41,56 +43,112 @@ class Forecast(GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "Forecast":
-        """The same networks at another time (steps for gradient descent); the factorization is kept."""
+        """The same networks at another time (steps for gradient descent); factors are kept."""
         if not isinstance(self.algorithm, GradientDescent | GradientFlow):
             raise ValueError(f"`time` has no meaning for {type(self.algorithm).__name__}.")
-        return Forecast(self._parts, self.algorithm.at(positive(time, "time", zero=True, finite=False)))
+        later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
+        return Forecast(self._training, self._points, later)
+
+    @in_float64
+    def predict(self, x_new: Any) -> "Forecast":
+        """The same networks at other inputs; factors are kept."""
+        return Forecast(self._training, _Points(self._training, inputs(x_new, "x_new")), self.algorithm)
 
 
-class _Parts:
-    """Kernel matrices between training and new points, and the rotated ones once they are needed."""
+class _Training:
+    """Kernels and factors of the training set: made once, shared by all times and new inputs."""
 
-    def __init__(self, start_aa, start_ba, start_bb, train_aa, train_ba, y: np.ndarray, vector: bool):
-        self.start_aa, self.start_ba, self.start_bb = start_aa, start_ba, start_bb
-        self.train_aa, self.train_ba, self.y, self.vector = train_aa, train_ba, y, vector
-        self._rotated: tuple | None = None
+    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
+        self.net, self.x, self.y, self.vector, self.last_only = net, x, y, vector, last_only
+        self.start, self.train = self.kernels(x)
+        self._cholesky: dict[float, Cholesky | None] = {}
+        self._spectrum: Spectrum | None = None
 
-    def at(self, algorithm: SpectralAlgorithm) -> tuple[np.ndarray, np.ndarray, str]:
+    def kernels(self, x1: np.ndarray, x2: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """(covariance at the start, kernel of training)."""
+        if not self.last_only:
+            return nngp_and_ntk(self.net, x1, x2)
+        start = NNGP(self.net)(x1, x2)
+        return start, start
+
+    def factor(self, algorithm: SpectralAlgorithm) -> Cholesky | Spectrum:
+        """Cholesky while it serves, eigenvalues from the first time that needs them."""
         shift = algorithm.shift()
-        if shift is not None and self._rotated is None:
-            factor = cholesky(self.train_aa.copy(), shift, need_max=math.isfinite(algorithm.limit()))
+        if shift is not None and self._spectrum is None:
+            if shift not in self._cholesky:
+                self._cholesky[shift] = cholesky(
+                    self.train.copy(), shift, need_max=math.isfinite(algorithm.limit())
+                )
+            factor = self._cholesky[shift]
             if factor is not None:
-                response = factor.apply(algorithm, self.train_ba.T).T
-                cross = response @ self.start_ba.T
-                spread = (response @ self.start_aa) @ response.T
-                return self._result(algorithm, factor, response @ self.y, cross, spread)
-        factor, train, start, spread_aa, y = self._eigenbasis()
-        with np.errstate(over="ignore"):
-            response = train * algorithm.filter(factor.lam)
-        spread = (
-            (response * spread_aa) @ response.T
-            if spread_aa.ndim == 1
-            else (response @ spread_aa) @ response.T
-        )
-        return self._result(algorithm, factor, response @ y, response @ start.T, spread)
+                return factor
+        if self._spectrum is None:
+            self._spectrum = spectrum(self.train.copy())
+        return self._spectrum
 
-    def _result(self, algorithm, factor, mean, cross, spread):
+    @functools.cached_property
+    def root(self) -> "_Root":
+        """Of the covariance at the start, in the eigenvectors of the training kernel."""
+        factor = self.factor(GradientFlow(0.0))
+        assert isinstance(factor, Spectrum)
+        return _Root(factor.vectors.T @ (self.start @ factor.vectors))
+
+
+class _Root:
+    """L with L L^T = S for a positive semidefinite S: triangular if it can be."""
+
+    def __init__(self, matrix: np.ndarray):
+        self.lower, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
+        self.spectrum = spectrum(matrix) if info else None
+
+    def times(self, left: np.ndarray) -> np.ndarray:
+        """left L."""
+        if self.spectrum is None:
+            return scipy.linalg.blas.dtrmm(1.0, self.lower, left, side=1, lower=1)
+        return left @ (self.spectrum.vectors * np.sqrt(self.spectrum.lam))
+
+    def whiten(self, left: np.ndarray) -> np.ndarray:
+        """left L^-T."""
+        if self.spectrum is None:
+            return scipy.linalg.solve_triangular(self.lower, left.T, lower=True, check_finite=False).T
+        return left @ (self.spectrum.vectors / np.sqrt(self.spectrum.lam))
+
+
+class _Points:
+    """Kernels between new inputs and the training set."""
+
+    def __init__(self, training: _Training, x_new: np.ndarray):
+        self.start, self.train = training.kernels(x_new, training.x)
+        self.prior = NNGP(training.net)(x_new)
+        self._rotated: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def law(self, training: _Training, algorithm: SpectralAlgorithm) -> tuple[np.ndarray, np.ndarray, str]:
+        """Mean, covariance and status."""
+        factor = training.factor(algorithm)
+        if isinstance(factor, Cholesky):
+            response = factor.apply(algorithm, self.train.T).T
+            mean, fixed = response @ training.y, self.prior
+            moving = response @ (training.start @ response.T - 2.0 * self.start.T)
+            cov = fixed + 0.5 * (moving + moving.T)
+        else:
+            train, from_start, fixed = self._in_eigenbasis(training, factor)
+            with np.errstate(over="ignore", invalid="ignore"):
+                response = train * algorithm.filter(factor.lam)
+                # Completing the square: what no training changes, plus a square that is zero for the best response.
+                excess = training.root.times(response) - from_start
+                mean, cov = response @ (factor.vectors.T @ training.y), fixed + excess @ excess.T
         status = status_of(algorithm, factor)
-        cov = self.start_bb - cross
-        cov -= cross.T
-        cov += spread
         if status.startswith("diverges") and math.isinf(getattr(algorithm, "steps", 0)):
             mean, cov = np.full_like(mean, np.inf), np.full_like(cov, np.inf)
-        return (mean[:, 0] if self.vector else mean), 0.5 * (cov + cov.T), status
+        return (mean[:, 0] if training.vector else mean), cov, status
 
-    def _eigenbasis(self) -> tuple:
-        """Everything in the eigenvectors of the training kernel, so that a time costs one product."""
+    def _in_eigenbasis(
+        self, training: _Training, factor: Spectrum
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Training kernel, L^-1 K_AB, and K_BB - K_BA K_AA^-1 K_AB: once for all times."""
         if self._rotated is None:
-            factor: Spectrum = spectrum(self.train_aa.copy())
-            v = factor.vectors
-            same = self.start_aa is self.train_aa
-            spread = factor.lam if same else v.T @ (self.start_aa @ v)
-            self._rotated = (factor, self.train_ba @ v, self.start_ba @ v, spread, v.T @ self.y)
+            from_start = training.root.whiten(self.start @ factor.vectors)
+            self._rotated = self.train @ factor.vectors, from_start, self.prior - from_start @ from_start.T
         return self._rotated
 
 
@@ -131,13 +189,5 @@ def forecast(
     one_of(trained, "trained", ("all", "last"))
     x = inputs(x, "x", net.in_dim)
     x_new = inputs(x_new, "x_new", net.in_dim)
-    columns = targets(y, len(x))
-    nngp = NNGP(net)
-    if trained == "last":
-        start_aa, start_ba = nngp(x), nngp(x_new, x)
-        train_aa, train_ba = start_aa, start_ba
-    else:
-        start_aa, train_aa = nngp_and_ntk(net, x)
-        start_ba, train_ba = nngp_and_ntk(net, x_new, x)
-    parts = _Parts(start_aa, start_ba, nngp(x_new), train_aa, train_ba, columns, np.ndim(y) == 1)
-    return Forecast(parts, algorithm)
+    training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
+    return Forecast(training, _Points(training, x_new), algorithm)

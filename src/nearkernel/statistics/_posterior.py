@@ -13,11 +13,44 @@ from ._gaussian import GaussianOutputs
 
 
 class Posterior(GaussianOutputs):
-    """The posterior of the noise-free function; `log_marginal_likelihood` is summed over outputs."""
+    """The posterior of the noise-free function.
 
-    def __init__(self, mean: np.ndarray, cov: np.ndarray, log_marginal_likelihood: float):
-        super().__init__(mean, cov)
-        self.log_marginal_likelihood = log_marginal_likelihood
+    **Fields:** `mean`, `cov`, `std`; `log_marginal_likelihood` of the data, summed over outputs.
+    """
+
+    def __init__(self, training: "_Training", x_new: np.ndarray):
+        super().__init__(*training.law(x_new))
+        self._training = training
+        self.log_marginal_likelihood = training.log_marginal_likelihood
+
+    @in_float64
+    def predict(self, x_new: Any) -> "Posterior":
+        """The same posterior at other inputs; the factor is kept."""
+        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1]))
+
+
+class _Training:
+    """K + noise factored once."""
+
+    def __init__(self, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, vector: bool, noise: float):
+        self.kernel, self.x, self.vector = kernel, x, vector
+        factor = cholesky(np.asarray(kernel.matrix(x, None), np.float64), noise, need_max=False)
+        if factor is None:
+            raise ValueError(
+                "the kernel matrix of `x` is singular to working accuracy (repeated rows?): "
+                f"give `noise` > 0; got noise={noise}."
+            )
+        self.factor = factor
+        self.weights = factor.solve(y)
+        normal = y.shape[1] * (factor.log_determinant() + len(x) * math.log(2 * math.pi))
+        self.log_marginal_likelihood = -0.5 * (float((y * self.weights).sum()) + normal)
+
+    def law(self, x_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        cross = self.kernel.matrix(x_new, self.x)
+        mean = cross @ self.weights
+        whitened = self.factor.whiten(cross.T)
+        cov = self.kernel.matrix(x_new, None) - whitened.T @ whitened
+        return mean[:, 0] if self.vector else mean, cov
 
 
 @in_float64
@@ -31,22 +64,6 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
     """
     x = inputs(x, "x", kernel.input_dim())
     x_new = inputs(x_new, "x_new", x.shape[1])
-    columns = targets(y, len(x))
-    factor = cholesky(
-        np.asarray(kernel.matrix(x, None), np.float64), positive(noise, "noise", zero=True), need_max=False
-    )
-    if factor is None:
-        raise ValueError(
-            "the kernel matrix of `x` is singular to working accuracy (repeated rows?): "
-            f"give `noise` > 0; got noise={noise}."
-        )
-    cross = kernel.matrix(x_new, x)
-    solved = factor.apply(None, np.column_stack([columns, cross.T]))  # type: ignore[arg-type]
-    weights, whitened = solved[:, : columns.shape[1]], solved[:, columns.shape[1] :]
-    mean = cross @ weights
-    cov = kernel.matrix(x_new, None) - cross @ whitened
-    quadratic = float((columns * weights).sum())
-    normal = columns.shape[1] * (factor.log_determinant() + len(x) * math.log(2 * math.pi))
-    return Posterior(
-        mean[:, 0] if np.ndim(y) == 1 else mean, 0.5 * (cov + cov.T), -0.5 * (quadratic + normal)
-    )
+    noise = positive(noise, "noise", zero=True)
+    training = _Training(kernel, x, targets(y, len(x)), np.ndim(y) == 1, noise)
+    return Posterior(training, x_new)
