@@ -1,0 +1,333 @@
+"""The estimators keep scikit-learn's contract, and say what the formulas say."""
+
+import pickle
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import Kernel
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import nearkernel as nk
+from nearkernel import estimators
+from nearkernel.estimators import KernelMachine, NNGPClassifier, NNGPRegressor, NTKClassifier, NTKRegressor
+
+ALL = (KernelMachine, NNGPClassifier, NNGPRegressor, NTKClassifier, NTKRegressor)
+CLASSIFIERS = (NNGPClassifier, NTKClassifier)
+REGRESSORS = (KernelMachine, NNGPRegressor, NTKRegressor)
+NETWORK_REGRESSORS = (NNGPRegressor, NTKRegressor)
+
+
+def problem(outputs=None, n=20, m=7):
+    """(x, y, x_new) with targets far from mean zero."""
+    rng = np.random.default_rng(0)
+    x, x_new = rng.normal(size=(n, 3)), rng.normal(size=(m, 3))
+    return x, 5.0 + rng.normal(size=n if outputs is None else (n, outputs)), x_new
+
+
+def blobs(classes):
+    x, y = make_blobs(60, centers=classes, n_features=3, cluster_std=4.0, random_state=1)
+    return x[:30] / 5, y[:30], x[30:] / 5
+
+
+def data_for(estimator, outputs=None):
+    return blobs(3) if estimator in CLASSIFIERS else problem(outputs)
+
+
+def network(activation="relu", depth=2):
+    return nk.MLP(3, (64,) * depth, 1, activation, weight_var=2.0, bias_var=0.1)
+
+
+# The contract of scikit-learn
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_scikit_learns_own_checks_pass(estimator):
+    outcomes = check_estimator(estimator(), on_skip=None)
+    assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}
+    assert not any(outcome["expected_to_fail"] for outcome in outcomes)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_clone_keeps_the_parameters_and_forgets_the_data(estimator):
+    x, y, x_new = data_for(estimator)
+    name = "noise" if "noise" in estimator().get_params() else "algorithm"
+    fitted = estimator().set_params(**{name: 0.25 if name == "noise" else nk.Ridge(0.25)}).fit(x, y)
+    copy = clone(fitted)
+    assert repr(copy) == repr(fitted)
+    with pytest.raises(NotFittedError):
+        copy.predict(x_new)
+    np.testing.assert_array_equal(copy.fit(x, y).predict(x_new), fitted.predict(x_new))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_a_pickle_predicts_the_same_and_leaves_the_hosts_precision_alone(estimator):
+    x, y, x_new = data_for(estimator)
+    fitted = estimator().fit(x, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.predict(x_new), fitted.predict(x_new))
+    if estimator in CLASSIFIERS:
+        np.testing.assert_array_equal(again.predict_proba(x_new), fitted.predict_proba(x_new))
+    assert jnp.ones(1).dtype == jnp.float32 and not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize("estimator", (NTKClassifier, NNGPRegressor))
+def test_depth_is_searched_in_a_pipeline(estimator):
+    x, y, x_new = data_for(estimator)
+    name = estimator.__name__.lower()
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), estimator()), {f"{name}__depth": [0, 1]}, cv=2, error_score="raise"
+    )
+    search.fit(x, y)
+    assert search.best_params_[f"{name}__depth"] in (0, 1)
+    assert search.predict(x_new).shape == (len(x_new),)
+
+
+def test_algorithms_are_searched():
+    x, y, _ = problem()
+    choices = [nk.Ridge(0.1), nk.GradientFlow(time=1.0), nk.GradientDescent(lr=1e-3, steps=10)]
+    search = GridSearchCV(NTKRegressor(depth=1), {"algorithm": choices}, cv=2, error_score="raise").fit(x, y)
+    assert search.best_params_["algorithm"] in choices
+
+
+# The formulas
+
+
+@pytest.mark.parametrize("outputs", (None, 2))
+def test_kernel_machine_with_ridge_is_kernel_ridge(outputs):
+    x, y, x_new = problem(outputs)
+    ours = KernelMachine(nk.kernels.RBF(2.0), nk.Ridge(0.3)).fit(x, y)
+    theirs = KernelRidge(kernel="rbf", gamma=1 / 8, alpha=0.3).fit(x, y)
+    np.testing.assert_allclose(ours.predict(x_new), theirs.predict(x_new), atol=1e-10)
+    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-10)
+    assert ours.dual_coef_.shape == y.shape
+
+
+def test_kernel_machine_is_its_kernel_times_its_coefficients():
+    x, y, x_new = problem(2)
+    kernel = nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear()
+    machine = KernelMachine(kernel, nk.GradientFlow(time=3.0)).fit(x, y)
+    np.testing.assert_allclose(
+        machine.predict(x_new), kernel(x_new, machine.X_fit_) @ machine.dual_coef_, atol=1e-12
+    )
+
+
+def test_default_kernel_has_the_length_of_the_data():
+    x, y, x_new = problem()
+    given = KernelMachine(nk.kernels.RBF(3**0.5)).fit(x, y)
+    np.testing.assert_allclose(KernelMachine().fit(x, y).predict(x_new), given.predict(x_new), rtol=1e-12)
+
+
+def test_networks_trained_to_the_end_are_kernel_regression():
+    x, y, x_new = problem()
+    kernel = nk.kernels.NTK(network())
+    expected = y.mean() + kernel(x_new, x) @ np.linalg.solve(kernel(x), y - y.mean())
+    np.testing.assert_allclose(NTKRegressor().fit(x, y).predict(x_new), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    (None, nk.Ridge(0.3), nk.GradientFlow(time=0.2), nk.GradientDescent(lr=0.01, steps=30)),
+    ids=repr,
+)
+def test_ntk_regressor_is_the_forecast(algorithm):
+    x, y, x_new = problem(2)
+    law = nk.forecast(network(), x, y - y.mean(axis=0), algorithm, x_new)
+    mean, std = NTKRegressor(algorithm=algorithm).fit(x, y).predict(x_new, return_std=True)
+    np.testing.assert_allclose(mean, law.mean + y.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(std, np.column_stack([law.std, law.std]), rtol=1e-7)
+
+
+class _AsTheirKernel(Kernel):
+    """An infinitely wide network as a kernel of scikit-learn's Gaussian processes."""
+
+    def __init__(self):  # which they inspect
+        pass
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return nk.kernels.NNGP(network())(X, X if Y is None else Y)
+
+    def diag(self, X):
+        return nk.kernels.NNGP(network()).diag(X)
+
+    def is_stationary(self):
+        return False
+
+
+@pytest.mark.parametrize("outputs", (None, 2))
+def test_nngp_regressor_is_a_gaussian_process(outputs):
+    x, y, x_new = problem(outputs)
+    theirs = GaussianProcessRegressor(_AsTheirKernel(), alpha=0.2, optimizer=None).fit(x, y - y.mean(axis=0))
+    expected_mean, expected_std = theirs.predict(x_new, return_std=True)
+    mean, std = NNGPRegressor(noise=0.2).fit(x, y).predict(x_new, return_std=True)
+    np.testing.assert_allclose(mean, expected_mean + y.mean(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(std, expected_std, rtol=1e-10)
+
+
+@pytest.mark.parametrize("classes", (2, 3))
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_probabilities_are_shares_of_networks(estimator, classes, size=20_000):
+    x, y, x_new = blobs(classes)
+    one_hot = np.eye(classes)[y]
+    target, centre = one_hot - one_hot.mean(axis=0), one_hot.mean(axis=0)
+    if estimator is NTKClassifier:
+        model, law = NTKClassifier(), nk.forecast(network(), x, target, None, x_new)
+    else:
+        model = NNGPClassifier(noise=0.1)
+        law = nk.statistics.posterior(nk.kernels.NNGP(network()), x, target, x_new, noise=0.1)
+    found = model.fit(x, y).predict_proba(x_new)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+    answers = (law.sample(size, jax.random.key(0)) + centre).argmax(axis=-1)  # (size, m)
+    share = (answers[..., None] == np.arange(classes)).mean(axis=0)
+    error = np.sqrt((found * (1 - found) + 1 / size) / size)
+    assert np.all(np.abs(share - found) <= 4 * error)
+    assert np.sum((found[:, 0] > 0.02) & (found[:, 0] < 0.98)) >= 3  # there is something to compare
+
+
+@pytest.mark.parametrize("classes", (2, 3))
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_the_most_probable_class_is_the_answer(estimator, classes):
+    x, y, x_new = blobs(classes)
+    names = np.array(["cat", "ant", "bee"])
+    model = estimator().fit(x, names[y])
+    assert model.classes_.tolist() == sorted(names[:classes])
+    answers = model.predict(x_new)
+    np.testing.assert_array_equal(answers, model.classes_[model.predict_proba(x_new).argmax(axis=1)])
+    decision = model.decision_function(x_new)
+    assert decision.shape == ((len(x_new),) if classes == 2 else (len(x_new), classes))
+    np.testing.assert_array_equal(model.predict(x), names[y])  # trained to the end
+
+
+def test_classifiers_agree_for_outputs_that_cannot_vary():
+    """x = 0 without biases: every network answers 0, so the more frequent class wins for certain."""
+    x, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), [0, 1, 1]
+    model = NTKClassifier(bias_var=0.0).fit(x, y)
+    np.testing.assert_array_equal(model.predict_proba(np.zeros((1, 2))), [[0.0, 1.0]])
+
+
+def test_an_activation_may_be_a_function():
+    x, y, x_new = problem()
+    named, given = (NTKRegressor(1, activation).fit(x, y) for activation in ("sin", jnp.sin))
+    np.testing.assert_allclose(given.predict(x_new), named.predict(x_new), rtol=1e-8)
+
+
+# What fitting means
+
+
+@pytest.mark.parametrize("estimator", NETWORK_REGRESSORS)
+def test_constants_are_learnt_everywhere(estimator):
+    x, _, x_new = problem()
+    np.testing.assert_allclose(estimator().fit(x, np.full(len(x), 7.0)).predict(x_new), 7.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS)
+def test_repeated_rows_give_the_average_of_their_targets(estimator):
+    x, y, _ = problem(n=8)
+    model = estimator().fit(np.concatenate([x, x]), np.concatenate([y - 1.0, y + 1.0]))
+    assert model.solution_.rank == 8
+    np.testing.assert_allclose(model.predict(x), y, rtol=1e-9)
+
+
+@pytest.mark.parametrize("estimator", NETWORK_REGRESSORS)
+def test_trained_to_the_end_nothing_is_left_to_chance_on_the_training_set(estimator):
+    x, y, x_new = problem()
+    model = estimator().fit(x, y)
+    assert model.predict(x, return_std=True)[1].max() < 1e-5
+    assert model.predict(x_new, return_std=True)[1].min() > 1e-2
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_fit_factors_once_and_predict_never(estimator, monkeypatch):
+    x, y, x_new = data_for(estimator)
+    model = estimator().fit(x, y)
+    for name in ("cholesky", "spectrum"):
+        monkeypatch.setattr(f"nearkernel.dynamics._tangent.{name}", None)
+    model.predict(x_new)
+    if estimator in NETWORK_REGRESSORS:
+        model.predict(x_new, return_std=True)
+    if estimator in CLASSIFIERS:
+        model.predict_proba(x_new)
+
+
+@pytest.mark.parametrize("estimator", NETWORK_REGRESSORS)
+def test_standard_deviations_do_not_depend_on_the_memory_they_take(estimator, monkeypatch):
+    x, y, x_new = problem()
+    model = estimator().fit(x, y)
+    whole = model.predict(x_new, return_std=True)[1]
+    monkeypatch.setattr(estimators, "rows_that_fit", lambda bytes_per_row: 3)
+    np.testing.assert_allclose(model.predict(x_new, return_std=True)[1], whole, rtol=1e-10)
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_what_was_learnt_does_not_change_with_the_callers_arrays(estimator):
+    x, y, x_new = data_for(estimator)
+    model = estimator().fit(x, y)
+    before = model.predict(x_new)
+    x[:], y[:] = 0, 0
+    np.testing.assert_array_equal(model.predict(x_new), before)
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS)
+@pytest.mark.parametrize("outputs", (None, 1, 3))
+def test_predictions_have_the_shape_of_the_targets(estimator, outputs):
+    x, y, x_new = problem(outputs)
+    assert estimator().fit(x, y).predict(x_new).shape == (len(x_new), *y.shape[1:])
+    if estimator in NETWORK_REGRESSORS:
+        mean, std = estimator().fit(x, y).predict(x_new, return_std=True)
+        assert mean.shape == std.shape
+
+
+# Bad input
+
+BAD_PARAMETERS = [
+    (NTKRegressor(depth=-1), ValueError, "`depth` must be at least 0; got -1"),
+    (NTKRegressor(depth=1.5), TypeError, "`depth` must be a whole number; got 1.5"),
+    (NTKRegressor(activation="rleu"), ValueError, "`activation` 'rleu' is unknown.*Did you mean 'relu'"),
+    (NTKRegressor(weight_var=0.0), ValueError, "`weight_var` must be greater than 0"),
+    (NNGPRegressor(bias_var=-1.0), ValueError, "`bias_var` must be at least 0"),
+    (NNGPRegressor(noise=-0.1), ValueError, "`noise` must be at least 0; got -0.1"),
+    (NTKRegressor(algorithm="adam"), TypeError, "`algorithm` must be one that can be solved"),
+    (NTKRegressor(algorithm=nk.SGD(0.1, 2, 3)), TypeError, "`algorithm` must be one that can be solved"),
+    (NTKRegressor(algorithm=nk.GradientDescent(1e6)), ValueError, "`algorithm` = .* diverges: lr = 1e.06 exceeds"),
+    (KernelMachine(algorithm=nk.GradientDescent(1e6)), ValueError, "`algorithm` = .* diverges"),
+    (KernelMachine(kernel="rbf"), TypeError, r"`kernel` must be a kernel, e.g. nk.kernels.RBF\(1.0\); got str"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "model, error, message", BAD_PARAMETERS, ids=[message for *_, message in BAD_PARAMETERS]
+)
+def test_bad_parameters_are_named_by_fit_and_not_before(model, error, message):
+    x, y, _ = problem()
+    with pytest.raises(error, match=message):
+        model.fit(x, y)
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS)
+def test_one_class_is_refused(estimator):
+    x, _, _ = problem()
+    with pytest.raises(ValueError, match="`y` has one class only, 'cat'; a classifier needs at least two"):
+        estimator().fit(x, ["cat"] * len(x))
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS)
+def test_words_are_no_targets_of_a_regression(estimator):
+    x, _, _ = problem()
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        estimator().fit(x, ["cat"] * len(x))
+
+
+@pytest.mark.parametrize("estimator", ALL)
+def test_other_features_than_those_fitted_are_refused(estimator):
+    x, y, x_new = data_for(estimator)
+    with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
+        estimator().fit(x, y).predict(x_new[:, :2])
