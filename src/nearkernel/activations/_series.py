@@ -248,10 +248,12 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
     return run
 
 
-def _require_traceable(function: Callable, z: float, name: str) -> None:
+def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:
     try:
-        jax.eval_shape(lambda scalar: function(scalar), z)
-    except (jax.errors.TracerArrayConversionError, jax.errors.ConcretizationTypeError):
+        return jax.eval_shape(lambda traced: function(traced), z).shape
+    except (jax.errors.JAXTypeError, ValueError) as error:
+        if isinstance(error, ValueError) and "truth value" not in str(error):
+            raise
         raise TypeError(
             f"`{name}` must be written with jax.numpy (and without `if` on values), not NumPy."
         ) from None
@@ -260,13 +262,13 @@ def _require_traceable(function: Callable, z: float, name: str) -> None:
 def series(function: Callable, name: str) -> Series:
     """A callable as an activation: finds its kinks and its parity."""
     z = np.linspace(0.05, 5.0, 64)
-    _require_traceable(function, z[0], name)
+    square = z.reshape(8, 8)
+    shape = _traced_shape(function, square, name)
+    if shape != square.shape:
+        raise ValueError(f"`{name}` must act elementwise: it maps shape {square.shape} to {shape}.")
     run = on_numpy(function)
     plus, minus = run(z), run(-z)
-    if np.shape(plus) != z.shape:
-        raise ValueError(f"`{name}` must act elementwise: it maps shape {z.shape} to {np.shape(plus)}.")
-    alone = np.ravel(run(z[:1]))
-    if not np.allclose(plus[:1], alone, rtol=1e-9, equal_nan=True):
+    if not np.allclose(plus, run(square).ravel(), rtol=1e-9, equal_nan=True):
         raise ValueError(f"`{name}` must act elementwise: its value at one input changes with the others.")
     if not (np.isfinite(plus).all() and np.isfinite(minus).all()):
         raise ValueError(f"`{name}` is not finite between -5 and 5.")

@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .. import activations
 from .._check import one_of, positive, same_dim, whole
@@ -50,7 +51,7 @@ class MLP(AbstractModel):
         parametrization: str = "ntk",
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
-        if isinstance(widths, int | str):
+        if isinstance(widths, str) or not np.iterable(widths):
             raise TypeError(f"`widths` must be a tuple such as (256, 256); got {widths!r}.")
         self.widths = tuple(whole(w, "widths", 1) for w in widths)
         self.out_dim = whole(out_dim, "out_dim", 1)
