@@ -51,12 +51,13 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
 
     constant = np.ptp(data.x[train], axis=0) == 0
     if constant.all():
-        raise ValueError(
-            f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows."
-        )
+        raise ValueError(f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows.")
     if constant.any():
         notes.append(f"{constant.sum()} of {len(constant)} features are constant in the training rows")
-    x, x_new, scaling = _standardised(data, train, test, constant)
+    spread = _spread(data.x[train])
+    for i in np.flatnonzero(~constant):
+        _check_size(spread[i], f"feature {data.features[i]!r}")
+    x, x_new, scaling = _standardised(data, train, test, np.where(constant, 1.0, spread))
 
     y = data.y[:, None] == np.arange(len(data.classes)) if data.classes else data.y[:, None]
     centre = y[train].mean(axis=0)
@@ -93,17 +94,27 @@ def _shuffled(data: Data, kept: int, tests: int, seed: int) -> tuple[np.ndarray,
     return np.sort(order[~is_test]), np.sort(order[is_test])
 
 
+def _spread(columns: np.ndarray) -> np.ndarray:
+    """Standard deviation of each column; overflow is caught by `_check_size`."""
+    with np.errstate(over="ignore"):
+        return columns.std(axis=0)
+
+
+def _check_size(spread: float, what: str) -> None:
+    """Squares must neither overflow nor vanish."""
+    if not 1e-100 < spread < 1e100:
+        raise ValueError(f"{what} varies by {spread:.3g}, too far from 1 for its square: rescale it.")
+
+
 def _standardised(
-    data: Data, train: np.ndarray, test: np.ndarray, constant: np.ndarray
+    data: Data, train: np.ndarray, test: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Inputs with training mean 0 and training variance 1, so that |x|^2 is about the number of features."""
-    centre, spread = data.x[train].mean(axis=0), data.x[train].std(axis=0)
-    if (
-        data.image_shape
-    ):  # pixels share a unit: dividing each by its own spread would blow up the dark corners
-        scale = np.sqrt(np.mean(spread**2))
+    centre = data.x[train].mean(axis=0)
+    if data.image_shape:  # pixels share a unit: dividing each by its own spread would blow up the dark corners
+        scale: np.ndarray | float = float(np.sqrt(np.mean(_spread(data.x[train]) ** 2)))
         scaling = "mean of each pixel, one standard deviation for all (training rows)"
     else:
-        scale = np.where(constant, 1.0, spread)
+        scale = spread
         scaling = "mean and standard deviation of each feature (training rows)"
     return (data.x[train] - centre) / scale, (data.x[test] - centre) / scale, scaling

@@ -62,7 +62,9 @@ def _by_name(name: str) -> AbstractActivation:
         return _CLOSED[name]()
     if name in _SMOOTH:
         return series(_SMOOTH[name], name)
-    with_number = re.fullmatch(r"(leaky_relu|monomial)\((-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\)", name.replace(" ", ""))
+    with_number = re.fullmatch(
+        r"(leaky_relu|monomial)\((-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\)", name.replace(" ", "")
+    )
     if with_number and with_number[1] == "leaky_relu":
         return PiecewiseLinear(1.0, float(with_number[2]))
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):

@@ -242,7 +242,7 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
     compiled = jax.jit(function)
 
     def run(z: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while the caller is being traced
             return np.asarray(compiled(z))
 
     return run

@@ -73,13 +73,13 @@ def measure(
 
     count, mean, squares = 0, None, None
     for start in range(0, size, chunk):
-        indices = np.arange(start, min(start + chunk, size), dtype=np.uint32)
-        values = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64), draw(indices))
+        m = min(chunk, size - start)  # the last chunk is drawn whole too: one shape, one compilation
+        drawn = draw(np.arange(start, start + chunk, dtype=np.uint32))
+        values = jax.tree.map(lambda leaf, m=m: np.asarray(leaf[:m], dtype=np.float64), drawn)
         if mean is None:
             mean = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
             squares = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
         own = jax.tree.map(lambda v: v.mean(axis=0), values)
-        m = len(indices)
         squares = jax.tree.map(
             lambda s, v, o, a, m=m, c=count: s + ((v - o) ** 2).sum(axis=0) + (o - a) ** 2 * (c * m / (c + m)),
             squares, values, own, mean,
