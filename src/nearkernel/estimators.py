@@ -20,7 +20,7 @@ from ._check import positive, whole
 from ._memory import rows_that_fit
 from ._predict.scores import log_class_probabilities
 from .dynamics import Ridge, Solution, SpectralAlgorithm, solve
-from .kernels import NNGP, NTK, RBF, AbstractKernel, nngp_and_ntk
+from .kernels import NNGP, NTK, RBF, AbstractKernel
 from .models import MLP
 
 __all__ = ["KernelMachine", "NNGPClassifier", "NNGPRegressor", "NTKClassifier", "NTKRegressor"]
@@ -66,8 +66,8 @@ class _Trained(_Law):
         return NNGP(self.net)(self.x)
 
     def _reduced(self, x_new: np.ndarray) -> np.ndarray:
-        start, cross = nngp_and_ntk(self.net, x_new, self.x)
-        response = self._response(cross)
+        start = NNGP(self.net)(x_new, self.x)
+        response = self._response(NTK(self.net)(x_new, self.x))
         return np.einsum("ij,ij->i", response, 2 * start - response @ self._start)
 
 
