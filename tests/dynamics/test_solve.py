@@ -75,7 +75,7 @@ def test_fewer_features_than_points_projects_and_says_so():
     solution = nk.solve(nk.FeatureModel(lambda z: jnp.concatenate([z, z**2], 1)), x, y, nk.GradientFlow())
     phi = np.concatenate([x, x**2], 1)
     weights = np.linalg.lstsq(phi, y, rcond=None)[0]
-    np.testing.assert_allclose(solution.params()[:, 0], weights, atol=1e-10)
+    np.testing.assert_allclose(solution.params()[0], weights, atol=1e-10)
     np.testing.assert_allclose(solution.residual(), phi @ weights - y, atol=1e-10)
     assert solution.rank == 6 and solution.cutoff > 0 and "rank 6 < 60" in solution.status
 
@@ -120,7 +120,7 @@ def test_lambda_max_is_the_largest_eigenvalue():
 def test_cross_entropy_in_function_space_is_training_the_linear_model(algorithm):
     labels = np.eye(3)[RNG.integers(0, 3, 17)]
     model = nk.FeatureModel(features, out_dim=3)
-    run = nk.simulate(model, np.zeros((18, 3)), X, labels, algorithm, loss="cross_entropy")
+    run = nk.simulate(model, np.zeros((3, 18)), X, labels, algorithm, loss="cross_entropy")
     solution = nk.solve(model, X, labels, algorithm, loss="cross_entropy")
     np.testing.assert_allclose(solution.predict(NEW).mean, model(run.params, NEW), atol=2e-6)
     assert solution.ok

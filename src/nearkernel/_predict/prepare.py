@@ -51,7 +51,9 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
 
     constant = np.ptp(data.x[train], axis=0) == 0
     if constant.all():
-        raise ValueError(f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows.")
+        raise ValueError(
+            f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows."
+        )
     if constant.any():
         notes.append(f"{constant.sum()} of {len(constant)} features are constant in the training rows")
     spread = _spread(data.x[train])
@@ -111,7 +113,9 @@ def _standardised(
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Inputs with training mean 0 and training variance 1, so that |x|^2 is about the number of features."""
     centre = data.x[train].mean(axis=0)
-    if data.image_shape:  # pixels share a unit: dividing each by its own spread would blow up the dark corners
+    if (
+        data.image_shape
+    ):  # pixels share a unit: dividing each by its own spread would blow up the dark corners
         scale: np.ndarray | float = float(np.sqrt(np.mean(_spread(data.x[train]) ** 2)))
         scaling = "mean of each pixel, one standard deviation for all (training rows)"
     else:

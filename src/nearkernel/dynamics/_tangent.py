@@ -81,7 +81,7 @@ class KernelTangent(AbstractTangent):
 
 
 class FeatureTangent(KernelTangent):
-    """A model linear in W (f, out): each output has its own column, so again one matrix serves all."""
+    """A model linear in W (out, f): each output has its own row, so again one matrix serves all."""
 
     def __init__(self, model: FeatureModel):
         super().__init__(FeatureKernel(model.phi))
@@ -95,7 +95,7 @@ class FeatureTangent(KernelTangent):
         return Spectrum(roots**2, vectors)  # fewer features than points: their singular values are exact
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return -self.kernel.feature_rows(x).T @ weights  # type: ignore[attr-defined]
+        return -weights.T @ self.kernel.feature_rows(x)  # type: ignore[attr-defined]
 
 
 class ExpandedTangent(AbstractTangent):

@@ -63,7 +63,12 @@ class Recursion(InvariantKernel):
     def _affine_rows(self, size: jax.Array) -> dict:
         """Root of C_W E[s^2] and root of the variance after the layer."""
         scaled = jnp.sqrt(self.weight_var) * size
-        return {"scaled": scaled, "root": jnp.sqrt(self.bias_var + scaled**2)}
+        root = jnp.sqrt(self.bias_var + scaled**2)
+        return {
+            "scaled": scaled,
+            "root": root,
+            "inverse": jnp.where(root > 0, 1.0 / jnp.where(root > 0, root, 1.0), 0.0),
+        }
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it."""
@@ -71,7 +76,7 @@ class Recursion(InvariantKernel):
         total = row1["root"] * row2["root"]
         unequal = self.bias_var * (row1["scaled"] - row2["scaled"]) ** 2
         deficit = product * gap + unequal / jnp.maximum(total + self.bias_var + product, 1e-300)
-        return total - deficit, jnp.where(total > 0, deficit / jnp.where(total > 0, total, 1.0), 0.0)
+        return total - deficit, deficit * row1["inverse"] * row2["inverse"]
 
     def _start(self, rows1, rows2, gap):
         covariance, gap = self._affine(rows1["first"], rows2["first"], gap)

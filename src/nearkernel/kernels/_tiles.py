@@ -18,7 +18,7 @@ from .._memory import cores, require_fits
 from .._precision import working_dtype
 
 TILE = 256
-_STRIP_BYTES = 32 * 2**20
+_STRIP_BYTES = 8 * 2**20
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
 
 
@@ -89,10 +89,8 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
     with ThreadPoolExecutor(cores()) as pool:
         for start in range(0, n1, strip_rows):
             stop = min(start + strip_rows, n1)
-            gap = gaps(side1.unit[start:stop], other.unit[: stop if symmetric else n2])
-            if symmetric:
-                np.fill_diagonal(gap[:, start:], 0.0)
-            job = functools.partial(_one_tile, kernel, side1.rows, other.rows, gap, start, symmetric, found)
+            cosines = side1.unit[start:stop] @ other.unit[: stop if symmetric else n2].T
+            job = functools.partial(_one_tile, kernel, side1, other, cosines, start, symmetric, found)
             list(pool.map(job, *zip(*_tiles(start, stop, n2, symmetric), strict=True)))
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
@@ -107,13 +105,18 @@ def _tiles(start: int, stop: int, n2: int, symmetric: bool) -> Iterator[tuple[sl
             yield slice(i, i_end), slice(j, min(j + TILE, i_end if symmetric else n2))
 
 
-def _one_tile(kernel, rows1, rows2, gap, start: int, symmetric: bool, found, i: slice, j: slice) -> None:
+def _one_tile(
+    kernel, side1: Side, side2: Side, cosines, start: int, symmetric: bool, found, i: slice, j: slice
+):
     size = _bucket(len(found[0])), _bucket(len(found[0].T))
-    part = _padded(gap[i.start - start : i.stop - start, j], size)
-    cut1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), rows1)
-    cut2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), rows2)
+    gap = _gaps(cosines[i.start - start : i.stop - start, j], side1.unit[i], side2.unit[j])
+    if symmetric and i.start == j.start:
+        np.fill_diagonal(gap, 0.0)
+    gap = _padded(gap, size)
+    rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
+    rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
-        blocks = kernel.repaired_pairs(cut1, cut2, part) or _pairs(kernel, cut1, cut2, part)
+        blocks = kernel.repaired_pairs(rows1, rows2, gap) or _pairs(kernel, rows1, rows2, gap)
     for matrix, block in zip(found, blocks, strict=True):
         block = np.asarray(block)[: i.stop - i.start, : j.stop - j.start]
         matrix[i, j] = block
@@ -123,25 +126,23 @@ def _one_tile(kernel, rows1, rows2, gap, start: int, symmetric: bool, found, i: 
             matrix[i, j] = np.tril(block) + np.tril(block, -1).T
 
 
+def _gaps(cosines: np.ndarray, unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
+    """1 - cosines, of unit vectors, to full relative accuracy also where it is small."""
+    gap = np.subtract(1.0, cosines)
+    if gap.min() < _NEAR:
+        i, j = np.nonzero(gap < _NEAR)
+        chunk = max(1, _STRIP_BYTES // (16 * unit1.shape[1]))
+        for at in range(0, len(i), chunk):
+            part = i[at : at + chunk], j[at : at + chunk]
+            difference = unit1[part[0]] - unit2[part[1]]
+            gap[part] = 0.5 * np.einsum("ij,ij->i", difference, difference)
+    return np.minimum(gap, 2.0, out=gap)
+
+
 def _padded(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if a.shape == shape:
         return a
     return np.pad(a, [(0, full - now) for now, full in zip(a.shape, shape, strict=True)], mode="edge")
-
-
-def gaps(unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
-    """1 - cos of the angles between unit vectors, to full relative accuracy also where it is small."""
-    gap = unit1 @ unit2.T
-    np.subtract(1.0, gap, out=gap)
-    np.clip(gap, 0.0, 2.0, out=gap)
-    near = np.flatnonzero(gap < _NEAR)
-    chunk = max(1, _STRIP_BYTES // (16 * unit1.shape[1]))
-    flat = gap.ravel()
-    for at in range(0, len(near), chunk):
-        i, j = np.divmod(near[at : at + chunk], gap.shape[1])
-        difference = unit1[i] - unit2[j]
-        flat[near[at : at + chunk]] = 0.5 * np.einsum("ij,ij->i", difference, difference)
-    return gap
 
 
 def traced_matrices(kernel, x1, x2) -> tuple[jax.Array, ...]:

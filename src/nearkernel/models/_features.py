@@ -20,7 +20,7 @@ def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
 
 
 class FeatureModel(AbstractModel):
-    """z = phi(x) W: linear in its parameters W, (f, out) or (f,), which start at 0.
+    """z_i = sum_j W[i, j] phi_j(x): linear in its parameters W, (out, f) or (f,), which start at 0.
 
     **Arguments:** `phi`, a JAX function (n, d) -> (n, f); `out_dim`, number of outputs, each with its own weights;
     `in_dim`, if `init` is to be called before any input has been seen.
@@ -45,8 +45,8 @@ class FeatureModel(AbstractModel):
         if self.in_dim is None:
             raise ValueError("`FeatureModel.init` needs `in_dim`: FeatureModel(phi, in_dim=d).")
         shape = jax.eval_shape(self.phi, jax.ShapeDtypeStruct((2, self.in_dim), working_dtype())).shape
-        return jnp.zeros((shape[-1], self.out_dim), working_dtype())
+        return jnp.zeros((self.out_dim, shape[-1]), working_dtype())
 
     @in_float64
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        return self.features(x) @ (params if jnp.ndim(params) == 2 else jnp.reshape(params, (-1, 1)))
+        return self.features(x) @ jnp.atleast_2d(params).T

@@ -65,11 +65,14 @@ def measure(
         np.clip(_CACHE // max(param_bytes, 1), 1, 64)
     )  # small networks side by side, large ones in turn
     together = int(np.clip(budget // (8 * max(param_bytes, 1)), 1, together))
-    chunk = int(np.clip(budget // (4 * max(result_bytes, 1)), 1, min(size, 4096)))
+    together = min(together, size)
+    chunk = together * int(
+        np.clip(budget // (4 * together * max(result_bytes, 1)), 1, -(-min(size, 4096) // together))
+    )
 
     @jax.jit
     def draw(indices):
-        return jax.lax.map(one, indices, batch_size=min(together, chunk))
+        return jax.lax.map(one, indices, batch_size=together)
 
     count, mean, squares = 0, None, None
     for start in range(0, size, chunk):
