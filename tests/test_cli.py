@@ -223,6 +223,11 @@ def test_a_learning_rate_beyond_the_limit_is_refused_with_the_limit():
     fails("predict", "iris", "--algorithm", "gd", "--lr", "10", match=r"--lr 10: .*2/lambda_max")
 
 
+def test_a_kernel_beyond_working_accuracy_is_refused():
+    args = ["predict", "iris", "--activation", "monomial(3)", "--depth", "4"]
+    fails(*args, match=r"the NNGP kernel of these rows is singular .* smaller --depth or --weight-var")
+
+
 def test_a_file_without_the_target_is_refused_and_old_results_stay():
     write_csv()
     nearkernel("predict", "data.csv", "--target", "y")

@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import enum
+import io
 import sys
 import traceback
 from collections.abc import Sequence
@@ -225,4 +226,7 @@ def predict(
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows "?" for "±"
     app()

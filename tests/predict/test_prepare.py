@@ -75,3 +75,14 @@ def test_too_few_rows_are_refused():
         split(table(x=x, features=("a",)), 0.2, 1000, seed=0)
     with pytest.raises(ValueError, match="target 'y' is the same in all 40 training rows"):
         split(table(y=x[:, 0]), 0.2, 1000, seed=0)
+
+
+def test_values_whose_squares_leave_the_numbers_are_refused():
+    with pytest.raises(
+        ValueError, match=r"feature 'a' varies by \S+, too far from 1 for its square: rescale it"
+    ):
+        split(table(x=table().x * 1e200), 0.2, 1000, seed=0)
+    with pytest.raises(ValueError, match=r"feature 'a' varies by \S+, too far"):
+        split(table(x=table().x * 1e-200), 0.2, 1000, seed=0)
+    with pytest.raises(ValueError, match=r"target 'y' varies by \S+, too far"):
+        split(table(y=table().y * 1e290), 0.2, 1000, seed=0)

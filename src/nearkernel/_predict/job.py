@@ -129,7 +129,15 @@ def _posterior(name: str, kernel: Any, data: Data, split: Split) -> Answer:
     """A Gaussian process whose noise is the most likely one, judged by the training rows alone."""
     start = time.perf_counter()
     noise = most_likely_noise(kernel, split.x, split.y)
-    posterior = nk.statistics.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
+    try:
+        posterior = nk.statistics.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
+    except (
+        ValueError
+    ) as error:  # the inputs are checked, so the matrix is singular, and its options are not the user's
+        raise ValueError(
+            f"the {name} kernel of these rows is singular to working accuracy, even with noise {noise:.2g}: "
+            "give a smaller --depth or --weight-var, or another --activation."
+        ) from error
     std = np.sqrt(posterior.std**2 + noise)  # of a new observation, which carries the noise too
     details = {"noise": noise, "log_marginal_likelihood": posterior.log_marginal_likelihood}
     return _answer(name, posterior.mean, std, start, details, data, split)

@@ -63,11 +63,12 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
 
     y = data.y[:, None] == np.arange(len(data.classes)) if data.classes else data.y[:, None]
     centre = y[train].mean(axis=0)
-    scale = float(np.sqrt(np.mean((y[train] - centre) ** 2)))
-    if scale == 0:
+    if np.ptp(data.y[train]) == 0:
         raise ValueError(
             f"target {data.target!r} is the same in all {len(train)} training rows; use more rows."
         )
+    scale = float(np.sqrt(np.mean(_spread(y[train]) ** 2)))
+    _check_size(scale, f"target {data.target!r}")
     return Split(
         x,
         (y[train] - centre) / scale,
