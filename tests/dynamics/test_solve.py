@@ -89,6 +89,24 @@ def test_repeated_rows_use_the_pseudo_inverse():
     assert solution.rank == 17 and "rank 17 < 21" in solution.status
 
 
+@pytest.mark.parametrize(
+    "algorithm", [nk.Ridge(1e-14), nk.GradientFlow(1e15), nk.GradientDescent(0.1, steps=10**17)]
+)
+def test_long_times_do_not_amplify_the_rounding_of_a_singular_kernel(algorithm):
+    x = np.repeat(X[:10], 2, axis=0)
+    y = np.arange(20.0)
+    found = nk.solve(KERNEL, x, y, algorithm).predict(NEW).mean
+    np.testing.assert_allclose(found, nk.solve(KERNEL, x, y, nk.Ridge(0)).predict(NEW).mean, atol=1e-6)
+
+
+def test_the_solution_keeps_its_own_copy_of_the_data():
+    x = X.copy()
+    solution = nk.solve(KERNEL, x, Y)
+    before = solution.predict(NEW).mean
+    x += 1.0
+    np.testing.assert_array_equal(solution.predict(NEW).mean, before)
+
+
 def test_one_factor_serves_all_times():
     solution = nk.solve(KERNEL, X, Y[:, 0], nk.GradientFlow())
     for time in (0.0, 0.3, 50.0, np.inf):

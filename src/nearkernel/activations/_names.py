@@ -15,12 +15,24 @@ from ._closed import Erf, Gaussian, Gelu, PiecewiseLinear, Sine
 from ._monomial import Monomial
 from ._series import series
 
-_SMOOTH: dict[str, Callable] = {
-    "tanh": jnp.tanh,
-    "sigmoid": jax.nn.sigmoid,
-    "silu": jax.nn.silu,
-    "softplus": jax.nn.softplus,
-}
+
+def _tanh(z):  # functions of this module, since JAX's own compiled ones cannot be pickled
+    return jnp.tanh(z)
+
+
+def _sigmoid(z):
+    return jax.nn.sigmoid(z)
+
+
+def _silu(z):
+    return jax.nn.silu(z)
+
+
+def _softplus(z):
+    return jax.nn.softplus(z)
+
+
+_SMOOTH: dict[str, Callable] = {"tanh": _tanh, "sigmoid": _sigmoid, "silu": _silu, "softplus": _softplus}
 _CLOSED: dict[str, Callable[[], AbstractActivation]] = {
     "linear": lambda: PiecewiseLinear(1.0, 1.0),
     "relu": lambda: PiecewiseLinear(1.0, 0.0),

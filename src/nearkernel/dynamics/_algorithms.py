@@ -26,10 +26,6 @@ class SpectralAlgorithm(AbstractAlgorithm):
     def filter(self, lam: np.ndarray) -> np.ndarray:
         """g(lam) for eigenvalues lam > 0."""
 
-    @abc.abstractmethod
-    def null_filter(self) -> float:
-        """g at eigenvalue 0, where t -> infinity means the pseudo-inverse: 0."""
-
     def decay(self, lam: np.ndarray) -> np.ndarray:
         """p(lam) = 1 - lam g(lam), the factor left of the residual."""
         return 1.0 - lam * self.filter(lam)
@@ -91,12 +87,6 @@ class GradientDescent(SpectralAlgorithm):
             slow = -np.expm1(self.steps * np.log1p(-np.where(small, rate, 0.0)))
             return np.where(small, slow, 1.0 - (1.0 - rate) ** self.steps) / lam
 
-    def null_filter(self) -> float:
-        if math.isinf(self.steps):
-            return 0.0
-        b, t = self.momentum, self.steps
-        return self.lr * t if not b else self.lr * (t - b * (1 - b**t) / (1 - b)) / (1 - b)
-
     def shift(self) -> float | None:
         return 0.0 if math.isinf(self.steps) else None
 
@@ -150,13 +140,6 @@ class GradientFlow(SpectralAlgorithm):
         found = (np.expm1(-fast * t) / fast - np.expm1(-slow * t) / slow) / (fast - slow + critical)
         return np.where(critical, (1.0 - (1.0 + half * t) * np.exp(-half * t)) / lam, found.real)
 
-    def null_filter(self) -> float:
-        if math.isinf(self.time):
-            return 0.0
-        if self.friction is None:
-            return self.time
-        return (self.time + math.expm1(-self.friction * self.time) / self.friction) / self.friction
-
     def shift(self) -> float | None:
         return 0.0 if math.isinf(self.time) else None
 
@@ -166,9 +149,6 @@ class DirectOptimization(SpectralAlgorithm):
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         return 1.0 / lam
-
-    def null_filter(self) -> float:
-        return 0.0
 
     def shift(self) -> float | None:
         return 0.0
@@ -184,9 +164,6 @@ class Ridge(SpectralAlgorithm):
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         return 1.0 / (lam + self.strength)
-
-    def null_filter(self) -> float:
-        return 1.0 / self.strength if self.strength else 0.0
 
     def shift(self) -> float | None:
         return self.strength

@@ -53,12 +53,8 @@ class Spectrum(AbstractFactor):
         self.lam, self.vectors, self.rank = lam[kept], vectors[:, kept], int(kept.sum())
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
-        """The null space contributes too: its filter is finite, and matters where K is not what acts later."""
-        inside = self.vectors.T @ right
-        null = algorithm.null_filter()
-        weights = (algorithm.filter(self.lam) - null)[:, None]
-        found = self.vectors @ (weights * inside)
-        return found + null * right if null else found
+        """Nothing from the null space: no prediction sees it, since k(x, X) v = 0 for every v in it."""
+        return self.vectors @ (algorithm.filter(self.lam)[:, None] * (self.vectors.T @ right))
 
 
 def largest_eigenvalue(matrix: np.ndarray) -> float:

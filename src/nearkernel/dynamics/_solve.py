@@ -48,7 +48,7 @@ def solve(
             f"`order` must be 0 for this problem, which is linear in its parameters; got {order}."
         )
     tangent = tangent_of(problem)
-    x = inputs(x, "x", tangent.input_dim())
+    x = inputs(x, "x", tangent.input_dim()).copy()  # the solution outlives the caller's array
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
     function = get_loss(loss, y.shape[1])

@@ -29,7 +29,7 @@ class Recursion(InvariantKernel):
     activations: tuple[AbstractActivation, ...]  # one a hidden layer
     weight_var: Any
     bias_var: Any
-    in_dim: int = eqx.field(static=True)
+    in_dim: Any  # a number, but not a static one: a new one must not compile anew
     last_bias_only: bool = eqx.field(static=True)  # mean-field outputs start at their bias
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
 
@@ -39,7 +39,7 @@ class Recursion(InvariantKernel):
         return len(self.activations) > _UNROLLED
 
     def rows(self, norms: jax.Array) -> dict:
-        first = self._affine_rows(norms / self.in_dim**0.5)
+        first = self._affine_rows(norms / jnp.sqrt(self.in_dim))
 
         def layer(before, activation):
             own = activation.rows(before["root"] ** 2)
@@ -180,7 +180,9 @@ def _recursion(net: MLP, outputs: tuple[str, ...]) -> Recursion:
         )
     depth = len(net.widths)
     mean_field = net.parametrization == "mean_field" and depth > 0
-    return Recursion((net.activation,) * depth, net.weight_var, net.bias_var, net.in_dim, mean_field, outputs)
+    return Recursion(
+        (net.activation,) * depth, net.weight_var, net.bias_var, float(net.in_dim), mean_field, outputs
+    )
 
 
 class _NetworkKernel(AbstractKernel):

@@ -187,7 +187,7 @@ def forecast(
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", net.in_dim)
+    x = inputs(x, "x", net.in_dim).copy()
     x_new = inputs(x_new, "x_new", net.in_dim)
     training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

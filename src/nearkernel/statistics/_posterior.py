@@ -62,7 +62,7 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
 
     With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
     """
-    x = inputs(x, "x", kernel.input_dim())
+    x = inputs(x, "x", kernel.input_dim()).copy()
     x_new = inputs(x_new, "x_new", x.shape[1])
     noise = positive(noise, "noise", zero=True)
     training = _Training(kernel, x, targets(y, len(x)), np.ndim(y) == 1, noise)
