@@ -22,3 +22,11 @@ from .statistics import forecast as forecast
 from .statistics import measure as measure
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str):
+    if name == "estimators":  # scikit-learn takes a second to import: only for those who ask
+        import importlib
+
+        return importlib.import_module(".estimators", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

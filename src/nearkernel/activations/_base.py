@@ -40,14 +40,14 @@ class AbstractActivation(eqx.Module):
         """s(z), elementwise; traceable by JAX."""
 
     @abc.abstractmethod
-    def moments(self, q: jax.Array) -> Moments:
+    def moments(self, q: Any) -> Moments:
         """E[s^2], E[s'^2] and E[s s''] for z ~ N(0, q)."""
 
     @abc.abstractmethod
-    def rows(self, q: jax.Array) -> Rows:
+    def rows(self, q: Any) -> Rows:
         """All that one input of variance q contributes to a pair, inputs on the last axis.
 
-        Holds at least "size", the root of E[s^2].
+        Holds at least "size", the root of E[s^2], and "slope", E[s'^2].
         """
 
     @abc.abstractmethod

@@ -32,7 +32,7 @@ class PiecewiseLinear(AbstractActivation):
         return Moments(value=q * power, slope=power, curvature=jnp.zeros_like(q))
 
     def rows(self, q: jax.Array) -> Rows:
-        return {"size": safe_sqrt(q * self._power())}
+        return {"size": safe_sqrt(q * self._power()), "slope": self.moments(q).slope}
 
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         if isinstance(self.right, float) and self.right == self.left:
@@ -58,7 +58,8 @@ class SmoothClosedForm(AbstractActivation):
     def moments(self, q: jax.Array) -> Moments: ...
 
     def rows(self, q: jax.Array) -> Rows:
-        return {"q": q, "size": safe_sqrt(self.moments(q).value)}
+        moments = self.moments(q)
+        return {"q": q, "size": safe_sqrt(moments.value), "slope": moments.slope}
 
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         value, slope = self.averages(rows1["q"], rows2["q"], gap)

@@ -25,7 +25,8 @@ class Monomial(AbstractActivation):
         return Moments(value=value, slope=jnp.ones_like(q) * slope, curvature=jnp.ones_like(q) * curvature)
 
     def rows(self, q: jax.Array) -> Rows:
-        return {"q": q, "size": safe_sqrt(q**self.degree * _even_moment(self.degree))}
+        moments = self.moments(q)
+        return {"q": q, "size": safe_sqrt(moments.value), "slope": moments.slope}
 
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         p, c = self.degree, 1.0 - gap

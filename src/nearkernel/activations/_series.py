@@ -11,7 +11,7 @@ and quadrature does the rest.
 
 import functools
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -19,7 +19,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._precision import is_traced
-from ._angle import safe_sqrt
 from ._base import AbstractActivation, Moments, Rows
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_quadrature
@@ -27,24 +26,23 @@ from ._quadrature import pair_quadrature
 REACH = 12.0  # exp(-REACH^2 / 2) = 5e-32: no more Gaussian beyond
 _TOLERANCE = 1e-11
 _SMALLEST_Q = 1e-20
+_TRACED_Q = 64.0  # variances that traced calls are made for: theirs are not known
 _CHUNK = 8
 _LADDER = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _MOST_SHARED_NODES = 20_000
 
 
 @functools.lru_cache(maxsize=32)
-def shared_nodes(width: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and Gaussian weights on equal panels of [-REACH, REACH]."""
-    edges = np.linspace(-REACH, REACH, int(np.ceil(2 * REACH / width)) + 1)
-    half = 0.5 * np.diff(edges)[:, None]
-    z = ((edges[:-1, None] + half) + half * NODES).ravel()
-    return z, (half * WEIGHTS).ravel() * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+def shared_nodes(spacing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Equally spaced nodes and Gaussian weights: for smooth functions no rule converges faster."""
+    z = spacing * np.arange(-np.ceil(REACH / spacing), np.ceil(REACH / spacing) + 1)
+    return z, spacing * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
 
 
 @functools.lru_cache(maxsize=32)
-def _weighted_hermite(width: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
+def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
     """(nodes, weight * h_k(nodes) for k < terms)."""
-    z, weights = shared_nodes(width)
+    z, weights = shared_nodes(spacing)
     table = np.empty((terms, len(z)))
     table[0], table[1] = weights, weights * z
     for k in range(1, terms - 1):
@@ -52,25 +50,29 @@ def _weighted_hermite(width: float, terms: int) -> tuple[np.ndarray, np.ndarray]
     return z, table
 
 
-def nodes_per_row(panels: Panels, q: jax.Array) -> tuple[jax.Array, jax.Array]:
+def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
     """Nodes and Gaussian weights (m, n) for each variance: panels of the function and of the Gaussian."""
-    base = jnp.asarray(np.linspace(-REACH, REACH, 49))
-    own = jnp.asarray(panels.edges)[:, None] / jnp.sqrt(q)
-    edges = jnp.sort(
-        jnp.concatenate([jnp.broadcast_to(base[:, None], (49, q.size)), jnp.clip(own, -REACH, REACH)]), axis=0
-    )
-    half = 0.5 * jnp.diff(edges, axis=0)[:, None]
+    xp = namespace(q)
+    base = xp.broadcast_to(np.linspace(-REACH, REACH, 49)[:, None], (49, q.size))
+    own = xp.clip(panels.edges[:, None] / xp.sqrt(q), -REACH, REACH)
+    edges = xp.sort(xp.concatenate([base, own]), axis=0)
+    half = 0.5 * xp.diff(edges, axis=0)[:, None]
     z = (edges[:-1, None] + half) + half * NODES[:, None]
-    weights = half * WEIGHTS[:, None] * jnp.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    weights = half * WEIGHTS[:, None] * xp.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
     return z.reshape(-1, q.size), weights.reshape(-1, q.size)
+
+
+def namespace(q: Any):
+    """NumPy for NumPy arrays, for which nothing need be compiled; JAX otherwise."""
+    return np if isinstance(q, np.ndarray) else jnp
 
 
 class Series(AbstractActivation):
     """Any callable s, traceable by JAX, with its averages by Hermite series.
 
     **Fields:** `function`; `name`, for messages; `parity`, which powers of c occur beyond the first
-    ("odd", "even" or "all"); `terms`, how many powers are kept; `width`, of the shared quadrature panels
-    (0: each row has its own nodes); `converged`, whether the series holds up to correlation 1.
+    ("odd", "even" or "all"); `terms`, how many powers are kept; `spacing` of the quadrature nodes that all rows
+    share (0: each row has its own, as kinks need); `converged`, whether the series holds up to correlation 1.
     """
 
     depends_on_range: ClassVar[bool] = True
@@ -79,7 +81,7 @@ class Series(AbstractActivation):
     name: str = eqx.field(static=True)
     parity: str = eqx.field(static=True)
     terms: int = eqx.field(static=True, default=128)
-    width: float = eqx.field(static=True, default=0.25)
+    spacing: float = eqx.field(static=True, default=0.0625)
     converged: bool = eqx.field(static=True, default=True)
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -92,18 +94,28 @@ class Series(AbstractActivation):
     def prepared(self, q: np.ndarray) -> "Series":
         """With the number of terms and the nodes that the range of `q` needs."""
         low, high = max(float(q.min()), _SMALLEST_Q), max(float(q.max()), _SMALLEST_Q)
-        narrow = self.panels(high).narrowest
-        width = 2.0 ** np.floor(np.log2(narrow / np.sqrt(high))) if narrow else 0.0
-        if width * _MOST_SHARED_NODES < 2 * REACH * len(NODES):
-            width = 0.0
         samples = np.geomspace(low, high, 5 if low < high else 1)
-        for terms in _LADDER if width else (64, 256, 512):
-            trial = Series(
-                self.function, self.name, self.parity, terms, float(min(width, 0.5, 8 / np.sqrt(terms)))
-            )
+        spacing = self._converged_spacing(samples)
+        for terms in _LADDER if spacing else (64, 256, 512):
+            dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
+            trial = self._with(terms, dense)
             if trial._tail(samples) <= _TOLERANCE:
                 return trial
-        return Series(self.function, self.name, self.parity, trial.terms, trial.width, converged=False)
+        return self._with(trial.terms, trial.spacing, converged=False)
+
+    def _with(self, terms: int, spacing: float, converged: bool = True) -> "Series":
+        return Series(self.function, self.name, self.parity, terms, float(spacing), converged)
+
+    def _converged_spacing(self, q: np.ndarray) -> float:
+        """The widest spacing that halving does not change; 0 if there is none, as for kinks."""
+        narrowest = self.panels(float(q.max())).narrowest / np.sqrt(q.max())
+        spacing = 2.0 ** np.floor(np.log2(np.clip(narrowest, 1e-9, 1.0) / 2))
+        while spacing * _MOST_SHARED_NODES > 2 * REACH:
+            coarse, fine = (self._with(2, h)._energies(q) for h in (spacing, spacing / 2))
+            if all((np.abs(a - b) <= 1e-13 * b).all() for a, b in zip(coarse, fine, strict=True)):
+                return spacing
+            spacing /= 2
+        return 0.0
 
     def trusted_correlation(self) -> float:
         return 1.0 if self.converged else float(1e-12 ** (1.0 / self.terms))
@@ -120,73 +132,86 @@ class Series(AbstractActivation):
         )
         return np.maximum(1.0 - value / np.where(size > 0, size, 1.0), 0.0), slope
 
-    def _nodes(self, q: jax.Array) -> tuple[jax.Array, jax.Array]:
-        if self.width:
-            z, weights = shared_nodes(self.width)
-            return jnp.asarray(z)[:, None], jnp.asarray(weights)[:, None]
-        reach = 64.0 if is_traced(q) else float(jnp.max(q))
-        return nodes_per_row(self.panels(reach), q)
+    def _nodes(self, q: Any) -> tuple[Any, Any]:
+        if self.spacing:
+            z, weights = shared_nodes(self.spacing)
+            return z[:, None], weights[:, None]
+        return nodes_per_row(self.panels(_TRACED_Q if is_traced(q) else float(q.max())), q)
 
-    def moments(self, q: jax.Array) -> Moments:
-        q = jnp.maximum(q, _SMALLEST_Q)
-        z, weights = self._nodes(q.ravel())
-        u = jnp.sqrt(q.ravel()) * z
-        value, slope = self.function(u), slope_of(self.function)(u)
-        if self.width:
-            curvature = jnp.sum(weights * value * slope_of(slope_of(self.function))(u), axis=0)
+    def _derivatives(self, q: Any) -> tuple[Callable, Callable, Callable]:
+        """s, s' and s'' for the kind of array that `q` is."""
+        functions = self.function, slope_of(self.function), slope_of(slope_of(self.function))
+        return tuple(map(on_numpy, functions)) if isinstance(q, np.ndarray) else functions  # type: ignore[return-value]
+
+    def _energies(self, q: Any) -> tuple[Any, Any]:
+        """E[s^2] and E[s'^2] for flat q."""
+        function, first, _ = self._derivatives(q)
+        z, weights = self._nodes(q)
+        u = namespace(q).sqrt(q) * z
+        return (weights * function(u) ** 2).sum(axis=0), (weights * first(u) ** 2).sum(axis=0)
+
+    def moments(self, q: Any) -> Moments:
+        xp = namespace(q)
+        shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        of_value, of_slope = self._energies(q)
+        function, _, second = self._derivatives(q)
+        z, weights = self._nodes(q)
+        u = xp.sqrt(q) * z
+        value = function(u)
+        if self.spacing:
+            curvature = (weights * value * second(u)).sum(axis=0)
         else:  # a kink has an infinite second derivative: integrate it by parts
-            origin = self.function(jnp.zeros_like(u))
-            curvature = jnp.sum(weights * (value - origin) * (value + origin) * (z * z - 1.0), axis=0) / (
-                2 * q.ravel()
-            )
-            curvature = curvature - jnp.sum(weights * slope**2, axis=0)
-        found = (jnp.sum(weights * value**2, axis=0), jnp.sum(weights * slope**2, axis=0), curvature)
-        return Moments(*(a.reshape(q.shape) for a in found))
+            origin = function(xp.zeros_like(u))
+            excess = (weights * (value - origin) * (value + origin) * (z * z - 1.0)).sum(axis=0)
+            curvature = excess / (2 * q) - of_slope
+        return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
 
-    def coefficients(self, q: jax.Array) -> jax.Array:
+    def coefficients(self, q: Any) -> Any:
         """a_k(q) for k < terms: (terms, n)."""
-        if self.width:
-            z, table = _weighted_hermite(self.width, self.terms)
-            return jnp.asarray(table) @ self.function(jnp.asarray(z)[:, None] * jnp.sqrt(q))
+        xp = namespace(q)
+        function = self._derivatives(q)[0]
+        if self.spacing:
+            z, table = _weighted_hermite(self.spacing, self.terms)
+            return table @ function(z[:, None] * xp.sqrt(q))
         own, weights = self._nodes(q)
-        weighted = weights * self.function(jnp.sqrt(q) * own)
 
         def step(carry, k):
             before, now = carry
-            after = (own * now - jnp.sqrt(k) * before) / jnp.sqrt(k + 1.0)
-            return (now, after), jnp.sum(now, axis=0)
+            after = (own * now - k**0.5 * before) / (k + 1.0) ** 0.5
+            return (now, after), now.sum(axis=0)
 
-        start = (jnp.zeros_like(weighted), weighted)
-        return jax.lax.scan(step, start, jnp.arange(self.terms, dtype=q.dtype))[1]
+        carry = (xp.zeros_like(own), weights * function(xp.sqrt(q) * own))
+        if xp is jnp:
+            return jax.lax.scan(step, carry, jnp.arange(self.terms, dtype=q.dtype))[1]
+        found = np.empty((self.terms, q.size))
+        for k in range(self.terms):
+            carry, found[k] = step(carry, float(k))
+        return found
 
     def _tail(self, q: np.ndarray) -> float:
         """How much of E[s^2] and E[s'^2] the kept terms miss, estimated from the last ones and from the sum."""
-        if self.width:
-            z, table = _weighted_hermite(self.width, self.terms)
-            u = z[:, None] * np.sqrt(q)
-            weights = table[0][:, None]
-            a = table @ on_numpy(self.function)(u)
-            exact = [(weights * on_numpy(f)(u) ** 2).sum(0) for f in (self.function, slope_of(self.function))]
-        else:
-            a = np.asarray(self.coefficients(jnp.asarray(q)))
-            moments = self.moments(jnp.asarray(q))
-            exact = [np.asarray(moments.value), np.asarray(moments.slope)]
-        kept = [a**2, a**2 * np.arange(self.terms)[:, None] / q]
+        energy, (value, slope) = self.coefficients(q) ** 2, self._energies(q)
         late = 3 * self.terms // 4
-        return max(
-            float((np.maximum(part[late:].sum(0), np.abs(whole - part.sum(0)) - 1e-13 * whole) / whole).max())
-            for part, whole in zip(kept, exact, strict=True)
-        )
 
-    def rows(self, q: jax.Array) -> Rows:
-        q = jnp.maximum(q, _SMALLEST_Q)
+        def missing(part, whole):
+            beyond = np.maximum(part[late:].sum(axis=0), np.abs(whole - part.sum(axis=0)) - 1e-13 * whole)
+            return float((beyond / whole).max())
+
+        by_slope = energy * np.arange(self.terms)[:, None] / q
+        return max(missing(energy, value), missing(by_slope, slope))
+
+    def rows(self, q: Any) -> Rows:
+        xp = namespace(q)
+        q = xp.maximum(q, _SMALLEST_Q)
         a = self.coefficients(q)
         start, step = _POWERS[self.parity]
         tail = a[start::step]
-        tail = jnp.pad(tail, ((0, -len(tail) % _CHUNK), (0, 0)))
+        tail = xp.pad(tail, ((0, -len(tail) % _CHUNK), (0, 0)))
+        value, slope = self._energies(q)
         return {
-            "size": safe_sqrt(self.moments(q).value),
-            "inverse_root": 1.0 / jnp.sqrt(q),
+            "size": xp.sqrt(value),
+            "slope": slope,
+            "inverse_root": 1.0 / xp.sqrt(q),
             "a0": a[0],
             "a1": a[1],
             "tail": tail,
@@ -226,24 +251,23 @@ def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array
     return jax.lax.fori_loop(0, passes, body, (zero, zero))
 
 
-def slope_of(function: Callable) -> Callable:
-    """The elementwise derivative."""
-    return _slope_of(function)
-
-
 @functools.lru_cache(maxsize=128)
-def _slope_of(function: Callable) -> Callable:
+def slope_of(function: Callable) -> Callable:
+    """The elementwise derivative, the same object each time: `on_numpy` compiles it once."""
     return lambda z: jax.jvp(function, (z,), (jnp.ones_like(z),))[1]
 
 
 @functools.lru_cache(maxsize=128)
 def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
-    """`function` compiled for float64 NumPy arrays."""
+    """`function`, elementwise, compiled for float64 NumPy arrays of few padded sizes."""
     compiled = jax.jit(function)
 
     def run(z: np.ndarray) -> np.ndarray:
-        with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while the caller is being traced
-            return np.asarray(compiled(z))
+        flat = np.ravel(z)
+        padded = np.zeros(max(1024, 1 << (flat.size - 1).bit_length()))
+        padded[: flat.size] = flat
+        with jax.enable_x64(True):
+            return np.asarray(compiled(padded))[: flat.size].reshape(np.shape(z))
 
     return run
 
@@ -268,7 +292,7 @@ def series(function: Callable, name: str) -> Series:
         raise ValueError(f"`{name}` must act elementwise: it maps shape {square.shape} to {shape}.")
     run = on_numpy(function)
     plus, minus = run(z), run(-z)
-    if not np.allclose(plus, run(square).ravel(), rtol=1e-9, equal_nan=True):
+    if not np.allclose(plus[:20], run(z[:20]), rtol=1e-9, equal_nan=True):
         raise ValueError(f"`{name}` must act elementwise: its value at one input changes with the others.")
     if not (np.isfinite(plus).all() and np.isfinite(minus).all()):
         raise ValueError(f"`{name}` is not finite between -5 and 5.")
@@ -280,4 +304,4 @@ def series(function: Callable, name: str) -> Series:
     elif np.abs(even - even[0]).max() <= 4 * scale:
         parity = "odd"
     found = Series(function, name, parity)
-    return Series(function, name, parity, width=0.25 if found.panels(1.0).narrowest else 0.0)
+    return found if found.panels(1.0).narrowest > 1e-3 else found._with(found.terms, 0.0)

@@ -117,6 +117,17 @@ class Solution:
                 )
         return Prediction(terms=(found[:, 0] if self._vector else found,))
 
+    @property
+    def coefficients(self) -> np.ndarray:
+        """a in z(x) = z(x; 0) + k(x, X) a, (n, out); (n * out, 1) for an expanded model."""
+        return -self._weights
+
+    @in_float64
+    def response(self, x_new: Any) -> np.ndarray:
+        """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
+        cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1]), self._x)
+        return self._factor.apply(self.algorithm, cross.T).T
+
     @in_float64
     def residual(self, time: float | None = None) -> np.ndarray:
         """z - y on the training set, in the shape of `y`."""

@@ -88,8 +88,12 @@ class InvariantKernel(AbstractKernel):
     """A kernel of the lengths of two inputs and their angle: one that does not change under rotations."""
 
     @abc.abstractmethod
-    def rows(self, norms: jax.Array) -> Any:
+    def rows(self, norms: Any) -> Any:
         """Row data from the lengths of the inputs, a tree with the inputs on the last axis."""
+
+    def compiles_rows(self) -> bool:
+        """Whether `rows` is to be compiled by JAX, or called as it is with NumPy arrays."""
+        return True
 
     @abc.abstractmethod
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:

@@ -38,37 +38,38 @@ class Recursion(InvariantKernel):
         """Whether layers are looped over by JAX, all with one activation: compiling them one by one would take long."""
         return len(self.activations) > _UNROLLED
 
-    def rows(self, norms: jax.Array) -> dict:
-        first = self._affine_rows(norms / jnp.sqrt(self.in_dim))
+    def compiles_rows(self) -> bool:
+        return not any(activation.depends_on_range for activation in self.activations)
+
+    def rows(self, norms: Any) -> dict:
+        xp = np if isinstance(norms, np.ndarray) else jnp
+        first = self._affine_rows(xp, norms / self.in_dim**0.5)
+        first["ntk"] = first["root"] ** 2
 
         def layer(before, activation):
             own = activation.rows(before["root"] ** 2)
-            slope = activation.moments(before["root"] ** 2).slope if "ntk" in self.outputs else 0.0
-            after = self._affine_rows(own["size"])
-            after["ntk"] = after["root"] ** 2 + self.weight_var * slope * before["ntk"]
+            after = self._affine_rows(xp, own["size"])
+            after["ntk"] = after["root"] ** 2 + self.weight_var * own["slope"] * before["ntk"]
             return after, {**after, "activation": own}
 
-        first["ntk"] = first["root"] ** 2
-        if self._deep:
+        if self._deep and xp is jnp:
             last, layers = jax.lax.scan(
                 lambda b, _: layer(b, self.activations[0]), first, length=len(self.activations)
             )
-        else:
-            last, layers = first, []
-            for activation in self.activations:
-                last, rows = layer(last, activation)
-                layers.append(rows)
-        return {"first": first, "layers": layers, "last": last}
+            return {"first": first, "layers": layers, "last": last}
+        last, layers = first, []
+        for activation in self.activations:
+            last, rows = layer(last, activation)
+            layers.append(rows)
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *layers) if self._deep else layers
+        return {"first": first, "layers": stacked, "last": last}
 
-    def _affine_rows(self, size: jax.Array) -> dict:
-        """Root of C_W E[s^2] and root of the variance after the layer."""
-        scaled = jnp.sqrt(self.weight_var) * size
-        root = jnp.sqrt(self.bias_var + scaled**2)
-        return {
-            "scaled": scaled,
-            "root": root,
-            "inverse": jnp.where(root > 0, 1.0 / jnp.where(root > 0, root, 1.0), 0.0),
-        }
+    def _affine_rows(self, xp, size: Any) -> dict:
+        """Root of C_W E[s^2], root of the variance after the layer, and one over it (0 for a variance of 0)."""
+        scaled = xp.sqrt(self.weight_var) * size
+        root = xp.sqrt(self.bias_var + scaled**2)
+        inverse = xp.where(root > 0, 1.0 / xp.where(root > 0, root, 1.0), 0.0)
+        return {"scaled": scaled, "root": root, "inverse": inverse}
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it."""
@@ -124,7 +125,7 @@ class Recursion(InvariantKernel):
         for activation in self.activations:
             ranges.append(q)
             ready_activations.append(activation.prepared(q))
-            q = np.asarray(self.bias_var + self.weight_var * np.asarray(_jit_size(ready_activations[-1], q)))
+            q = np.asarray(self.bias_var + self.weight_var * ready_activations[-1].moments(q).value)
         if self._deep:
             ready_activations = [self.activations[0].prepared(np.concatenate(ranges))] * len(self.activations)
         return eqx.tree_at(lambda r: r.activations, self, tuple(ready_activations))
@@ -165,7 +166,6 @@ class Recursion(InvariantKernel):
 _jit_start = jax.jit(lambda kernel, rows1, rows2, gap: kernel._start(rows1, rows2, gap))
 _jit_pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, rows2, gap))
 _jit_step = jax.jit(lambda kernel, row1, row2, state, averages: kernel._step(row1, row2, state, averages))
-_jit_size = jax.jit(lambda activation, q: activation.moments(q).value)
 
 
 def _spread(values: np.ndarray) -> np.ndarray:

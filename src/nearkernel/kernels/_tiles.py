@@ -41,14 +41,16 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
-    unit = x / np.where(norm > 0, norm, 1.0)[:, None]
+    unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
+    if not kernel.compiles_rows():
+        return Side(unit, jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm)))
     chunks = []
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
         rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
-    return Side(unit.astype(dtype, copy=False), jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
+    return Side(unit, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
 
 
 def _bucket(n: int, most: int = TILE) -> int:
