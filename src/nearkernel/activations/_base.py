@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._check import numeric
@@ -73,7 +72,10 @@ def moments(activation: AbstractActivation, q: Any) -> Moments:
     q = numeric(q, "q")
     if np.any(q < 0):
         raise ValueError("`q` is a variance and must be at least 0.")
-    return jax.tree.map(np.asarray, activation.prepared(np.ravel(q)).moments(jnp.asarray(q)))
+    return jax.tree.map(np.asarray, activation.prepared(np.ravel(q)).moments(q))
+
+
+_pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, rows2, gap))
 
 
 @in_float64
@@ -96,8 +98,8 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
         raise ValueError("`q1` and `q2` are variances and must be at least 0.")
     shape, q1, q2, gap = q1.shape, q1.ravel(), q2.ravel(), gap.ravel()
     ready = activation.prepared(np.concatenate([q1, q2]))
-    rows1, rows2 = ready.rows(jnp.asarray(q1)), ready.rows(jnp.asarray(q2))
-    out_gap, slope = (np.array(a) for a in ready.pair(rows1, rows2, jnp.asarray(gap)))
+    rows1, rows2 = ready.rows(q1), ready.rows(q2)
+    out_gap, slope = (np.array(a) for a in _pair(ready, rows1, rows2, gap))
     far = np.abs(1.0 - gap) > ready.trusted_correlation()
     if far.any():
         out_gap[far], slope[far] = ready.quadrature(q1[far], q2[far], gap[far])
