@@ -17,7 +17,8 @@ def _arcsine_series() -> tuple[float, ...]:
         root = np.sqrt((t + 1) / 8)
         return np.arcsin(root) / root
 
-    return tuple(Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef)
+    coefficients = Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef
+    return tuple(coefficients.tolist())  # Python's floats, which leave float32 arrays what they are
 
 
 _ARCSINE = _arcsine_series()

@@ -53,13 +53,19 @@ def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarra
 def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
     """Nodes and Gaussian weights (m, n) for each variance: panels of the function and of the Gaussian."""
     xp = namespace(q)
-    base = xp.broadcast_to(np.linspace(-REACH, REACH, 49)[:, None], (49, q.size))
-    own = xp.clip(panels.edges[:, None] / xp.sqrt(q), -REACH, REACH)
+    even, own, nodes, rule = _columns(q, np.linspace(-REACH, REACH, 49), panels.edges, NODES, WEIGHTS)
+    base = xp.broadcast_to(even, (49, q.size))
+    own = xp.clip(own / xp.sqrt(q), -REACH, REACH)
     edges = xp.sort(xp.concatenate([base, own]), axis=0)
     half = 0.5 * xp.diff(edges, axis=0)[:, None]
-    z = (edges[:-1, None] + half) + half * NODES[:, None]
-    weights = half * WEIGHTS[:, None] * xp.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+    z = (edges[:-1, None] + half) + half * nodes
+    weights = half * rule * xp.exp(-0.5 * z * z) / float(np.sqrt(2 * np.pi))
     return z.reshape(-1, q.size), weights.reshape(-1, q.size)
+
+
+def _columns(q: Any, *arrays: np.ndarray) -> list[np.ndarray]:
+    """Each array as a column of the dtype of `q`: a caller's float32 stays float32."""
+    return [array[:, None].astype(q.dtype, copy=False) for array in arrays]
 
 
 def namespace(q: Any):
@@ -134,8 +140,7 @@ class Series(AbstractActivation):
 
     def _nodes(self, q: Any) -> tuple[Any, Any]:
         if self.spacing:
-            z, weights = shared_nodes(self.spacing)
-            return z[:, None], weights[:, None]
+            return tuple(_columns(q, *shared_nodes(self.spacing)))  # type: ignore[return-value]
         return nodes_per_row(self.panels(_TRACED_Q if is_traced(q) else float(q.max())), q)
 
     def _derivatives(self, q: Any) -> tuple[Callable, Callable, Callable]:
@@ -172,7 +177,7 @@ class Series(AbstractActivation):
         function = self._derivatives(q)[0]
         if self.spacing:
             z, table = _weighted_hermite(self.spacing, self.terms)
-            return table @ function(z[:, None] * xp.sqrt(q))
+            return table.astype(q.dtype, copy=False) @ function(_columns(q, z)[0] * xp.sqrt(q))
         own, weights = self._nodes(q)
 
         def step(carry, k):
@@ -266,7 +271,7 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
         flat = np.ravel(z)
         padded = np.zeros(max(1024, 1 << (flat.size - 1).bit_length()))
         padded[: flat.size] = flat
-        with jax.enable_x64(True):
+        with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while a caller is being traced
             return np.asarray(compiled(padded))[: flat.size].reshape(np.shape(z))
 
     return run

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,10 +11,9 @@ import numpy as np
 from .._check import inputs, positive
 from .._precision import in_float64
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._ode import integrate
 from ._solution import Prediction
 from ._tangent import AbstractTangent
-
-_MOST_ODE_STEPS = 200_000
 
 
 class FunctionSpaceSolution:
@@ -76,12 +74,8 @@ def _force(loss: Callable, matrix, start, y, a):
     return -jax.grad(loss)(z, y).reshape(a.shape)
 
 
-def _descend(loss, matrix, start, y, a, lr, momentum, steps: int):
-    return _descend_jit(loss, jnp.asarray(matrix), start, y, a, lr, momentum, steps)
-
-
 @jax.jit(static_argnums=(0,))
-def _descend_jit(loss, matrix, start, y, a, lr, momentum, steps):
+def _descend(loss, matrix, start, y, a, lr, momentum, steps):
     def step(_, state):
         a, velocity = state
         velocity = momentum * velocity + lr * _force(loss, matrix, start, y, a)
@@ -95,24 +89,13 @@ def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
         return a
     matrix = jnp.asarray(matrix)
 
-    def field(t, state, args):
+    def field(state):
         position, velocity = state
         force = _force(loss, matrix, start, y, position)
         if friction is None:
             return force, jnp.zeros_like(force)
         return velocity, force - friction * velocity
 
-    found = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
-        diffrax.Tsit5(),
-        0.0,
-        time,
-        None,
-        (a, jnp.zeros_like(a)),
-        stepsize_controller=diffrax.PIDController(rtol=1e-8, atol=1e-10),
-        max_steps=_MOST_ODE_STEPS,
-        throw=False,
-    )
-    if found.result != diffrax.RESULTS.successful:
-        return jnp.full_like(a, jnp.nan)
-    return found.ys[0][0]
+    times = jnp.asarray([0.0, time])
+    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), times, rtol=1e-8, atol=1e-10)
+    return positions[-1] if success else jnp.full_like(a, jnp.nan)

@@ -2,15 +2,13 @@
 
 from typing import Any, NamedTuple
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
 from ..models import AbstractModel
 from ._algorithms import SGD
-
-_MOST_ODE_STEPS = 100_000
+from ._ode import integrate
 
 
 class Problem(eqx.Module):
@@ -93,26 +91,17 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
 def flow(problem: Problem, loss, observables, friction, state: State, times: jax.Array):
     """Gradient flow through `times` (the first is now): (state, rows at those times, success)."""
 
-    def field(t, position, args):
+    def field(position):
         params, velocity = position
         force = jax.tree.map(jnp.negative, problem.scaled(jax.grad(lambda p: problem.loss(loss, p))(params)))
         if friction is None:
             return force, jax.tree.map(jnp.zeros_like, velocity)
         return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)
 
-    found = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
-        diffrax.Tsit5(),
-        times[0],
-        times[-1],
-        None,
-        (state.params, state.velocity),
-        saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=1e-10, atol=1e-12),
-        max_steps=_MOST_ODE_STEPS,
-        throw=False,
+    (params, velocity), success = integrate(
+        field, (state.params, state.velocity), times, rtol=1e-10, atol=1e-12
     )
-    states = State(found.ys[0], found.ys[1], times)
+    states = State(params, velocity, times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))
     last = jax.tree.map(lambda leaf: leaf[-1], states)
-    return last, rows, found.result == diffrax.RESULTS.successful
+    return last, rows, success

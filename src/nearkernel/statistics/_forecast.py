@@ -7,7 +7,7 @@ With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(
 
 import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -29,9 +29,19 @@ class Forecast(GaussianOutputs):
     """
 
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
-        mean, cov, self.status = points.law(training, algorithm)
-        super().__init__(mean, cov)
         self.algorithm, self._training, self._points = algorithm, training, points
+        self.status = status_of(algorithm, training.factor(algorithm))
+        self._response = points.response(training, algorithm) if self._finite else None
+        mean = points.mean(training, self._response)
+        self.mean = mean[:, 0] if training.vector else mean
+
+    @property
+    def _finite(self) -> bool:
+        return self.ok or not math.isinf(getattr(self.algorithm, "steps", 0))
+
+    @in_float64
+    def _covariance(self) -> np.ndarray:
+        return self._points.covariance(self._training, self._response)
 
     @property
     def terms(self) -> tuple[np.ndarray, ...]:
@@ -114,42 +124,64 @@ class _Root:
         return left @ (self.spectrum.vectors / np.sqrt(self.spectrum.lam))
 
 
+class _Response(NamedTuple):
+    """R, (m, n), or R V in the eigenvectors V of the training kernel, where a time is a row of numbers."""
+
+    matrix: np.ndarray
+    basis: Spectrum | None
+
+
 class _Points:
     """Kernels between new inputs and the training set."""
 
     def __init__(self, training: _Training, x_new: np.ndarray):
         self.start, self.train = training.kernels(x_new, training.x)
-        self.prior = NNGP(training.net)(x_new)
-        self._rotated: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+        self._net, self._x_new = training.net, x_new
+        self._train_rotated: np.ndarray | None = None
+        self._completed: tuple[np.ndarray, np.ndarray] | None = None
 
-    def law(self, training: _Training, algorithm: SpectralAlgorithm) -> tuple[np.ndarray, np.ndarray, str]:
-        """Mean, covariance and status."""
+    @functools.cached_property
+    def prior(self) -> np.ndarray:
+        """Covariance at the start, K_BB."""
+        return NNGP(self._net)(self._x_new)
+
+    def response(self, training: _Training, algorithm: SpectralAlgorithm) -> "_Response":
+        """R = T_BA g(T_AA)."""
         factor = training.factor(algorithm)
         if isinstance(factor, Cholesky):
-            response = factor.apply(algorithm, self.train.T).T
-            mean, fixed = response @ training.y, self.prior
-            moving = response @ (training.start @ response.T - 2.0 * self.start.T)
-            cov = fixed + 0.5 * (moving + moving.T)
-        else:
-            train, from_start, fixed = self._in_eigenbasis(training, factor)
-            with np.errstate(over="ignore", invalid="ignore"):
-                response = train * algorithm.filter(factor.lam)
-                # Completing the square: what no training changes, plus a square that is zero for the best response.
-                excess = training.root.times(response) - from_start
-                mean, cov = response @ (factor.vectors.T @ training.y), fixed + excess @ excess.T
-        status = status_of(algorithm, factor)
-        if status.startswith("diverges") and math.isinf(getattr(algorithm, "steps", 0)):
-            mean, cov = np.full_like(mean, np.inf), np.full_like(cov, np.inf)
-        return (mean[:, 0] if training.vector else mean), cov, status
+            return _Response(factor.apply(algorithm, self.train.T).T, None)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _Response(self._rotated(factor) * algorithm.filter(factor.lam), factor)
 
-    def _in_eigenbasis(
-        self, training: _Training, factor: Spectrum
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Training kernel, L^-1 K_AB, and K_BB - K_BA K_AA^-1 K_AB: once for all times."""
-        if self._rotated is None:
+    def mean(self, training: _Training, response: "_Response | None") -> np.ndarray:
+        if response is None:
+            return np.full((len(self.train), training.y.shape[1]), np.inf)
+        y = training.y if response.basis is None else response.basis.vectors.T @ training.y
+        return response.matrix @ y
+
+    def covariance(self, training: _Training, response: "_Response | None") -> np.ndarray:
+        if response is None:
+            return np.full_like(self.prior, np.inf)
+        if response.basis is None:
+            moving = response.matrix @ (training.start @ response.matrix.T - 2.0 * self.start.T)
+            return self.prior + 0.5 * (moving + moving.T)
+        # Completing the square: what no training changes, plus a square that is zero for the best response.
+        from_start, fixed = self._square(training, response.basis)
+        excess = training.root.times(response.matrix) - from_start
+        return fixed + excess @ excess.T
+
+    def _rotated(self, factor: Spectrum) -> np.ndarray:
+        """T_BA V, once for all times."""
+        if self._train_rotated is None:
+            self._train_rotated = self.train @ factor.vectors
+        return self._train_rotated
+
+    def _square(self, training: _Training, factor: Spectrum) -> tuple[np.ndarray, np.ndarray]:
+        """L^-1 K_AB and K_BB - K_BA K_AA^-1 K_AB, once for all times."""
+        if self._completed is None:
             from_start = training.root.whiten(self.start @ factor.vectors)
-            self._rotated = self.train @ factor.vectors, from_start, self.prior - from_start @ from_start.T
-        return self._rotated
+            self._completed = from_start, self.prior - from_start @ from_start.T
+        return self._completed
 
 
 @in_float64

@@ -1,5 +1,7 @@
 """Gaussian laws of outputs: what posterior and forecast have in common."""
 
+import abc
+import functools
 from typing import Any
 
 import jax
@@ -10,14 +12,21 @@ from .._check import whole
 from .._precision import in_float64
 
 
-class GaussianOutputs:
+class GaussianOutputs(abc.ABC):
     """Independent outputs with means and one shared covariance.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output; `std` (m,).
     """
 
-    def __init__(self, mean: np.ndarray, cov: np.ndarray):
-        self.mean, self.cov = mean, cov
+    mean: np.ndarray
+
+    @functools.cached_property
+    def cov(self) -> np.ndarray:
+        """(m, m), made when first asked for."""
+        return self._covariance()
+
+    @abc.abstractmethod
+    def _covariance(self) -> np.ndarray: ...
 
     @property
     def std(self) -> np.ndarray:

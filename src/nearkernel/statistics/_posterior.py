@@ -19,9 +19,16 @@ class Posterior(GaussianOutputs):
     """
 
     def __init__(self, training: "_Training", x_new: np.ndarray):
-        super().__init__(*training.law(x_new))
-        self._training = training
+        self._training, self._x_new = training, x_new
+        self._cross = training.kernel.matrix(x_new, training.x)
+        mean = self._cross @ training.weights
+        self.mean = mean[:, 0] if training.vector else mean
         self.log_marginal_likelihood = training.log_marginal_likelihood
+
+    @in_float64
+    def _covariance(self) -> np.ndarray:
+        whitened = self._training.factor.whiten(self._cross.T)
+        return self._training.kernel.matrix(self._x_new, None) - whitened.T @ whitened
 
     @in_float64
     def predict(self, x_new: Any) -> "Posterior":
@@ -44,13 +51,6 @@ class _Training:
         self.weights = factor.solve(y)
         normal = y.shape[1] * (factor.log_determinant() + len(x) * math.log(2 * math.pi))
         self.log_marginal_likelihood = -0.5 * (float((y * self.weights).sum()) + normal)
-
-    def law(self, x_new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        cross = self.kernel.matrix(x_new, self.x)
-        mean = cross @ self.weights
-        whitened = self.factor.whiten(cross.T)
-        cov = self.kernel.matrix(x_new, None) - whitened.T @ whitened
-        return mean[:, 0] if self.vector else mean, cov
 
 
 @in_float64
