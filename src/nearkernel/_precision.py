@@ -49,6 +49,20 @@ def in_float64(function: _F) -> _F:
     return wrapped  # type: ignore[return-value]
 
 
+def drawing(function: _F) -> _F:
+    """As `in_float64`; but in float32 if a float32 program is tracing, where JAX cannot draw 64-bit numbers."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if is_traced(args, kwargs) and not jax.config.jax_enable_x64:
+            with precision("float32"):
+                return function(*args, **kwargs)
+        with jax.enable_x64(True):
+            return function(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
 def is_traced(*trees: Any) -> bool:
     """Whether any leaf is being traced by the caller's `jit`, `grad` or `vmap`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._angle import angles, safe_sqrt, signed_arcsine
+from ._angle import angles, safe_sqrt, signed_arcsine, sine_minus_chord
 from ._base import AbstractActivation, Moments, Rows
 
 
@@ -41,8 +41,7 @@ class PiecewiseLinear(AbstractActivation):
         cosine = 1.0 - gap
         fold = jnp.minimum(gap, 2.0 - gap)  # |u||v| does not see the sign
         phi = angles(cosine, fold)[1]
-        sine = safe_sqrt(fold * (2.0 - fold))
-        gap_abs = fold - (2 / np.pi) * (sine - phi * (1.0 - fold))
+        gap_abs = fold - (2 / np.pi) * sine_minus_chord(phi, fold)
         slope_abs = jnp.where(cosine < 0, -1.0, 1.0) * (1.0 - (2 / np.pi) * phi)
         return (mean**2 * gap + half**2 * gap_abs) / self._power(), mean**2 + half**2 * slope_abs
 

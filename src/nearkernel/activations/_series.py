@@ -200,7 +200,7 @@ class Series(AbstractActivation):
 
         def missing(part, whole):
             beyond = np.maximum(part[late:].sum(axis=0), np.abs(whole - part.sum(axis=0)) - 1e-13 * whole)
-            return float((beyond / whole).max())
+            return float((beyond / np.maximum(whole, 1e-300)).max())
 
         by_slope = energy * np.arange(self.terms)[:, None] / q
         return max(missing(energy, value), missing(by_slope, slope))
@@ -309,4 +309,10 @@ def series(function: Callable, name: str) -> Series:
     elif np.abs(even - even[0]).max() <= 4 * scale:
         parity = "odd"
     found = Series(function, name, parity)
+    for kink in found.panels(1.0).kinks:
+        step = 1e-8 * max(1.0, abs(kink))
+        if abs(np.subtract(*run(np.array([kink + step, kink - step])))) > 1e-3 * np.abs(plus).max():
+            raise ValueError(
+                f"`{name}` jumps at {kink:.6g}: its tangent kernel is infinite. Use a continuous function."
+            )
     return found if found.panels(1.0).narrowest > 1e-3 else found._with(found.terms, 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 from .. import activations
 from .._check import positive, whole
 from .._memory import require_fits, rows_that_fit
-from .._precision import in_float64, working_dtype
+from .._precision import drawing, in_float64, working_dtype
 from ..models._features import checked_features
 from ._base import AbstractKernel
 
@@ -76,7 +76,7 @@ class RandomFeatures(AbstractFeatureKernel):
     weight_var: Any
     bias_var: Any
 
-    @in_float64
+    @drawing
     def __init__(
         self,
         in_dim: int,

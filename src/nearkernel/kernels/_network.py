@@ -65,11 +65,13 @@ class Recursion(InvariantKernel):
         return {"first": first, "layers": stacked, "last": last}
 
     def _affine_rows(self, xp, size: Any) -> dict:
-        """Root of C_W E[s^2], root of the variance after the layer, and one over it (0 for a variance of 0)."""
-        scaled = xp.sqrt(self.weight_var) * size
+        """Root of C_W E[s^2], root of the variance after the layer, and one over it."""
+        floor = (
+            float(np.finfo(size.dtype).tiny) ** 0.5
+        )  # an input of length 0 keeps its right angle to all others
+        scaled = xp.sqrt(self.weight_var) * xp.maximum(size, floor)
         root = xp.sqrt(self.bias_var + scaled**2)
-        inverse = xp.where(root > 0, 1.0 / xp.where(root > 0, root, 1.0), 0.0)
-        return {"scaled": scaled, "root": root, "inverse": inverse}
+        return {"scaled": scaled, "root": root, "inverse": 1.0 / root}
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it."""

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._precision import in_float64
+from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, at_least_float
 
 
@@ -17,7 +17,7 @@ class FunctionModel(AbstractModel):
     function: Callable = eqx.field(static=True)
     initializer: Callable | None = eqx.field(static=True)
 
-    @in_float64
+    @drawing
     def init(self, key: jax.Array) -> Params:
         if self.initializer is None:
             raise ValueError("this model has no `init`: give it to nk.from_function(f, init=...).")

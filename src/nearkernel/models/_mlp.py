@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import activations
 from .._check import one_of, positive, same_dim, whole
-from .._precision import in_float64, working_dtype
+from .._precision import drawing, in_float64, working_dtype
 from ._base import AbstractModel, Params, at_least_float
 
 PARAMETRIZATIONS = ("ntk", "standard", "mean_field")
@@ -74,7 +74,7 @@ class MLP(AbstractModel):
         scale = jnp.sqrt(self.weight_var) / (fan_in if last else fan_in**0.5)
         return scale, jnp.sqrt(self.bias_var)
 
-    @in_float64
+    @drawing
     def init(self, key: jax.Array) -> Params:
         params = []
         dtype = working_dtype()
