@@ -34,7 +34,8 @@ class AbstractFeatureKernel(AbstractKernel):
 
     def feature_rows(self, x: np.ndarray) -> np.ndarray:
         """`features` of concrete inputs, computed in chunks."""
-        width = jax.eval_shape(self.features, jax.ShapeDtypeStruct(x.shape, working_dtype())).shape[1]
+        x = x.astype(working_dtype(), copy=False)
+        width = jax.eval_shape(self.features, jax.ShapeDtypeStruct(x.shape, x.dtype)).shape[1]
         chunk = rows_that_fit(8 * width)
         parts = [np.asarray(_features(self, x[at : at + chunk])) for at in range(0, len(x), chunk)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
