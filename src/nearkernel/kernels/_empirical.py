@@ -11,6 +11,7 @@ from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractModel
+from ..models._base import in_working_precision
 from ._base import AbstractKernel
 from ._layers import layer_contraction, layer_side
 
@@ -29,7 +30,7 @@ class EmpiricalNTK(AbstractKernel):
     """
 
     model: AbstractModel
-    params: Any
+    params: Any = eqx.field(converter=in_working_precision)
     lr_factors: Any = None
     method: str = eqx.field(static=True, default="auto")
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._precision import working_dtype
+from .._precision import in_float64, is_traced, working_dtype
 
 Params = Any  # a tree of arrays
 
@@ -29,3 +29,14 @@ def at_least_float(x: Any) -> jax.Array:
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating):
         return x
     return jnp.asarray(x, dtype=working_dtype())
+
+
+@in_float64
+def in_working_precision(params: Params) -> Params:
+    """Parameters as JAX arrays of the working precision, in which other libraries seldom make them; traced ones as they are."""
+
+    def convert(leaf: Any) -> Any:
+        floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
+        return leaf if is_traced(leaf) or not floating else jnp.asarray(leaf, working_dtype())
+
+    return jax.tree.map(convert, params)

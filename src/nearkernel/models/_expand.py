@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from .._check import whole
 from .._precision import in_float64
-from ._base import AbstractModel, Params
+from ._base import AbstractModel, Params, in_working_precision
 
 
 class Taylor(AbstractModel):
@@ -28,14 +28,16 @@ class Taylor(AbstractModel):
         first, *others = self.terms(params, x)
         return sum(others, first)
 
+    @in_float64
     def terms(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        """The term of each degree 0 .. `degree`."""
-        step = jax.tree.map(jnp.subtract, params, self.params0)
+        """The term of each degree 0 .. `degree`, in the precision of `params`."""
+        start = jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), self.params0, params)
+        step = jax.tree.map(jnp.subtract, params, start)
         term: Any = lambda p: self.model(p, x)
-        terms = [term(self.params0)]
+        terms = [term(start)]
         for k in range(1, self.degree + 1):
             term = _along(term, step)
-            terms.append(term(self.params0) / math.factorial(k))
+            terms.append(term(start) / math.factorial(k))
         return terms
 
 
@@ -59,4 +61,4 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
         raise TypeError(
             "`params` must be a tree of floating-point arrays; it has none, or whole numbers among them."
         )
-    return Taylor(model, params, degree)
+    return Taylor(model, in_working_precision(params), degree)

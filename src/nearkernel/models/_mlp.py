@@ -70,7 +70,7 @@ class MLP(AbstractModel):
         if self.parametrization == "standard":
             return 1.0, 1.0
         fan_in = self.sizes[layer]
-        last = self.parametrization == "mean_field" and layer == len(self.widths)
+        last = self.parametrization == "mean_field" and 0 < layer == len(self.widths)
         scale = jnp.sqrt(self.weight_var) / (fan_in if last else fan_in**0.5)
         return scale, jnp.sqrt(self.bias_var)
 
@@ -120,10 +120,9 @@ class MLP(AbstractModel):
         for layer in range(len(self.sizes) - 1):
             if self.parametrization == "standard":
                 weight, bias = self.weight_var / self.sizes[layer], self.bias_var
-            elif self.parametrization == "mean_field" and layer < len(self.widths):
-                weight = bias = float(self.sizes[-2])
-            elif self.parametrization == "mean_field":
-                weight, bias = float(self.sizes[-2]), 1.0
+            elif self.parametrization == "mean_field" and self.widths:
+                weight = float(self.widths[-1])
+                bias = weight if layer < len(self.widths) else 1.0
             else:
                 weight = bias = 1.0
             factors.append({"weight": weight, "bias": bias})
