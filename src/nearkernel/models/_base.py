@@ -33,7 +33,7 @@ def at_least_float(x: Any) -> jax.Array:
 
 @in_float64
 def in_working_precision(params: Params) -> Params:
-    """Parameters as JAX arrays of the working precision, in which other libraries seldom make them; traced ones as they are."""
+    """Parameters in the working precision, in which other libraries seldom make them; traced ones as they are."""
 
     def convert(leaf: Any) -> Any:
         floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
