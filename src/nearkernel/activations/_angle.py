@@ -1,7 +1,7 @@
 """Angles from cosines that are given with their distance to 1, in arithmetic that vectorizes.
 
-XLA calls a scalar arccos for every float64; one polynomial and one square root do the same work in
-vector registers at twice the speed, and keep the digits that 1 - cos would lose.
+XLA calls a scalar arccos for every float64; a polynomial and one square root do the same work in vector
+registers at twice the speed, and keep the digits that 1 - cos would lose.
 """
 
 import math
@@ -19,11 +19,18 @@ def _arcsine_series() -> tuple[float, ...]:
         root = np.sqrt((t + 1) / 8)
         return np.arcsin(root) / root
 
-    coefficients = Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef
-    return tuple(coefficients.tolist())  # Python's floats, which leave float32 arrays what they are
+    return tuple(Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef)
 
 
 _ARCSINE = _arcsine_series()
+_CHORD = tuple((-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 12))
+
+
+def _horner(coefficients: tuple[float, ...], t: jax.Array) -> jax.Array:
+    found = jnp.full_like(t, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        found = found * t + coefficient
+    return found
 
 
 def safe_sqrt(x: jax.Array) -> jax.Array:
@@ -32,35 +39,25 @@ def safe_sqrt(x: jax.Array) -> jax.Array:
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1.0)), 0.0)
 
 
-def angles(cosine: jax.Array, fold: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """arcsin and arccos of |cosine|, given `fold` = 1 - |cosine| to full relative accuracy."""
-    near = fold < 0.5
-    w = jnp.where(near, 0.5 * fold, cosine * cosine)
-    root = jnp.where(near, safe_sqrt(w), jnp.abs(cosine))
-    t = 8.0 * w - 1.0
-    series = jnp.full_like(t, _ARCSINE[-1])
-    for coefficient in _ARCSINE[-2::-1]:
-        series = series * t + coefficient
-    arc = root * series
-    return jnp.where(near, np.pi / 2 - 2 * arc, arc), jnp.where(near, 2 * arc, np.pi / 2 - arc)
-
-
-_CHORD = tuple((-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 8))
-
-
-def sine_minus_chord(phi: jax.Array, fold: jax.Array) -> jax.Array:
-    """sin(phi) - phi cos(phi) with cos(phi) = 1 - fold; by its series phi^3/3 - ... below phi = 0.4.
-
-    Rounding the difference there would shift the angle by one unit in the last place in every layer, always to
-    the same side: 50 layers would add it up to the 13th digit.
-    """
-    square = phi * phi
-    series = jnp.full_like(phi, _CHORD[-1])
-    for coefficient in _CHORD[-2::-1]:
-        series = series * square + coefficient
-    return jnp.where(fold < 0.08, phi * square * series, safe_sqrt(fold * (2.0 - fold)) - phi * (1.0 - fold))
-
-
 def signed_arcsine(x: jax.Array) -> jax.Array:
     """arcsin(x) for |x| <= 1."""
-    return jnp.sign(x) * angles(x, 1.0 - jnp.abs(x))[0]
+    size = jnp.abs(x)
+    near = size > 0.5
+    w = jnp.where(near, 0.5 - 0.5 * size, x * x)
+    arc = jnp.where(near, safe_sqrt(w), size) * _horner(_ARCSINE, 8.0 * w - 1.0)
+    return jnp.sign(x) * jnp.where(near, np.pi / 2 - 2 * arc, arc)
+
+
+def angle_and_chord(fold: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """phi in [0, pi/2] with cos(phi) = 1 - fold, and sin(phi) - phi cos(phi).
+
+    Below pi/3 the second is taken from its series phi^3/3 - ...: rounding the difference would shift the angle by
+    one unit in the last place in every layer, always to the same side, and 50 layers would show it in the 13th digit.
+    """
+    near, cosine = fold < 0.5, 1.0 - fold
+    w = jnp.where(near, 0.5 * fold, cosine * cosine)
+    root = safe_sqrt(jnp.where(near, w, fold * (2.0 - fold)))  # sin(phi/2) if near, sin(phi) if not
+    arc = jnp.where(near, root, cosine) * _horner(_ARCSINE, 8.0 * w - 1.0)
+    phi = jnp.where(near, 2 * arc, np.pi / 2 - arc)
+    square = phi * phi
+    return phi, jnp.where(near, phi * square * _horner(_CHORD, square), root - phi * cosine)

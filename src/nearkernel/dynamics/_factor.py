@@ -1,11 +1,11 @@
 """Factor once, predict many times: K by Cholesky for t -> infinity, by its eigenvalues for all times."""
 
 import abc
-import warnings
 
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from ._algorithms import SpectralAlgorithm
 
 
@@ -72,19 +72,19 @@ def cholesky(matrix: np.ndarray, shift: float, need_max: bool) -> Cholesky | Non
     lam_max = largest_eigenvalue(matrix) if need_max else np.nan
     one_norm = np.abs(matrix).sum(axis=0).max() + shift
     matrix[np.diag_indices_from(matrix)] += shift
-    # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
-    upper, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=1)
-    if info:
-        return None
-    reciprocal, info = scipy.linalg.lapack.dpocon(upper, one_norm, uplo="L")
+    with one_thread(len(matrix)):
+        # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
+        lower, info = scipy.linalg.lapack.dpotrf(matrix.T, lower=1, overwrite_a=1, clean=1)
+        if info:
+            return None
+        reciprocal, info = scipy.linalg.lapack.dpocon(lower, one_norm, uplo="L")
     if reciprocal < len(matrix) * np.finfo(float).eps:
         return None
-    return Cholesky(upper, shift, lam_max)
+    return Cholesky(lower, shift, lam_max)
 
 
 def spectrum(matrix: np.ndarray) -> Spectrum:
     """All eigenvalues, in the memory of `matrix`."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with one_thread(len(matrix)):
         lam, vectors = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False, driver="evd")
     return Spectrum(lam, vectors)

@@ -65,21 +65,19 @@ class Recursion(InvariantKernel):
         return {"first": first, "layers": stacked, "last": last}
 
     def _affine_rows(self, xp, size: Any) -> dict:
-        """Root of C_W E[s^2], root of the variance after the layer, and one over it."""
+        """Root of the variance after the layer, and the shares of weights and bias in it: a unit vector."""
         floor = (
             float(np.finfo(size.dtype).tiny) ** 0.5
         )  # an input of length 0 keeps its right angle to all others
         scaled = xp.sqrt(self.weight_var) * xp.maximum(size, floor)
         root = xp.sqrt(self.bias_var + scaled**2)
-        return {"scaled": scaled, "root": root, "inverse": 1.0 / root}
+        return {"root": root, "weight": scaled / root, "bias": xp.sqrt(self.bias_var) / root}
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(covariance, gap) after the affine layer, from the gap of what goes into it."""
-        product = row1["scaled"] * row2["scaled"]
-        total = row1["root"] * row2["root"]
-        unequal = self.bias_var * (row1["scaled"] - row2["scaled"]) ** 2
-        deficit = product * gap + unequal / jnp.maximum(total + self.bias_var + product, 1e-300)
-        return total - deficit, deficit * row1["inverse"] * row2["inverse"]
+        """(covariance, gap) after the affine layer, from the gap of what goes into it: a sum of positive terms."""
+        weight1, weight2 = row1["weight"], row2["weight"]
+        gap = weight1 * weight2 * gap + 0.5 * ((weight1 - weight2) ** 2 + (row1["bias"] - row2["bias"]) ** 2)
+        return row1["root"] * row2["root"] * (1.0 - gap), gap
 
     def _start(self, rows1, rows2, gap):
         covariance, gap = self._affine(rows1["first"], rows2["first"], gap)

@@ -14,11 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._blas import one_thread
 from .._memory import cores, require_fits
 from .._precision import working_dtype
 
 TILE = 256
-_STRIP_BYTES = 8 * 2**20
+_NEAR_BYTES = 8 * 2**20  # of differences at a time
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
 
 
@@ -87,31 +88,27 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         "use fewer points, or `kernel.blocks`",
     )
     found = tuple(np.empty((n1, n2), dtype) for _ in range(count))
-    strip_rows = max(TILE, _STRIP_BYTES // (dtype.itemsize * n2) // TILE * TILE)
-    with ThreadPoolExecutor(cores()) as pool:
-        for start in range(0, n1, strip_rows):
-            stop = min(start + strip_rows, n1)
-            cosines = side1.unit[start:stop] @ other.unit[: stop if symmetric else n2].T
-            job = functools.partial(_one_tile, kernel, side1, other, cosines, start, symmetric, found)
-            list(pool.map(job, *zip(*_tiles(start, stop, n2, symmetric), strict=True)))
+    job = functools.partial(_one_tile, kernel, side1, other, symmetric, found)
+    with (
+        one_thread(),
+        ThreadPoolExecutor(cores()) as pool,
+    ):  # a tile is one thread's work, its products included
+        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric), strict=True)))
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
     return found
 
 
-def _tiles(start: int, stop: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
-    for i in range(start, stop, TILE):
-        i_end = min(i + TILE, stop)
-        for j in range(0, i_end if symmetric else n2, TILE):
-            yield slice(i, i_end), slice(j, min(j + TILE, i_end if symmetric else n2))
+def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
+    for i in range(0, n1, TILE):
+        for j in range(0, i + 1 if symmetric else n2, TILE):
+            yield slice(i, min(i + TILE, n1)), slice(j, min(j + TILE, n2))
 
 
-def _one_tile(
-    kernel, side1: Side, side2: Side, cosines, start: int, symmetric: bool, found, i: slice, j: slice
-):
+def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
     size = _bucket(len(found[0])), _bucket(len(found[0].T))
-    gap = _gaps(cosines[i.start - start : i.stop - start, j], side1.unit[i], side2.unit[j])
+    gap = _gaps(side1.unit[i], side2.unit[j])
     if symmetric and i.start == j.start:
         np.fill_diagonal(gap, 0.0)
     gap = _padded(gap, size)
@@ -128,12 +125,13 @@ def _one_tile(
             matrix[i, j] = np.tril(block) + np.tril(block, -1).T
 
 
-def _gaps(cosines: np.ndarray, unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
-    """1 - cosines, of unit vectors, to full relative accuracy also where it is small."""
-    gap = np.subtract(1.0, cosines)
+def _gaps(unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
+    """1 - cos of the angles between unit vectors, to full relative accuracy also where it is small."""
+    gap = unit1 @ unit2.T
+    np.subtract(1.0, gap, out=gap)
     if gap.min() < _NEAR:
         i, j = np.nonzero(gap < _NEAR)
-        chunk = max(1, _STRIP_BYTES // (16 * unit1.shape[1]))
+        chunk = max(1, _NEAR_BYTES // (16 * unit1.shape[1]))
         for at in range(0, len(i), chunk):
             part = i[at : at + chunk], j[at : at + chunk]
             difference = unit1[part[0]] - unit2[part[1]]

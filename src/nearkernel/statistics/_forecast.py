@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
@@ -31,8 +32,9 @@ class Forecast(GaussianOutputs):
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
         self.algorithm, self._training, self._points = algorithm, training, points
         self.status = status_of(algorithm, training.factor(algorithm))
-        self._response = points.response(training, algorithm) if self._finite else None
-        mean = points.mean(training, self._response)
+        with one_thread(len(training.x)):
+            self._response = points.response(training, algorithm) if self._finite else None
+            mean = points.mean(training, self._response)
         self.mean = mean[:, 0] if training.vector else mean
 
     @property
@@ -41,7 +43,8 @@ class Forecast(GaussianOutputs):
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        return self._points.covariance(self._training, self._response)
+        with one_thread(len(self._training.x)):
+            return self._points.covariance(self._training, self._response)
 
     @property
     def terms(self) -> tuple[np.ndarray, ...]:
@@ -136,14 +139,14 @@ class _Points:
 
     def __init__(self, training: _Training, x_new: np.ndarray):
         self.start, self.train = training.kernels(x_new, training.x)
-        self._net, self._x_new = training.net, x_new
+        self._training, self._x_new = training, x_new
         self._train_rotated: np.ndarray | None = None
         self._completed: tuple[np.ndarray, np.ndarray] | None = None
 
     @functools.cached_property
     def prior(self) -> np.ndarray:
         """Covariance at the start, K_BB."""
-        return NNGP(self._net)(self._x_new)
+        return self._training.kernels(self._x_new)[0]  # both kernels: compiled already
 
     def response(self, training: _Training, algorithm: SpectralAlgorithm) -> "_Response":
         """R = T_BA g(T_AA)."""

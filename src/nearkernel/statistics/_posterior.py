@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .._blas import one_thread
 from .._check import inputs, positive, targets
 from .._precision import in_float64
 from ..dynamics._factor import cholesky
@@ -27,8 +28,10 @@ class Posterior(GaussianOutputs):
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        whitened = self._training.factor.whiten(self._cross.T)
-        return self._training.kernel.matrix(self._x_new, None) - whitened.T @ whitened
+        prior = self._training.kernel.matrix(self._x_new, None)
+        with one_thread(len(self._cross.T)):
+            whitened = self._training.factor.whiten(self._cross.T)
+            return prior - whitened.T @ whitened
 
     @in_float64
     def predict(self, x_new: Any) -> "Posterior":
