@@ -1,0 +1,180 @@
+"""The outside of the benchmarks: environments, workers that run in turn, tables."""
+
+import contextlib
+import dataclasses
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+RIVAL_ENV = "NEARKERNEL_RIVAL_ENV"
+RIVAL_FOLDER = "~/.cache/nearkernel/benchmarks/neural-tangents"
+RIVAL_PACKAGES = ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.14", "neural-tangents==0.6.5")
+RIVAL_PYTHONS = ("python3.12", "python3.11", "python3.10")  # jaxlib 0.4.30 has no wheels for newer ones
+
+
+def rival_python() -> str:
+    """The Python of an environment where neural-tangents imports: made once, outside of the repository.
+
+    It stands in RIVAL_FOLDER, or where the variable NEARKERNEL_RIVAL_ENV says.
+    """
+    folder = Path(os.environ.get(RIVAL_ENV, RIVAL_FOLDER)).expanduser()
+    python, stamp = folder / "bin" / "python", folder / ".nearkernel-ready"
+    if stamp.exists() and stamp.read_text().split("\n") == list(RIVAL_PACKAGES):
+        return str(python)
+    if not _imports(python):
+        print(f"Making an environment for neural-tangents in {folder} (minutes, once) ...", file=sys.stderr)
+        subprocess.run([_python_of_its_time(), "-m", "venv", "--clear", str(folder)], check=True)
+        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, *RIVAL_PACKAGES], check=True)
+        if not _imports(python):
+            sys.exit(f"error: neural-tangents was installed in {folder} but does not import there.")
+    stamp.write_text("\n".join(RIVAL_PACKAGES))
+    return str(python)
+
+
+def _imports(python: Path) -> bool:
+    check = [str(python), "-c", "import neural_tangents as nt; assert nt.__version__ == '0.6.5'"]
+    return python.exists() and subprocess.run(check, capture_output=True).returncode == 0
+
+
+def _python_of_its_time() -> str:
+    if sys.version_info[:2] <= (3, 12):
+        return sys.executable
+    for name in RIVAL_PYTHONS:
+        if found := shutil.which(name):
+            return found
+    sys.exit(f"error: neural-tangents needs one of {', '.join(RIVAL_PYTHONS)}, and none is on the PATH.")
+
+
+class Worker:
+    """A process that loads a task and runs it when asked; see `_worker.serve`."""
+
+    def __init__(self, python: str, script: str):
+        environment = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="3")
+        if python != sys.executable:
+            environment.pop("PYTHONPATH", None)
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(
+            [python, str(HERE / script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=environment,
+        )
+
+    def ask(self, do: str, **arguments) -> dict:
+        """Send a request and wait for its answer."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
+            self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            self.log.seek(0)
+            raise RuntimeError(f"a worker ended with code {self.process.wait()}:\n{self.log.read()[-4000:]}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer
+
+    def results(self, path: Path) -> dict[str, np.ndarray]:
+        """What the last run gave."""
+        self.ask("save", path=str(path))
+        with np.load(path) as arrays:
+            return dict(arrays)
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+        self.log.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Seconds of the first call and of the best later one, CPU seconds of the latter, most bytes above the inputs."""
+
+    first: float
+    best: float
+    cpu: float
+    bytes: int
+
+
+def in_turn(workers: list[Worker], repeats: list[int]) -> list[Measured]:
+    """Run all workers A, B, A, B, ...; the minimum counts, since other programs only add time."""
+    runs = [[worker.ask("run")] for worker in workers]
+    for turn in range(max(repeats)):
+        for worker, own, count in zip(workers, runs, repeats, strict=True):
+            if turn < count:
+                own.append(worker.ask("run"))
+    return [_measured(own) for own in runs]
+
+
+def _measured(runs: list[dict]) -> Measured:
+    later = runs[1:] or runs
+    least = {name: min(run[name] for run in later) for name in ("seconds", "cpu")}
+    return Measured(runs[0]["seconds"], least["seconds"], least["cpu"], max(run["bytes"] for run in runs))
+
+
+@contextlib.contextmanager
+def data(**arrays: np.ndarray) -> Iterator[Path]:
+    """A folder that holds the arrays for the workers, and goes afterwards."""
+    with tempfile.TemporaryDirectory(prefix="nearkernel-") as name:
+        for key, array in arrays.items():
+            np.save(Path(name) / f"{key}.npy", array)
+        yield Path(name)
+
+
+def deviation(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    """|ours - theirs| relative to theirs, or to a thousandth of their largest entry where theirs is smaller."""
+    scale = np.maximum(np.abs(theirs), 1e-3 * np.abs(theirs).max())
+    return np.abs(ours - theirs) / scale
+
+
+def machine(*packages: str) -> str:
+    """One line on what the table was made with."""
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
+    model = "unknown processor"
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    python = f"Python {platform.python_version()}"
+    return f"{cores} cores ({model}), {', '.join([python, *versions])}"
+
+
+def table(rows: list[dict[str, str]]) -> str:
+    """Markdown, its columns aligned."""
+    header = list(rows[0])
+    cells = [header, *([row[name] for name in header] for row in rows)]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(header))]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in cells
+    ]
+    lines.insert(1, "|" + "|".join("-" * (w + 2) for w in widths) + "|")
+    return "\n".join(lines)
+
+
+def write(name: str, text: str) -> None:
+    """Replace what stands in README.md between the markers of this name."""
+    path = HERE / "README.md"
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    found, count = re.subn(
+        f"{begin}.*?{end}", lambda _: f"{begin}\n{text}\n{end}", path.read_text(), flags=re.DOTALL
+    )
+    if count != 1:
+        sys.exit(f"error: {path} must hold {begin} and {end} once.")
+    path.write_text(found)

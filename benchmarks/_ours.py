@@ -1,0 +1,72 @@
+"""What nearkernel is timed on; runs in the environment of the benchmark itself."""
+
+import numpy as np
+from _worker import load, serve, start_jax
+
+import nearkernel as nk
+
+
+def _net(activation, widths=(512, 512, 512), in_dim=784, out_dim=1, weight_var=1.5, bias_var=0.1):
+    return nk.MLP(in_dim, tuple(widths), out_dim, activation, weight_var, bias_var)
+
+
+def infinite(folder, activation, **variances):
+    """NNGP and NTK of an infinitely wide network, in one pass."""
+    start_jax()
+    net, (x,) = _net(activation, **variances), load(folder, "x")
+    return lambda: dict(zip(("nngp", "ntk"), nk.kernels.nngp_and_ntk(net, x), strict=True))
+
+
+def empirical(folder, activation, widths, out_dim, full, **variances):
+    """Tangent kernel of a finite network at given parameters."""
+    start_jax()
+    net, (x,) = _net(activation, widths, out_dim=out_dim, **variances), load(folder, "x")
+    layers = range(len(widths) + 1)
+    params = [
+        dict(zip(("weight", "bias"), load(folder, f"weight{i}", f"bias{i}"), strict=True)) for i in layers
+    ]
+    kernel = nk.kernels.EmpiricalNTK(net, params)
+    return lambda: {"ntk": kernel.full(x) if full else kernel(x)}
+
+
+def forecast(folder, activation, times, cached, **variances):
+    """Mean and covariance of trained outputs at several times; `cached`: with what an earlier call has factored."""
+    start_jax()
+    net, (x, y, x_new) = _net(activation, **variances), load(folder, "x", "y", "x_new")
+    kept = []
+
+    def run():
+        start = kept[0] if kept else nk.forecast(net, x, y, nk.GradientFlow(times[0]), x_new)
+        found = [start.at(t) if kept or t != times[0] else start for t in times]
+        if cached:
+            kept[:] = [start]
+        return {"mean": np.stack([f.mean for f in found]), "cov": np.stack([f.cov for f in found])}
+
+    return run
+
+
+def ridge(folder, gamma, alpha):
+    """Kernel ridge regression with k(x, y) = exp(-gamma |x - y|^2): fit and predict."""
+    start_jax()
+    x, y, x_new = load(folder, "x", "y", "x_new")
+    kernel = nk.kernels.RBF((2.0 * gamma) ** -0.5)
+    return lambda: {"mean": nk.solve(kernel, x, y, nk.Ridge(alpha)).predict(x_new).mean}
+
+
+def limit(folder, passes):
+    """What no implementation can avoid: one Gram product, and one pass over the matrix a layer."""
+    (x,) = load(folder, "x")
+    gram = np.empty((len(x), len(x)))
+    copy = np.empty_like(gram)
+
+    def run():
+        np.matmul(x, x.T, out=gram)
+        for _ in range(passes):
+            np.copyto(copy, gram)
+        return {}
+
+    return run
+
+
+if __name__ == "__main__":
+    serve(infinite, empirical, forecast, ridge, limit)

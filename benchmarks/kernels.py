@@ -1,0 +1,168 @@
+"""Kernels and predictions against neural-tangents 0.6.5: seconds, memory and agreement in one run.
+
+    make benchmark                                          # or:
+    .venv/bin/python benchmarks/kernels.py [--quick] [--only TEXT] [--write]
+
+The rival gets an environment of its own (it does not import on a current JAX), made once in a cache folder.
+Both libraries see the same arrays, each in its own process, and run in turn; the best of several runs counts.
+"""
+
+import argparse
+import dataclasses
+import itertools
+import math
+import sys
+from typing import Any
+
+import numpy as np
+from _common import Measured, Worker, data, deviation, in_turn, machine, rival_python, table, write
+
+DIM = 784
+AGREE = 1e-9
+FIRST_CALL = 2.0
+VARIANCES = {"weight_var": 1.5, "bias_var": 0.1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """A task that both have, the data it needs, and what is asked of us (`target`: their seconds over ours)."""
+
+    label: str
+    task: str
+    target: float
+    n: int
+    options: dict[str, Any]
+    rival_options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    repeats: int = 7
+    rival_repeats: int = 7
+    agree: tuple[float, float] = (AGREE, AGREE)  # on and off the diagonal
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        draw = np.random.default_rng(0).normal
+        found = {"x": draw(size=(self.n, DIM))}
+        if self.task == "forecast":
+            found.update(y=draw(size=(self.n, 1)), x_new=draw(size=(self.n // 2, DIM)))
+        if self.task == "empirical":
+            sizes = [DIM, *self.options["widths"], self.options["out_dim"]]
+            for i, shape in enumerate(itertools.pairwise(sizes)):
+                found.update({f"weight{i}": draw(size=shape), f"bias{i}": draw(size=shape[1:])})
+        return found
+
+
+def rows(quick: bool) -> list[Row]:
+    """All of them; `quick` at a quarter of the size."""
+    part = 4 if quick else 1
+    found = [
+        Row(f"{name}, NNGP + NTK", "infinite", 3, 2000 // part, {"activation": name}, agree=agree)
+        for name, agree in [("relu", (1e-6, AGREE)), ("erf", (AGREE, AGREE)), ("gelu", (AGREE, AGREE))]
+    ]
+    found.append(
+        Row(
+            "tanh, NNGP + NTK (theirs in batches of 100)",
+            "infinite",
+            30,
+            2000 // part,
+            {"activation": "tanh"},
+            {"batch_size": 100},
+            repeats=3,
+            rival_repeats=0,  # minutes: the first call counts
+            agree=(1e-2, 1e-2),
+        )
+    )
+    for out in (1, 10):
+        for full in (False, True):
+            options = {"activation": "relu", "widths": [512, 512], "out_dim": out, "full": full}
+            name = f"empirical NTK, {out} output{'s' * (out > 1)}, {'full' if full else 'mean over outputs'}"
+            found.append(Row(name, "empirical", 1, 200, options, repeats=15, rival_repeats=15))
+    times = [float(t) for t in np.geomspace(1e-2, 1e3, 100)]
+    for cached in (False, True):
+        for label, chosen, repeats in (("t = inf", [math.inf], 7), ("100 times", times, 2)):
+            options = {"activation": "erf", "times": chosen, "cached": cached}
+            name = f"prediction, {label}, {'factors cached' if cached else 'from inputs'}"
+            found.append(Row(name, "forecast", 2, 1000 // part, options, {}, repeats, repeats))
+    return found
+
+
+def run(row: Row, rival: str) -> dict[str, str]:
+    """One line of the table."""
+    with (
+        data(**row.arrays()) as folder,
+        Worker(sys.executable, "_ours.py") as ours,
+        Worker(rival, "_rival.py") as theirs,
+        Worker(sys.executable, "_ours.py") as limit,
+    ):
+        options = {"task": row.task, "folder": str(folder), **VARIANCES, **row.options}
+        ours.ask("load", **options)
+        theirs.ask("load", **options, **row.rival_options)
+        limit.ask("load", task="limit", folder=str(folder), passes=len(row.options.get("widths", [0] * 3)))
+        measured = in_turn([ours, theirs, limit], [row.repeats, row.rival_repeats, max(row.repeats, 5)])
+        found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
+    return line(row, *measured, *deviations(row, found, expected))
+
+
+def deviations(row: Row, found: dict, expected: dict) -> tuple[float, float]:
+    """The largest on and off the diagonal, over all matrices; for predictions, in covariances and in means."""
+    if row.task == "forecast":
+        return tuple(float(deviation(found[name], expected[name]).max()) for name in ("cov", "mean"))
+    on, off = 0.0, 0.0
+    for name in expected:
+        size = math.isqrt(found[name].size)
+        apart = deviation(found[name], expected[name]).reshape(size, size)
+        on = max(on, float(np.diagonal(apart).max()))
+        np.fill_diagonal(apart, 0.0)
+        off = max(off, float(apart.max()))
+    return on, off
+
+
+def line(
+    row: Row, ours: Measured, theirs: Measured, limit: Measured, on: float, off: float
+) -> dict[str, str]:
+    ratio = theirs.best / ours.best
+    missed = {
+        "speed": ratio < row.target,
+        "first call": ours.first >= FIRST_CALL,
+        "memory": ours.bytes >= theirs.bytes,
+        "agreement": on > row.agree[0] or off > row.agree[1],
+    }
+    return {
+        "row": row.label,
+        "n": str(row.n),
+        "theirs, s": f"{theirs.best:.3g}",
+        "ours, s": f"{ours.best:.3g}",
+        "theirs/ours": f"{ratio:.1f}",
+        "target": f"{row.target:g}",
+        "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
+        "ours/limit": f"{ours.best / limit.best:.1f}",
+        "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
+        "peak, MB": f"{ours.bytes / 1e6:.0f} ({theirs.bytes / 1e6:.0f})",
+        "deviation": f"{on:.0e}, {off:.0e}",
+        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a quarter of the points")
+    parser.add_argument("--only", default="", help="rows whose name holds this text")
+    parser.add_argument("--write", action="store_true", help="put the table into README.md")
+    chosen = parser.parse_args()
+    rival = rival_python()
+    lines = []
+    for row in rows(chosen.quick):
+        if chosen.only in row.label:
+            lines.append(run(row, rival))
+            print(
+                "\n".join(f"{name:14} {value}" for name, value in lines[-1].items()), end="\n\n", flush=True
+            )
+    if not lines:
+        sys.exit(f"error: no row holds {chosen.only!r}.")
+    text = f"{table(lines)}\n\nMade by `python benchmarks/kernels.py` on {machine('jax', 'numpy', 'scipy')}."
+    print(text)
+    if chosen.write:
+        write("kernels", text)
+
+
+if __name__ == "__main__":
+    main()
