@@ -54,7 +54,7 @@ def drawing(function: _F) -> _F:
 
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if is_traced(args, kwargs) and not jax.config.jax_enable_x64:
+        if is_traced(args, kwargs) and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
             with precision("float32"):
                 return function(*args, **kwargs)
         with jax.enable_x64(True):

@@ -19,7 +19,8 @@ def _arcsine_series() -> tuple[float, ...]:
         root = np.sqrt((t + 1) / 8)
         return np.arcsin(root) / root
 
-    return tuple(Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef)
+    # Python floats, since NumPy's would turn a caller's float32 arrays into float64.
+    return tuple(Chebyshev.interpolate(function, 14).convert(kind=Polynomial).coef.tolist())
 
 
 _ARCSINE = _arcsine_series()

@@ -76,6 +76,9 @@ def namespace(q: Any):
 class Series(AbstractActivation):
     """Any callable s, traceable by JAX, with its averages by Hermite series.
 
+    Inside a caller's `jit`, `grad` or `vmap` the variances are not known: 128 terms are kept and no quadrature helps,
+    which is right for smooth functions at variances of a few units, and for kinked ones at correlations below 0.9.
+
     **Fields:** `function`; `name`, for messages; `parity`, which powers of c occur beyond the first
     ("odd", "even" or "all"); `terms`, how many powers are kept; `spacing` of the quadrature nodes that all rows
     share (0: each row has its own, as kinks need); `converged`, whether the series holds up to correlation 1.

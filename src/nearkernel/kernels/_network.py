@@ -113,7 +113,7 @@ class Recursion(InvariantKernel):
 
     def diagonals(self, rows):
         nngp = rows["last"]["root"] ** 2
-        nngp = np.full_like(nngp, self.bias_var) if self.last_bias_only else nngp
+        nngp = 0.0 * nngp + self.bias_var if self.last_bias_only else nngp
         return tuple({"nngp": nngp, "ntk": rows["last"]["ntk"]}[name] for name in self.outputs)
 
     def prepared(self, norms: np.ndarray) -> "Recursion":

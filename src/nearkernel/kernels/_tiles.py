@@ -157,6 +157,8 @@ def traced_matrices(kernel, x1, x2) -> tuple[jax.Array, ...]:
     unit1, rows1 = side(x1)
     unit2, rows2 = (unit1, rows1) if x2 is None else side(x2)
     gap = jnp.clip(1.0 - unit1 @ unit2.T, 0.0, 2.0)
-    if x2 is None:
-        gap = jnp.where(jnp.eye(len(unit1), dtype=bool), 0.0, gap)
-    return kernel.pairs(as_column(rows1), as_row(rows2), gap)
+    if x2 is not None:
+        return kernel.pairs(as_column(rows1), as_row(rows2), gap)
+    same = jnp.eye(len(unit1), dtype=bool)
+    found = kernel.pairs(as_column(rows1), as_row(rows2), jnp.where(same, 0.0, gap))
+    return tuple(jnp.where(same, d, m) for m, d in zip(found, kernel.diagonals(rows1), strict=True))
