@@ -70,7 +70,7 @@ def largest_eigenvalue(matrix: np.ndarray) -> float:
 def cholesky(matrix: np.ndarray, shift: float, need_max: bool) -> Cholesky | None:
     """The factor of `matrix` + shift, in the memory of `matrix`; None if that is singular to working accuracy."""
     lam_max = largest_eigenvalue(matrix) if need_max else np.nan
-    one_norm = np.abs(matrix).sum(axis=0).max() + shift
+    one_norm = scipy.linalg.lapack.dlange("1", matrix.T) + shift
     matrix[np.diag_indices_from(matrix)] += shift
     with one_thread(len(matrix)):
         # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.

@@ -20,7 +20,7 @@ from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
 from ._tiles import as_column, as_row, matrices, ready, traced_matrices
 
-_UNROLLED = 6  # hidden layers
+_UNROLLED = 6  # hidden layers of series activations
 
 
 class Recursion(InvariantKernel):
@@ -34,9 +34,12 @@ class Recursion(InvariantKernel):
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
 
     @property
-    def _deep(self) -> bool:
-        """Whether layers are looped over by JAX, all with one activation: compiling them one by one would take long."""
-        return len(self.activations) > _UNROLLED
+    def _looped(self) -> bool:
+        """Whether JAX loops over the layers: it compiles sooner, and XLA computes nothing twice for the two matrices.
+
+        Series have a number of terms of their own in each layer, and are looped over only when there are many.
+        """
+        return len(self.activations) > (1 if self.compiles_rows() else _UNROLLED)
 
     def compiles_rows(self) -> bool:
         return not any(activation.depends_on_range for activation in self.activations)
@@ -52,7 +55,7 @@ class Recursion(InvariantKernel):
             after["ntk"] = after["root"] ** 2 + self.weight_var * own["slope"] * before["ntk"]
             return after, {**after, "activation": own}
 
-        if self._deep and xp is jnp:
+        if self._looped and xp is jnp:
             last, layers = jax.lax.scan(
                 lambda b, _: layer(b, self.activations[0]), first, length=len(self.activations)
             )
@@ -61,7 +64,7 @@ class Recursion(InvariantKernel):
         for activation in self.activations:
             last, rows = layer(last, activation)
             layers.append(rows)
-        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *layers) if self._deep else layers
+        stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *layers) if self._looped else layers
         return {"first": first, "layers": stacked, "last": last}
 
     def _affine_rows(self, xp, size: Any) -> dict:
@@ -101,7 +104,7 @@ class Recursion(InvariantKernel):
             return self._step(row1, row2, state, averages)
 
         state = self._start(rows1, rows2, gap)
-        if self._deep:
+        if self._looped:
             both = rows1["layers"], rows2["layers"]
             state, _ = jax.lax.scan(lambda s, rows: (layer(s, *rows, self.activations[0]), None), state, both)
         else:
@@ -126,7 +129,7 @@ class Recursion(InvariantKernel):
             ranges.append(q)
             ready_activations.append(activation.prepared(q))
             q = np.asarray(self.bias_var + self.weight_var * ready_activations[-1].moments(q).value)
-        if self._deep:
+        if self._looped:
             ready_activations = [self.activations[0].prepared(np.concatenate(ranges))] * len(self.activations)
         return eqx.tree_at(lambda r: r.activations, self, tuple(ready_activations))
 
@@ -151,7 +154,7 @@ class Recursion(InvariantKernel):
         return self._select(state)
 
     def _layer(self, rows, layer: int):
-        return jax.tree.map(lambda a: a[layer], rows["layers"]) if self._deep else rows["layers"][layer]
+        return jax.tree.map(lambda a: a[layer], rows["layers"]) if self._looped else rows["layers"][layer]
 
     @staticmethod
     def _quadrature(activation, roots1, roots2, gap, far):

@@ -18,7 +18,7 @@ from .._blas import one_thread
 from .._memory import cores, require_fits
 from .._precision import working_dtype
 
-TILE = 256
+TILE = 400
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
 
@@ -108,10 +108,7 @@ def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
 
 def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
     size = _bucket(len(found[0])), _bucket(len(found[0].T))
-    gap = _gaps(side1.unit[i], side2.unit[j])
-    if symmetric and i.start == j.start:
-        np.fill_diagonal(gap, 0.0)
-    gap = _padded(gap, size)
+    gap = _padded(_gaps(side1.unit[i], side2.unit[j], symmetric and i.start == j.start), size)
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
@@ -125,10 +122,12 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
             matrix[i, j] = np.tril(block) + np.tril(block, -1).T
 
 
-def _gaps(unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
+def _gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:
     """1 - cos of the angles between unit vectors, to full relative accuracy also where it is small."""
     gap = unit1 @ unit2.T
     np.subtract(1.0, gap, out=gap)
+    if same:
+        np.fill_diagonal(gap, 1.0)  # set to 0 below: no need to look at these pairs more closely
     if gap.min() < _NEAR:
         i, j = np.nonzero(gap < _NEAR)
         chunk = max(1, _NEAR_BYTES // (16 * unit1.shape[1]))
@@ -136,6 +135,8 @@ def _gaps(unit1: np.ndarray, unit2: np.ndarray) -> np.ndarray:
             part = i[at : at + chunk], j[at : at + chunk]
             difference = unit1[part[0]] - unit2[part[1]]
             gap[part] = 0.5 * np.einsum("ij,ij->i", difference, difference)
+    if same:
+        np.fill_diagonal(gap, 0.0)
     return np.minimum(gap, 2.0, out=gap)
 
 
