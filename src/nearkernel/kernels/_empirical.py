@@ -79,15 +79,16 @@ class EmpiricalNTK(AbstractKernel):
             left = _jacobian_rows(self, x1[i : i + chunk], chunk)
             for j in range(0, i + 1 if x2 is None else len(other), chunk):
                 right = left if x2 is None and i == j else _jacobian_rows(self, other[j : j + chunk], chunk)
+                rows, columns = slice(i, i + chunk), slice(j, j + chunk)
                 if full:
-                    block = np.tensordot(left, right, axes=([2], [2]))
+                    found[rows, :, columns] = block = np.tensordot(left, right, axes=([2], [2]))
                 else:
                     block = left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / out
-                found[i : i + chunk, ..., j : j + chunk] = block
-                if x2 is None and i != j:
-                    found[j : j + chunk, ..., i : i + chunk] = (
-                        block.transpose(2, 3, 0, 1) if full else block.T
-                    )
+                    found[rows, columns] = block
+                if x2 is None and i != j and full:
+                    found[columns, :, rows] = block.transpose(2, 3, 0, 1)
+                elif x2 is None and i != j:
+                    found[columns, rows] = block.T
         return found
 
     def _jacobian(self, x: Any) -> jax.Array:
