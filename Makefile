@@ -8,7 +8,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint format clean
+.PHONY: help run test test-slow lint format benchmark clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -31,6 +31,10 @@ lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 format: $(DEV_READY)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (half an hour)
+	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/solve.py
 
 clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
