@@ -123,21 +123,30 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
 
 
 def _gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:
-    """1 - cos of the angles between unit vectors, to full relative accuracy also where it is small."""
+    """1 - cos of the angles between unit vectors, to full accuracy also for parallel and antiparallel ones."""
     gap = unit1 @ unit2.T
     np.subtract(1.0, gap, out=gap)
     if same:
         np.fill_diagonal(gap, 1.0)  # set to 0 below: no need to look at these pairs more closely
     if gap.min() < _NEAR:
-        i, j = np.nonzero(gap < _NEAR)
-        chunk = max(1, _NEAR_BYTES // (16 * unit1.shape[1]))
-        for at in range(0, len(i), chunk):
-            part = i[at : at + chunk], j[at : at + chunk]
-            difference = unit1[part[0]] - unit2[part[1]]
-            gap[part] = 0.5 * np.einsum("ij,ij->i", difference, difference)
+        for pairs, square in _squares(unit1, unit2, gap < _NEAR, np.subtract):
+            gap[pairs] = 0.5 * square
+    if gap.max() > 2.0 - _NEAR:
+        for pairs, square in _squares(unit1, unit2, gap > 2.0 - _NEAR, np.add):
+            gap[pairs] = 2.0 - 0.5 * square
     if same:
         np.fill_diagonal(gap, 0.0)
-    return np.minimum(gap, 2.0, out=gap)
+    return gap
+
+
+def _squares(unit1: np.ndarray, unit2: np.ndarray, chosen: np.ndarray, combine) -> Iterator[tuple]:
+    """(pairs, |u -+ v|^2) of the chosen pairs, a few megabytes at a time."""
+    i, j = np.nonzero(chosen)
+    chunk = max(1, _NEAR_BYTES // (16 * unit1.shape[1]))
+    for at in range(0, len(i), chunk):
+        pairs = i[at : at + chunk], j[at : at + chunk]
+        combined = combine(unit1[pairs[0]], unit2[pairs[1]])
+        yield pairs, np.einsum("ij,ij->i", combined, combined)
 
 
 def _padded(a: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
