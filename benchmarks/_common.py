@@ -35,7 +35,7 @@ def rival_python() -> str:
     if not _imports(python):
         print(f"Making an environment for neural-tangents in {folder} (minutes, once) ...", file=sys.stderr)
         subprocess.run([_python_of_its_time(), "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
         subprocess.run([*pip, *RIVAL_PACKAGES], check=True)
         if not _imports(python):
             sys.exit(f"error: neural-tangents was installed in {folder} but does not import there.")
@@ -105,28 +105,39 @@ class Worker:
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """Seconds of the first call and of the best later one, CPU seconds of the latter, most bytes above the inputs."""
+    """Seconds of the first and of the best later call, CPU seconds of the best; bytes above the inputs.
+
+    `peak` is that of the first call, compilation included; `working` that of a later one.
+    """
 
     first: float
     best: float
     cpu: float
-    bytes: int
+    peak: int
+    working: int
 
 
 def in_turn(workers: list[Worker], repeats: list[int]) -> list[Measured]:
-    """Run all workers A, B, A, B, ...; the minimum counts, since other programs only add time."""
+    """Run all workers A, B, A, B, ...; the minimum counts, since other programs only add time.
+
+    With 0 repeats the first call is all that is measured.
+    """
     runs = [[worker.ask("run")] for worker in workers]
     for turn in range(max(repeats)):
         for worker, own, count in zip(workers, runs, repeats, strict=True):
             if turn < count:
                 own.append(worker.ask("run"))
-    return [_measured(own) for own in runs]
-
-
-def _measured(runs: list[dict]) -> Measured:
-    later = runs[1:] or runs
-    least = {name: min(run[name] for run in later) for name in ("seconds", "cpu")}
-    return Measured(runs[0]["seconds"], least["seconds"], least["cpu"], max(run["bytes"] for run in runs))
+    weights = [w.ask("weigh") if len(own) > 1 else own[0] for w, own in zip(workers, runs, strict=True)]
+    return [
+        Measured(
+            own[0]["seconds"],
+            min(run["seconds"] for run in own[1:] or own),
+            min(run["cpu"] for run in own[1:] or own),
+            own[0]["bytes"],
+            weight["bytes"],
+        )
+        for own, weight in zip(runs, weights, strict=True)
+    ]
 
 
 @contextlib.contextmanager

@@ -1,5 +1,7 @@
 """What nearkernel is timed on; runs in the environment of the benchmark itself."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from _worker import load, serve, start_jax
 
@@ -21,10 +23,11 @@ def empirical(folder, activation, widths, out_dim, full, **variances):
     """Tangent kernel of a finite network at given parameters."""
     start_jax()
     net, (x,) = _net(activation, widths, out_dim=out_dim, **variances), load(folder, "x")
-    layers = range(len(widths) + 1)
-    params = [
-        dict(zip(("weight", "bias"), load(folder, f"weight{i}", f"bias{i}"), strict=True)) for i in layers
-    ]
+    with jax.enable_x64(True):  # JAX arrays, as `net.init` gives them
+        params = [
+            {name: jnp.array(*load(folder, f"{name}{layer}")) for name in ("weight", "bias")}
+            for layer in range(len(widths) + 1)
+        ]
     kernel = nk.kernels.EmpiricalNTK(net, params)
     return lambda: {"ntk": kernel.full(x) if full else kernel(x)}
 

@@ -121,7 +121,7 @@ def line(
     missed = {
         "speed": ratio < row.target,
         "first call": ours.first >= FIRST_CALL,
-        "memory": ours.bytes >= theirs.bytes,
+        "memory": ours.working >= theirs.working,
         "agreement": on > row.agree[0] or off > row.agree[1],
     }
     return {
@@ -134,7 +134,8 @@ def line(
         "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
         "ours/limit": f"{ours.best / limit.best:.1f}",
         "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
-        "peak, MB": f"{ours.bytes / 1e6:.0f} ({theirs.bytes / 1e6:.0f})",
+        "peak, MB": f"{ours.working / 1e6:.0f} ({theirs.working / 1e6:.0f})",
+        "first peak, MB": f"{ours.peak / 1e6:.0f} ({theirs.peak / 1e6:.0f})",
         "deviation": f"{on:.0e}, {off:.0e}",
         "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
     }

@@ -32,7 +32,11 @@ def run(n: int) -> dict[str, str]:
             worker.ask("load", task="ridge", folder=str(folder), gamma=GAMMA, alpha=ALPHA)
         mine, other = in_turn([ours, theirs], [REPEATS, REPEATS])
         apart = deviation(*(w.results(folder / "found.npz")["mean"] for w in (ours, theirs))).max()
-    missed = {"speed": mine.best > other.best, "memory": mine.bytes > other.bytes, "agreement": apart > AGREE}
+    missed = {
+        "speed": mine.best > other.best,
+        "memory": mine.working > other.working,
+        "agreement": apart > AGREE,
+    }
     return {
         "row": f"RBF ridge, d = {DIM}, {NEW} new points",
         "n": str(n),
@@ -42,7 +46,7 @@ def run(n: int) -> dict[str, str]:
         "target": "1",
         "in CPU s": f"{other.cpu / mine.cpu:.2f}",
         "first call, s": f"{mine.first:.2f} ({other.first:.2f})",
-        "peak, MB": f"{mine.bytes / 1e6:.0f} ({other.bytes / 1e6:.0f})",
+        "peak, MB": f"{mine.working / 1e6:.0f} ({other.working / 1e6:.0f})",
         "deviation": f"{apart:.0e}",
         "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
     }

@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import nearkernel as nk
+
 
 def points(n: int, d: int, seed: int = 0) -> np.ndarray:
     """Gaussian inputs (n, d)."""
@@ -41,3 +43,31 @@ def hard_tanh(z):
 def wavy(z):
     """Neither odd nor even, neither monotone nor bounded."""
     return jnp.sin(3.0 * z) + 0.1 * z**2
+
+
+def kernels(d: int) -> dict[str, nk.kernels.AbstractKernel]:
+    """One kernel of every kind, for inputs of `d` features."""
+
+    def net(activation, **options):
+        return nk.MLP(d, (8, 8), activation=activation, **({"weight_var": 1.4, "bias_var": 0.2} | options))
+
+    tanh = net("tanh")
+    return {
+        "linear": nk.kernels.Linear(),
+        "polynomial": nk.kernels.Polynomial(3, 0.5),
+        "rbf": nk.kernels.RBF(1.3),
+        "laplace": nk.kernels.Laplace(0.8),
+        "relu nngp": nk.kernels.NNGP(net("relu")),
+        "relu ntk": nk.kernels.NTK(net("relu", bias_var=0.0)),
+        "gelu ntk": nk.kernels.NTK(net("gelu")),
+        "tanh ntk": nk.kernels.NTK(tanh),
+        "hard tanh ntk": nk.kernels.NTK(net(hard_tanh)),
+        "mean-field ntk": nk.kernels.NTK(net("erf", parametrization="mean_field")),
+        "deep abs ntk": nk.kernels.NTK(nk.MLP(d, (8,) * 9, activation="abs")),
+        "random features": nk.kernels.RandomFeatures(d, 20, jax.random.key(1), "gelu"),
+        "given features": nk.kernels.FeatureKernel(lambda x: x**2),
+        "empirical": nk.kernels.EmpiricalNTK(tanh, tanh.init(jax.random.key(2))),
+        "sum": nk.kernels.Linear() + nk.kernels.RBF(),
+        "product": nk.kernels.Polynomial() * nk.kernels.NNGP(net("sin")),
+        "scaled": 0.3 * nk.kernels.Laplace(),
+    }

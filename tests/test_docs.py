@@ -1,0 +1,158 @@
+"""The documentation is true: its code runs, its printed results come out, its links lead somewhere.
+
+All ```python blocks of a page run in order in one namespace. A ```text block right after one is what it prints.
+An HTML comment `<!-- not run -->` before a block leaves it out.
+"""
+
+import contextlib
+import inspect
+import io
+import re
+import types
+from pathlib import Path
+
+import jax
+import pytest
+
+import nearkernel as nk
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_BLOCK = re.compile(
+    r"(?P<skip><!-- not run -->\s*)?^```python\n(?P<code>.*?)^```$"
+    r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+_NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e([+-]\d+))?")
+_LINK = re.compile(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def same_text(found: str, expected: str) -> bool:
+    """Word by word; numbers may differ by one unit of the last digit that is printed."""
+    found_words, words = found.split(), expected.split()
+    return len(found_words) == len(words) and all(map(same_word, found_words, words))
+
+
+def same_word(found: str, expected: str) -> bool:
+    numbers, expected_numbers = list(_NUMBER.finditer(found)), list(_NUMBER.finditer(expected))
+    if _NUMBER.sub("#", found) != _NUMBER.sub("#", expected) or len(numbers) != len(expected_numbers):
+        return False
+    for one, other in zip(numbers, expected_numbers, strict=True):
+        unit = 10.0 ** (int(other[2] or 0) - len(other[1] or "")) if other[1] or other[2] else 0.0
+        if abs(float(one[0]) - float(other[0])) > 1.001 * unit:
+            return False
+    return True
+
+
+def test_same_text_allows_one_unit_of_the_last_digit():
+    assert same_text("[0.124 -1.0]\n", "[0.123 -1.0]") and same_text("3.1e-05", "3.0e-05")
+    assert not same_text("0.125", "0.123") and not same_text("7", "8") and not same_text("a 1", "b 1")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    module = types.ModuleType("page")
+    for block in _BLOCK.finditer(text):
+        if block["skip"]:
+            continue
+        line = text[: block.start("code")].count("\n")
+        code = compile("\n" * line + block["code"], str(page), "exec")  # so that a traceback names the line
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(code, module.__dict__)
+        if block["printed"] is not None:
+            found = printed.getvalue()
+            assert same_text(found, block["printed"]), f"{name_of(page)}:{line + 1} prints\n{found}"
+    assert not jax.config.jax_enable_x64
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_and_pictures_exist(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for found in _LINK.finditer(text):
+        target = found[1] or found[2]
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path) if path else page
+        assert there.exists(), f"{name_of(page)} links to {target}, which does not exist"
+        if anchor:
+            assert anchor in anchors(there), f"{name_of(page)} links to {target}; no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a Markdown viewer gives to headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_reachable_from_the_index():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    linked = {(ROOT / "docs" / found[1]).resolve() for found in re.finditer(r"\]\(([^)#\s]+\.md)", index)}
+    missing = [
+        name_of(page)
+        for page in PAGES
+        if page.parent != ROOT and page.name != "index.md" and page not in linked
+    ]
+    assert not missing
+
+
+def test_every_figure_is_drawn_by_the_gallery_and_shown():
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("gallery", ROOT / "docs/gallery.py")
+    gallery = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery)
+    drawn = {f"{name}.png" for name in gallery.FIGURES}
+    assert drawn == {path.name for path in (ROOT / "docs/figures").iterdir()}
+    shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    assert all(f"figures/{name}" in shown for name in drawn)
+    assert all(path.stat().st_size < 150_000 for path in (ROOT / "docs/figures").iterdir())
+
+
+def test_imports_go_only_downward():
+    """As ARCHITECTURE.md says: a room imports lower rooms and the base; only the edges import everything."""
+    rooms = ["activations", "models", "kernels", "dynamics", "statistics"]
+    source = ROOT / "src/nearkernel"
+    for floor, room in enumerate(rooms):
+        for path in (source / room).glob("*.py"):
+            for found in re.finditer(
+                r"^\s*from \.\.(\w*)[\w.]* import (\w+)", path.read_text("utf-8"), re.MULTILINE
+            ):
+                target = found[1] or found[2]
+                fine = target in rooms[:floor] or (target.startswith("_") and target != "_predict")
+                assert fine, f"{room}/{path.name} imports {target}, which is not below it"
+
+
+def public() -> list:
+    """Every class and function that a public module of the library exports."""
+    from nearkernel import estimators
+
+    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.dynamics, nk.statistics, estimators]
+    found = {
+        f"{item.__module__}.{name}": item
+        for room in rooms
+        for name, item in vars(room).items()
+        if not name.startswith("_")
+        and (inspect.isclass(item) or inspect.isfunction(item))
+        and item.__module__.startswith("nearkernel")
+    }
+    return [pytest.param(item, id=name) for name, item in sorted(found.items())]
+
+
+@pytest.mark.parametrize("item", public())
+def test_documented_arguments_are_parameters(item):
+    text = inspect.getdoc(item) or ""
+    assert text, f"{item} has no docstring"
+    section = re.search(r"\*\*Arguments:\*\*(.*?)(?=\n\n\*\*|\n\n```|\Z)", text, re.DOTALL)
+    if not section:
+        return
+    bulleted = "\n- " in section[1]
+    documented = re.findall(r"\n- `(\w+)`" if bulleted else r"(?:\A|;)\s*`(\w+)`", section[1])
+    unknown = set(documented) - set(inspect.signature(item).parameters)
+    assert not unknown, f"{item} documents {unknown}, which it does not take"
