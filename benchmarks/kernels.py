@@ -19,7 +19,7 @@ from _common import Measured, Worker, data, deviation, in_turn, machine, rival_p
 
 DIM = 784
 AGREE = 1e-9
-FIRST_CALL = 2.0
+COMPILATION = 2.0  # seconds that a first call may take above a later one
 VARIANCES = {"weight_var": 1.5, "bias_var": 0.1}
 
 
@@ -33,8 +33,8 @@ class Row:
     n: int
     options: dict[str, Any]
     rival_options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    repeats: int = 7
-    rival_repeats: int = 7
+    repeats: int = 20
+    rival_repeats: int = 20
     agree: tuple[float, float] = (AGREE, AGREE)  # on and off the diagonal
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -73,10 +73,10 @@ def rows(quick: bool) -> list[Row]:
         for full in (False, True):
             options = {"activation": "relu", "widths": [512, 512], "out_dim": out, "full": full}
             name = f"empirical NTK, {out} output{'s' * (out > 1)}, {'full' if full else 'mean over outputs'}"
-            found.append(Row(name, "empirical", 1, 200, options, repeats=15, rival_repeats=15))
+            found.append(Row(name, "empirical", 1, 200, options, repeats=40, rival_repeats=40))
     times = [float(t) for t in np.geomspace(1e-2, 1e3, 100)]
     for cached in (False, True):
-        for label, chosen, repeats in (("t = inf", [math.inf], 7), ("100 times", times, 2)):
+        for label, chosen, repeats in (("t = inf", [math.inf], 20), ("100 times", times, 3)):
             options = {"activation": "erf", "times": chosen, "cached": cached}
             name = f"prediction, {label}, {'factors cached' if cached else 'from inputs'}"
             found.append(Row(name, "forecast", 2, 1000 // part, options, {}, repeats, repeats))
@@ -120,7 +120,7 @@ def line(
     ratio = theirs.best / ours.best
     missed = {
         "speed": ratio < row.target,
-        "first call": ours.first >= FIRST_CALL,
+        "first call": ours.first - ours.best >= COMPILATION,
         "memory": ours.working >= theirs.working,
         "agreement": on > row.agree[0] or off > row.agree[1],
     }
