@@ -15,7 +15,9 @@ from .dynamics import Ridge as Ridge
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import MLP as MLP
+from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
+from .models import QuadraticModel as QuadraticModel
 from .models import expand as expand
 from .models import from_function as from_function
 from .statistics import forecast as forecast

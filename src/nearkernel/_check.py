@@ -25,6 +25,14 @@ def real_number(value: Any, name: str) -> Any:
     return value
 
 
+def finite_number(value: Any, name: str) -> Any:
+    """`value` if it is one finite real number."""
+    value = real_number(value, name)
+    if not is_traced(value) and math.isinf(value):
+        raise ValueError(f"`{name}` must be finite; got {value}.")
+    return value
+
+
 def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
     """`value` if it is > 0 (>= 0 with `zero`)."""
     value = real_number(value, name)

@@ -1,4 +1,7 @@
-"""Factor once, predict many times: K by Cholesky for t -> infinity, by its eigenvalues for all times."""
+"""Factor once, predict many times.
+
+K by Cholesky for t -> infinity, in tridiagonal form for its rational functions, by its eigenvalues for all times.
+"""
 
 import abc
 
@@ -43,7 +46,81 @@ class Cholesky(AbstractFactor):
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())
 
 
-class Spectrum(AbstractFactor):
+class RationalFactor(AbstractFactor):
+    """One in whose basis K is so sparse that rational functions of it cost O(N) a vector."""
+
+    lam_min: float
+
+    @abc.abstractmethod
+    def enter(self, right: np.ndarray) -> np.ndarray:
+        """Columns in this basis."""
+
+    @abc.abstractmethod
+    def leave(self, right: np.ndarray) -> np.ndarray:
+        """Columns back from it."""
+
+    @abc.abstractmethod
+    def times(self, right: np.ndarray) -> np.ndarray:
+        """K right, both in this basis."""
+
+    @abc.abstractmethod
+    def divided(self, right: np.ndarray, constant: float, slope: float) -> np.ndarray:
+        """(constant + slope K)^-1 right, both in this basis."""
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """K^-1 right."""
+        return self.leave(self.divided(self.enter(right), 0.0, 1.0))
+
+
+class Tridiagonal(RationalFactor):
+    """K = Q T Q^T with T tridiagonal: a quarter of the price of eigenvectors, and all that rational functions need.
+
+    Q stays a product of reflections, stored in the memory of K.
+    """
+
+    def __init__(self, reflections: np.ndarray, tau: np.ndarray, main: np.ndarray, off: np.ndarray):
+        self.reflections, self.tau, self.main, self.off = reflections, tau, main, off
+        ends = [
+            scipy.linalg.eigvalsh_tridiagonal(main, off, select="i", select_range=(i, i), check_finite=False)[
+                0
+            ]
+            for i in (0, len(main) - 1)
+        ]
+        self.lam_min, self.lam_max = map(float, ends)
+        self.rank, self.cutoff = len(main), 0.0
+
+    def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
+        return self.solve(right)
+
+    def _rotate(self, right: np.ndarray, side: str) -> np.ndarray:
+        found = np.array(right if right.ndim == 2 else right[:, None], dtype=np.float64, order="F")
+        if len(self.main) > 1:  # the first coordinate is left alone by every reflection
+            block, rest = self.reflections[1:, :-1], np.asfortranarray(found[1:])
+            work = 64 * max(found.shape[1], 1)
+            found[1:] = scipy.linalg.lapack.dormqr("L", side, block, self.tau, rest, work, overwrite_c=1)[0]
+        return found.reshape(right.shape)
+
+    def enter(self, right: np.ndarray) -> np.ndarray:
+        return self._rotate(right, "T")
+
+    def leave(self, right: np.ndarray) -> np.ndarray:
+        return self._rotate(right, "N")
+
+    def times(self, right: np.ndarray) -> np.ndarray:
+        main, off = (self.main, self.off) if right.ndim == 1 else (self.main[:, None], self.off[:, None])
+        found = main * right
+        found[1:] += off * right[:-1]
+        found[:-1] += off * right[1:]
+        return found
+
+    def divided(self, right: np.ndarray, constant: float, slope: float) -> np.ndarray:
+        main, off = constant + slope * self.main, slope * self.off
+        if len(main) == 1:
+            return right / main[0]
+        return scipy.linalg.lapack.dptsv(main, off, right)[2]
+
+
+class Spectrum(RationalFactor):
     """K = V diag(lam) V^T, eigenvalues below the cut-off set to zero."""
 
     def __init__(self, lam: np.ndarray, vectors: np.ndarray):
@@ -51,6 +128,20 @@ class Spectrum(AbstractFactor):
         self.cutoff = len(vectors) * np.finfo(float).eps * self.lam_max
         kept = lam > self.cutoff
         self.lam, self.vectors, self.rank = lam[kept], vectors[:, kept], int(kept.sum())
+        self.lam_min = float(self.lam.min(initial=np.inf))
+
+    def enter(self, right: np.ndarray) -> np.ndarray:
+        return self.vectors.T @ right
+
+    def leave(self, right: np.ndarray) -> np.ndarray:
+        return self.vectors @ right
+
+    def times(self, right: np.ndarray) -> np.ndarray:
+        return (self.lam if right.ndim == 1 else self.lam[:, None]) * right
+
+    def divided(self, right: np.ndarray, constant: float, slope: float) -> np.ndarray:
+        below = constant + slope * self.lam
+        return right / (below if right.ndim == 1 else below[:, None])
 
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
         """Nothing from the null space: no prediction sees it, since k(x, X) v = 0 for every v in it."""
@@ -88,3 +179,14 @@ def spectrum(matrix: np.ndarray) -> Spectrum:
     with one_thread(len(matrix)):
         lam, vectors = scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False, driver="evd")
     return Spectrum(lam, vectors)
+
+
+def tridiagonal(matrix: np.ndarray) -> Tridiagonal | None:
+    """The reduction of `matrix`, in its memory; None if it is singular to working accuracy."""
+    with one_thread(len(matrix)):
+        work = int(scipy.linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
+        # The transpose of a symmetric matrix in C order is itself in Fortran order: LAPACK works in place.
+        found = scipy.linalg.lapack.dsytrd(matrix.T, lower=1, lwork=work, overwrite_a=1)
+        factor = Tridiagonal(found[0], found[3], found[1], found[2])
+    singular = factor.lam_min <= len(matrix) * np.finfo(float).eps * factor.lam_max
+    return None if singular else factor

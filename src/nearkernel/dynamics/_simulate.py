@@ -14,6 +14,7 @@ from .._precision import in_float64, is_traced
 from ..models import AbstractModel
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._losses import get_loss
+from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe
 
 _CHUNK = 400  # steps between two looks at the loss
@@ -21,21 +22,31 @@ _MOST_RECORDS = 1000
 _MOST_DOUBLINGS = 60
 
 
+def _by_name(observables: Any) -> Mapping[str, Any]:
+    if isinstance(observables, str):
+        observables = [observables]
+    return observables if isinstance(observables, Mapping) else {name: name for name in observables}
+
+
 class Record(eqx.Module):
     """What to keep of a run: the value of each observable, a JAX function of the parameters, every few steps.
 
-    **Arguments:** `observables`, a dict of name -> function; `every`, steps (or, for flows, time) between two records:
-    about a thousand records by default. The loss is always kept.
+    **Arguments:** `observables`, a dict of name -> function, or a list of the names "outputs" (n, out), "features"
+    (n, out, P), "kernel" (n, out, n, out) and "weights", meant on the training inputs (in a dict, a name may stand in
+    place of its function); `every`, steps (or, for flows, time) between two records: about a thousand records by
+    default. The loss is always kept.
     """
 
-    observables: Mapping[str, Callable] = eqx.field(default_factory=dict)
+    observables: Any = eqx.field(default_factory=dict, converter=_by_name)
     every: float | None = None
 
     def __check_init__(self):
         for name, function in self.observables.items():
-            if not callable(function) or name in ("loss", "time"):
+            if name in ("loss", "time") or not (callable(function) or function in NAMED):
+                known = ", ".join(map(repr, NAMED))
                 raise TypeError(
-                    f"`record` needs functions of the parameters, not named 'loss' or 'time'; got {name!r}."
+                    f"`record` needs functions of the parameters, not named 'loss' or 'time', or names of {known}; "
+                    f"got {name!r}."
                 )
         if self.every is not None:
             positive(self.every, "every")
@@ -130,14 +141,14 @@ class _Run:
     ):
         self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
         self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
-        self.rows: list[dict[str, np.ndarray]] = []
+        self.rows: list[dict[str, Any]] = []
 
     def keep(self, rows: dict) -> bool:
         """Stores rows up to the first that is not finite; whether all were finite."""
-        rows = {name: np.asarray(values) for name, values in rows.items()}
+        rows = jax.tree.map(np.asarray, rows)
         finite = np.isfinite(rows["loss"]) & np.isfinite(rows["gradient"])
         good = len(finite) if finite.all() else int(np.argmin(finite))
-        self.rows.append({name: values[:good] for name, values in rows.items()})
+        self.rows.append(jax.tree.map(lambda values: values[:good], rows))
         return good == len(finite)
 
     def converged(self) -> bool:
@@ -154,7 +165,8 @@ class _Run:
                 else f"diverged at step {steps}: the loss is not finite"
             )
         names = [name for name in self.rows[0] if name != "gradient"]
-        history = {name: np.concatenate([rows[name] for rows in self.rows]) for name in names}
+        parts = [{name: rows[name] for name in names} for rows in self.rows]
+        history = jax.tree.map(lambda *values: np.concatenate(values), *parts)
         return Trajectory(jax.tree.map(np.array, state.params), history, status, steps)
 
     def steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
@@ -191,7 +203,7 @@ class _Run:
             state, rows, success = flow(
                 self.problem, self.loss, self.observables, algorithm.friction, state, jnp.asarray(times)
             )
-            fine = self.keep({name: values[:-1] for name, values in rows.items()}) and bool(success)
+            fine = self.keep(jax.tree.map(lambda values: values[:-1], rows)) and bool(success)
             return self.finished(
                 state, "finished" if fine else "diverged: the flow could not be followed to its end", 0
             )
@@ -203,7 +215,7 @@ class _Run:
             state, rows, success = flow(
                 self.problem, self.loss, self.observables, algorithm.friction, state, jnp.asarray(times)
             )
-            fine = self.keep({name: values[:-1] for name, values in rows.items()})
+            fine = self.keep(jax.tree.map(lambda values: values[:-1], rows))
             if not (fine and bool(success)):
                 return self.finished(
                     before,

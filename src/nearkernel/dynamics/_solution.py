@@ -29,6 +29,14 @@ class Prediction(eqx.Module):
         return sum(self.terms[1:], self.terms[0])
 
     @property
+    def correction(self) -> float | None:
+        """|z^I| / |z^F|: the size of the first correction; None at order 0."""
+        if len(self.terms) < 2:
+            return None
+        size = float(np.linalg.norm(self.terms[0]))
+        return float(np.linalg.norm(self.terms[1])) / size if size > 0 else np.inf
+
+    @property
     def std(self) -> np.ndarray | None:
         """Root of the diagonal of `cov`."""
         return None if self.cov is None else np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))

@@ -9,7 +9,9 @@ from .._precision import in_float64
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._evolve import FunctionSpaceSolution
 from ._losses import get_loss, squared
+from ._nearly import NearlyKernelSolution
 from ._solution import Solution
+from ._solvable import require_solvable
 from ._tangent import tangent_of
 
 
@@ -23,35 +25,45 @@ def solve(
     *,
     loss: Any = "squared",
 ) -> Any:
-    r"""The trained model as formulas: z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
+    r"""The trained model as formulas. At order 0, z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
 
     **Arguments:**
 
-    - `problem`: a kernel (starts at 0), an `nk.FeatureModel` (starts at W = 0) or `nk.expand(model, params)` (starts
-      at the model's own outputs).
+    - `problem`: a kernel (starts at 0), an `nk.FeatureModel` or `nk.QuadraticModel` (start at W = 0) or
+      `nk.expand(model, params, degree)` (starts at the model's own outputs).
     - `x` (n, d), `y` (n,) or (n, out).
     - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`.
-    - `order`: 0, the linear theory.
+    - `order`: 0, the linear theory; 1 and 2, what learning features adds, for quadratic models and expansions of degree
+      2 or 3: the error left is of order eps^(order + 1).
     - `loss`: "squared"; or "cross_entropy", or any JAX function loss(z, y), then integrated in function space at a
       finite time.
 
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status`, `ok`, `rank`, `cutoff`.
-    A learning rate beyond the limit is a status, not an error.
+    A learning rate beyond the limit is a status, not an error. Beyond order 0 a `NearlyKernelSolution`, with `weights`,
+    `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and `feature_learning(x_test, y_test)` besides.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {_name(algorithm)}."
         )
-    if whole(order, "order", 0) > 0:
-        raise ValueError(
-            f"`order` must be 0 for this problem, which is linear in its parameters; got {order}."
-        )
+    if whole(order, "order", 0) > 2:
+        raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
     tangent = tangent_of(problem)
+    if order > 0 and tangent.degree == 1:
+        raise ValueError(
+            f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. Models that learn "
+            "features: nk.QuadraticModel(phi, psi, eps), nk.expand(model, params, degree=2)."
+        )
     x = inputs(x, "x", tangent.input_dim()).copy()  # the solution outlives the caller's array
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
     function = get_loss(loss, y.shape[1])
+    if order > 0:
+        if function is not squared:
+            raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
+        require_solvable(tangent, x, algorithm)
+        return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
     if function is squared:
         return Solution(tangent, x, y, algorithm, vector)
     return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ..models import AbstractModel
 from ._algorithms import SGD
+from ._observables import observed
 from ._ode import integrate
 
 
@@ -43,12 +44,12 @@ def _size(tree) -> jax.Array:
 def _observe(problem, loss, observables, state) -> dict:
     """A record without a step after it."""
     value, gradient = jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
-    return _row(observables, state, value, gradient)
+    return _row(problem, observables, state, value, gradient)
 
 
-def _row(observables, state, value, gradient) -> dict:
+def _row(problem, observables, state, value, gradient) -> dict:
     row = {"time": state.time, "loss": value, "gradient": _size(gradient)}
-    return row | {name: function(state.params) for name, function in observables}
+    return row | {name: observed(what, problem.model, state.params, problem.x) for name, what in observables}
 
 
 observe = jax.jit(_observe, static_argnums=(1, 2))
@@ -80,7 +81,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         if isinstance(algorithm, SGD):
             row = _observe(problem, loss, observables, state)
         else:
-            row = _row(observables, state, value, found)
+            row = _row(problem, observables, state, value, found)
         state = move(state, found)
         return jax.lax.fori_loop(1, inner, lambda _, s: move(s, gradient(s)[1]), state), row
 

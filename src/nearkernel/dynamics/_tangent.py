@@ -8,19 +8,38 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
+from jax.flatten_util import ravel_pytree
 
 from .._memory import require_fits
 from ..kernels import AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
-from ..models import AbstractModel, FeatureModel, Taylor
+from ..models import (
+    AbstractDerivatives,
+    AbstractModel,
+    FeatureDerivatives,
+    FeatureModel,
+    ModelDerivatives,
+    QuadraticModel,
+    Taylor,
+)
 from ._algorithms import SpectralAlgorithm
-from ._factor import AbstractFactor, Spectrum, cholesky, largest_eigenvalue, spectrum
+from ._factor import (
+    AbstractFactor,
+    RationalFactor,
+    Spectrum,
+    cholesky,
+    largest_eigenvalue,
+    spectrum,
+    tridiagonal,
+)
 
 
 class AbstractTangent(abc.ABC):
     """Outputs z(x) = start(x) + (features of x) . (parameters moved)."""
 
     kernel: AbstractKernel
+    degree: int = 1  # in the parameters: beyond 1 there is more than the linear problem
+    eps: float = 1.0  # of which order k has the power k
 
     def input_dim(self) -> int | None:
         """How many features an input must have; None for any."""
@@ -52,6 +71,22 @@ class AbstractTangent(abc.ABC):
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
         raise TypeError("a kernel has no parameters: solve a model, e.g. nk.expand(net, params).")
 
+    def derivatives(self, x: np.ndarray) -> AbstractDerivatives:
+        """Those by which orders beyond the linear one are found, for degree 2 and more."""
+        raise NotImplementedError
+
+    def tree(self, moved: np.ndarray) -> Any:
+        """Moved parameters (columns, P) in the shape of the model's own."""
+        raise NotImplementedError
+
+    def arrived(self, moved: np.ndarray) -> Any:
+        """The start plus what moved."""
+        return self.tree(moved)
+
+    def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        """(features of x1 that moved with the parameters) . (features of x2), (columns, m1, m2)."""
+        raise NotImplementedError
+
     def largest_eigenvalue(self, x: np.ndarray) -> float:
         return largest_eigenvalue(self.matrix(x))
 
@@ -61,7 +96,14 @@ class AbstractTangent(abc.ABC):
             factor = cholesky(self.matrix(x), shift, need_max=math.isfinite(algorithm.limit()))
             if factor is not None:
                 return factor
+        return self.spectrum(x)
+
+    def spectrum(self, x: np.ndarray) -> Spectrum:
         return spectrum(self.matrix(x))
+
+    def rational(self, x: np.ndarray) -> RationalFactor:
+        """For rational functions of K."""
+        return tridiagonal(self.matrix(x)) or self.spectrum(x)
 
 
 class KernelTangent(AbstractTangent):
@@ -81,28 +123,53 @@ class KernelTangent(AbstractTangent):
 
 
 class FeatureTangent(KernelTangent):
-    """A model linear in W (out, f): each output has its own row, so again one matrix serves all."""
+    """A model of given features, in W (out, f): each output has its own row, so again one matrix serves all."""
 
-    def __init__(self, model: FeatureModel):
+    kernel: FeatureKernel
+
+    def __init__(self, model: FeatureModel | QuadraticModel):
         super().__init__(FeatureKernel(model.phi))
         self.model = model
+        if isinstance(model, QuadraticModel):
+            self.degree, self.eps = 2, float(model.eps)
 
     def factor(self, x: np.ndarray, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        phi = self.kernel.feature_rows(x)  # type: ignore[attr-defined]
+        return self._few(x) or super().factor(x, algorithm)
+
+    def spectrum(self, x: np.ndarray) -> Spectrum:
+        return self._few(x) or super().spectrum(x)
+
+    def rational(self, x: np.ndarray) -> RationalFactor:
+        return self._few(x) or super().rational(x)
+
+    def _few(self, x: np.ndarray) -> Spectrum | None:
+        """With fewer features than points: from their singular values, which are exact."""
+        phi = self.kernel.feature_rows(x)
         if phi.shape[1] >= len(x):
-            return super().factor(x, algorithm)
+            return None
         vectors, roots, _ = scipy.linalg.svd(phi, full_matrices=False, check_finite=False)
-        return Spectrum(roots**2, vectors)  # fewer features than points: their singular values are exact
+        return Spectrum(roots**2, vectors)
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        return -weights.T @ self.kernel.feature_rows(x)  # type: ignore[attr-defined]
+        return -weights.T @ self.kernel.feature_rows(x)
+
+    def derivatives(self, x: np.ndarray) -> FeatureDerivatives:
+        assert isinstance(self.model, QuadraticModel)
+        return FeatureDerivatives(self.model, x)
+
+    def tree(self, moved: np.ndarray) -> np.ndarray:
+        return moved
+
+    def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        features = self.kernel.feature_rows(x2)
+        return np.stack([drift @ features.T for drift in self.derivatives(x1).drifts(moved)])
 
 
 class ExpandedTangent(AbstractTangent):
     """A model at first order: outputs share parameters, so (point, output) is one index of n * out."""
 
     def __init__(self, model: Taylor):
-        self.model = model
+        self.model, self.degree = model, model.degree
         self.kernel: EmpiricalNTK = EmpiricalNTK(model.model, model.params0)
 
     def out_dim(self, x: np.ndarray) -> int:
@@ -129,6 +196,21 @@ class ExpandedTangent(AbstractTangent):
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
         return jax.tree.map(np.asarray, _moved(self.model.model, self.model.params0, x, weights))
 
+    def derivatives(self, x: np.ndarray) -> ModelDerivatives:
+        return ModelDerivatives(self.model.model, self.model.params0, x, self.degree)
+
+    def tree(self, moved: np.ndarray) -> Any:
+        return jax.tree.map(np.asarray, ravel_pytree(self.model.params0)[1](moved[0]))
+
+    def arrived(self, moved: np.ndarray) -> Any:
+        return jax.tree.map(
+            lambda start, step: np.asarray(start + step), self.model.params0, self.tree(moved)
+        )
+
+    def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        found = self.kernel.half_drift(self.tree(moved), x1, x2)
+        return found.reshape(1, found.shape[0] * found.shape[1], -1)
+
 
 @jax.jit
 def _outputs(model: AbstractModel, params, x):
@@ -143,10 +225,10 @@ def _moved(model: AbstractModel, params, x, weights):
 
 
 def tangent_of(problem: Any) -> AbstractTangent:
-    """The linear problem of a kernel, a feature model or an expanded model."""
+    """The problem of a kernel, a model of given features or an expanded model."""
     if isinstance(problem, AbstractKernel):
         return KernelTangent(problem)
-    if isinstance(problem, FeatureModel):
+    if isinstance(problem, FeatureModel | QuadraticModel):
         return FeatureTangent(problem)
     if isinstance(problem, Taylor):
         return ExpandedTangent(problem)

@@ -8,6 +8,8 @@ from ._classic import RBF as RBF
 from ._classic import Laplace as Laplace
 from ._classic import Linear as Linear
 from ._classic import Polynomial as Polynomial
+from ._dntk import EmpiricalDDNTK as EmpiricalDDNTK
+from ._dntk import EmpiricalDNTK as EmpiricalDNTK
 from ._empirical import EmpiricalNTK as EmpiricalNTK
 from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures

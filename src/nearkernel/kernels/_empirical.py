@@ -6,12 +6,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractModel
 from ..models._base import in_working_precision
+from ..models._derivatives import jacobian
 from ._base import AbstractKernel
 from ._layers import layer_contraction, layer_side
 
@@ -54,6 +56,25 @@ class EmpiricalNTK(AbstractKernel):
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         return self._contract(x1, None if x2 is None else inputs(x2, "x2", x1.shape[1]), full=True)
 
+    @in_float64
+    def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
+        """(n1, out, n2, out): d/ds J(params + s `direction`)(x1) . J(params)(x2), a tree like `params` of steps.
+
+        As parameters move along `direction`, the kernel grows by half_drift(x1, x2) plus its transpose.
+        """
+        x1 = inputs(x1, "x1", self.input_dim())
+        x2 = inputs(x2, "x2", x1.shape[1])
+        out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
+        require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
+        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
+        found = np.empty((len(x1), out, len(x2), out))
+        for i in range(0, len(x1), chunk):
+            for j in range(0, len(x2), chunk):
+                block = _half_drift(self, direction, x1[i : i + chunk], x2[j : j + chunk])
+                found[i : i + chunk, :, j : j + chunk] = block
+        return found
+
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return self._contract(x1, x2, full=False)
 
@@ -91,17 +112,14 @@ class EmpiricalNTK(AbstractKernel):
                     found[columns, rows] = block.T
         return found
 
-    def _jacobian(self, x: Any) -> jax.Array:
+    def _jacobian(self, x: Any, params: Any = None) -> jax.Array:
         """(n, out, P), each column scaled by the root of its learning-rate factor."""
-
-        def one(row):
-            return jax.jacrev(lambda p: self.model(p, row[None])[0])(self.params)
-
-        jacobian = jax.vmap(one)(jnp.asarray(x))
-        if self.lr_factors is not None:
-            jacobian = jax.tree.map(lambda j, f: j * jnp.sqrt(f), jacobian, self.lr_factors)
-        leaves = jax.tree.leaves(jacobian)
-        return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in leaves], axis=2)
+        params = self.params if params is None else params
+        found = jacobian(self.model, params, x)
+        if self.lr_factors is None:
+            return found
+        factors = jax.tree.map(lambda f, leaf: jnp.broadcast_to(f, jnp.shape(leaf)), self.lr_factors, params)
+        return found * jnp.sqrt(ravel_pytree(factors)[0])
 
     def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
         left = self._jacobian(x1)
@@ -122,6 +140,12 @@ class EmpiricalNTK(AbstractKernel):
 @jax.jit
 def _jacobian(kernel: EmpiricalNTK, x):
     return kernel._jacobian(x)
+
+
+@jax.jit
+def _half_drift(kernel: EmpiricalNTK, direction, x1, x2):
+    moved = jax.jvp(lambda p: kernel._jacobian(x1, p), (kernel.params,), (direction,))[1]
+    return jnp.tensordot(moved, kernel._jacobian(x2), axes=([2], [2]))
 
 
 def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarray:

@@ -1,9 +1,15 @@
 """What is the function, and how does it depend on its parameters?"""
 
 from ._base import AbstractModel as AbstractModel
+from ._derivatives import AbstractDerivatives as AbstractDerivatives
+from ._derivatives import ModelDerivatives as ModelDerivatives
+from ._derivatives import effective_features as effective_features
 from ._expand import Taylor as Taylor
 from ._expand import expand as expand
+from ._feature_derivatives import FeatureDerivatives as FeatureDerivatives
 from ._features import FeatureModel as FeatureModel
 from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
+from ._quadratic import CubicModel as CubicModel
+from ._quadratic import QuadraticModel as QuadraticModel

@@ -20,7 +20,7 @@ class AbstractModel(eqx.Module):
         """Parameters to start from."""
 
     @abc.abstractmethod
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Any) -> jax.Array:
         """Outputs (n, out) at inputs `x` (n, d)."""
 
 

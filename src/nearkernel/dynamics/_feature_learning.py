@@ -1,0 +1,63 @@
+"""Does learning features help? The test loss as a function of how much they may learn."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import numeric
+from .._precision import in_float64
+
+
+class FeatureLearning(eqx.Module):
+    r"""The test loss L(eps) = 1/2 sum (z - y)^2 near eps = 0, where z = z^F + eps z^I + eps^2 z^II.
+
+    **Fields:** `terms`, (z^F, z^I, z^II) at the test inputs, without powers of eps; `loss`, L(0); `slope`, dL/deps at
+    0 = sum (z^F - y) z^I; `curvature`, its second derivative, sum z^I^2 + 2 (z^F - y) z^II; `best_eps`, the
+    stationary point -slope/curvature of the loss to second order; `is_minimum`, whether `curvature` > 0 (else
+    `best_eps` is a maximum). eps is that of a quadratic model; for an expanded one, 1 is the model itself and 0 its
+    linearization.
+    """
+
+    terms: tuple[np.ndarray, np.ndarray, np.ndarray]
+    loss: float
+    slope: float
+    curvature: float
+    _exact: Callable = eqx.field(static=True, repr=False)
+
+    @property
+    def helps(self) -> bool:
+        """Whether a little feature learning (eps > 0) lowers the test loss."""
+        return self.slope < 0
+
+    @property
+    def is_minimum(self) -> bool:
+        return self.curvature > 0
+
+    @property
+    def best_eps(self) -> float:
+        return -self.slope / self.curvature if self.curvature else float("nan")
+
+    def predicted(self, eps: Any) -> np.ndarray:
+        """L(eps) to second order, for an array of eps."""
+        eps = numeric(eps, "eps")
+        return self.loss + eps * self.slope + eps**2 / 2 * self.curvature
+
+    @in_float64
+    def curve(self, eps: Any) -> np.ndarray:
+        """L(eps) exactly, by training the model at each of an array of eps; nan where training diverges."""
+        eps = numeric(eps, "eps")
+        return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)
+
+
+def feature_learning(terms: tuple, y: np.ndarray, exact: Callable) -> FeatureLearning:
+    z_f, z_i, z_ii = terms
+    error = z_f - y
+    return FeatureLearning(
+        terms,
+        loss=float(0.5 * (error**2).sum()),
+        slope=float((error * z_i).sum()),
+        curvature=float((z_i**2 + 2 * error * z_ii).sum()),
+        _exact=exact,
+    )

@@ -1,0 +1,261 @@
+"""What `solve` returns beyond order 0: a trained model that learned features, as formulas."""
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._check import inputs, one_of, positive, targets
+from .._memory import rows_that_fit
+from .._precision import in_float64
+from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
+from ._exact import at_scale, exact_params
+from ._factor import AbstractFactor, Spectrum
+from ._feature_learning import FeatureLearning, feature_learning
+from ._march import bends
+from ._orders import moved_weights
+from ._projectors import Projectors, projectors, require_fitted
+from ._solution import Prediction, status_of
+from ._tangent import AbstractTangent
+
+_LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
+
+
+class NearlyKernelSolution:
+    """A model trained to order 1 or 2 in the small parameter, predicting at any inputs.
+
+    **Fields:** `algorithm`; `order`; `eps`, whose k-th power term k has (1 for expanded models); `status`, `ok`;
+    `rank` of the kernel matrix, `cutoff`, `lambda_max`; `sum_rank`, terms of the rational sum that replaced the tensor
+    X (0 where none was needed); `passes`, derivative passes over the training data by kind.
+    """
+
+    def __init__(
+        self,
+        tangent: AbstractTangent,
+        x: np.ndarray,
+        y: np.ndarray,
+        algorithm: SpectralAlgorithm,
+        order: int,
+        vector: bool,
+    ):
+        self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
+        self.algorithm, self.order, self.eps = algorithm, order, tangent.eps
+        self._derivatives = tangent.derivatives(x)
+        self._residual = tangent.flat(tangent.start(x, y.shape[1]) - y).T
+        self._factor = self._factor_for(algorithm, order)
+        self.sum_rank = 0
+        self._moved = self._orders(algorithm, order)
+
+    def _factor_for(self, algorithm: SpectralAlgorithm, order: int) -> AbstractFactor:
+        if isinstance(algorithm, DirectOptimization | Ridge):
+            return self._tangent.factor(self._x, algorithm)
+        if order == 1 and math.isinf(_end(algorithm)):
+            return self._tangent.rational(self._x)
+        return self._tangent.spectrum(self._x)
+
+    def _orders(self, algorithm: SpectralAlgorithm, order: int) -> list[np.ndarray]:
+        """w_0 .. w_order, each (columns, P), without their powers of eps."""
+        if self._factor.lam_max >= algorithm.limit():
+            return [np.full((len(self._residual), self._derivatives.size), np.inf)] * (order + 1)
+        columns = []
+        for residual in self._residual:
+            moved = moved_weights(self._derivatives, self._factor, residual, algorithm, order)
+            self.sum_rank = max(self.sum_rank, moved.rank)
+            columns.append(moved.weights)
+        return [np.stack(each) for each in zip(*columns, strict=True)]
+
+    @property
+    def rank(self) -> int:
+        return self._factor.rank
+
+    @property
+    def cutoff(self) -> float:
+        return self._factor.cutoff
+
+    @property
+    @in_float64
+    def lambda_max(self) -> float:
+        """The largest eigenvalue of the kernel matrix at the start."""
+        if math.isnan(self._factor.lam_max):
+            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
+        return self._factor.lam_max
+
+    @property
+    def ok(self) -> bool:
+        return not self.status.startswith("diverges")
+
+    @property
+    def status(self) -> str:
+        """In words: converged, stopped early, singular, or divergent with the limit named."""
+        return status_of(self.algorithm, self._factor)
+
+    @property
+    def passes(self) -> dict[str, int]:
+        return dict(self._derivatives.passes)
+
+    def _at(self, time: float | None) -> list[np.ndarray]:
+        if time is None:
+            return self._moved
+        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
+            raise ValueError(
+                f"`time` has no meaning for {type(self.algorithm).__name__}: "
+                "solve with GradientFlow or GradientDescent."
+            )
+        algorithm = self.algorithm.at(positive(time, "time", zero=True, finite=False))
+        if not isinstance(self._factor, Spectrum):
+            self._factor = self._tangent.spectrum(self._x)
+        return self._orders(algorithm, self.order)
+
+    @in_float64
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new` (m, d), order by order in `terms`, at the end of training or at another `time`.
+
+        Warns when the first correction is more than a tenth of the linear prediction.
+        """
+        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        terms = self._terms(x_new, self._at(time))
+        terms = [term * self.eps**k for k, term in enumerate(terms)]
+        found = Prediction(tuple(term[:, 0] if self._vector else term for term in terms))
+        if found.correction is not None and found.correction > _LARGE:
+            warnings.warn(
+                f"|z^I|/|z^F| = {found.correction:.2g}: the correction is not small, so the next order may not be "
+                "either; trust order 1 less than `simulate` here.",
+                stacklevel=3,
+            )
+        return found
+
+    def _terms(self, x_new: np.ndarray, moved: list[np.ndarray]) -> list[np.ndarray]:
+        """One array (m, out) an order, without powers of eps."""
+        out = self._y.shape[1]
+        terms = [self._tangent.start(x_new, out), *(np.zeros((len(x_new), out)) for _ in moved[1:])]
+        if np.isinf(moved[0]).any():
+            return [np.full_like(term, np.inf) for term in terms]
+        chunk = rows_that_fit(3 * 8 * moved[0].shape[1])
+        for at in range(0, len(x_new), chunk):
+            rows = self._tangent.derivatives(x_new[at : at + chunk])
+            for k, term in enumerate(terms):
+                values = rows.push(moved[k]) + bends(rows, k, moved)
+                term[at : at + chunk] += self._tangent.unflat(values.T, out)
+        return terms
+
+    @in_float64
+    def residual(self, time: float | None = None) -> np.ndarray:
+        """z - y on the training set, to the order solved, in the shape of `y`."""
+        terms = self._terms(self._x, self._at(time))
+        fitted = sum(term * self.eps**k for k, term in enumerate(terms))
+        found = fitted - self._y
+        return found[:, 0] if self._vector else found
+
+    @property
+    @in_float64
+    def weights(self) -> tuple[Any, ...]:
+        """How far the parameters moved, order by order: W^F, W^I, ..., each in the shape of the parameters."""
+        return tuple(self._tangent.tree(w * self.eps**k) for k, w in enumerate(self._moved))
+
+    @in_float64
+    def params(self, time: float | None = None) -> Any:
+        """The trained parameters: the start plus all orders."""
+        moved = sum(w * self.eps**k for k, w in enumerate(self._at(time)))
+        return self._tangent.arrived(np.asarray(moved))
+
+    @in_float64
+    def effective_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
+        """k^E, the tangent kernel of the trained model to first order in eps: k plus what moved features add.
+
+        (n1, n2) for one output, (n1, out, n2, out) for several.
+        """
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1])
+        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1])
+        return self._shaped(self._kernel(x1, x2) + self.eps * self._drift(x1, x2), len(x1), len(x2))
+
+    @in_float64
+    def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
+        """k# = (k + k^E) / 2, half-way between the kernels before and after training; shapes as `effective_kernel`."""
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1])
+        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1])
+        return self._shaped(self._kernel(x1, x2) + self.eps / 2 * self._drift(x1, x2), len(x1), len(x2))
+
+    def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        """At the start, (columns, m1, m2)."""
+        found = self._tangent.cross(x1, x2)
+        return np.broadcast_to(found, (len(self._residual), *found.shape))
+
+    def _drift(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        """How the kernel moved, (columns, m1, m2), without eps."""
+        there = self._tangent.half_drift(self._moved[0], x1, x2)
+        return there + self._tangent.half_drift(self._moved[0], x2, x1).transpose(0, 2, 1)
+
+    def _shaped(self, columns: np.ndarray, n1: int, n2: int) -> np.ndarray:
+        out = self._y.shape[1]
+        if out == 1:
+            return columns[0]
+        if len(columns) == 1:
+            return columns.reshape(n1, out, n2, out)
+        found = np.zeros((n1, out, n2, out))  # outputs with weights of their own: no kernel between them
+        for i, block in enumerate(columns):
+            found[:, i, :, i] = block
+        return found
+
+    @in_float64
+    def compressed_prediction(self, x_new: Any, kernel: str = "flat") -> np.ndarray:
+        r"""The prediction in the form of a kernel machine, z(0) - k' (K')^-1 e.
+
+        **Arguments:** `kernel`: "flat", k'(x1, x2) = 1/2 (f + f^E)(x1) . f(x2), which is not symmetric and reproduces
+        `DirectOptimization`; "trained", k# of `trained_kernel`, a rule of its own (Z_A = Z_B = 1/2 K^-1 x K^-1) that
+        agrees with every algorithm where parameters are as many as outputs to fit, and with none where they are more.
+        """
+        one_of(kernel, "kernel", ("flat", "trained"))
+        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        require_fitted(
+            "a compressed prediction",
+            self._factor,
+            self._derivatives.outputs,
+            self.algorithm,
+            _end(self.algorithm),
+        )
+        drift = (
+            self._drift
+            if kernel == "trained"
+            else lambda a, b: self._tangent.half_drift(self._moved[0], a, b)
+        )
+        here = self._kernel(self._x, self._x) + self.eps / 2 * drift(self._x, self._x)
+        there = self._kernel(x_new, self._x) + self.eps / 2 * drift(x_new, self._x)
+        moved = [k @ np.linalg.solve(K, e) for k, K, e in zip(there, here, self._residual, strict=True)]
+        out = self._y.shape[1]
+        found = self._tangent.start(x_new, out) - self._tangent.unflat(np.stack(moved, axis=1), out)
+        return found[:, 0] if self._vector else found
+
+    @in_float64
+    def algorithm_projectors(self) -> Projectors:
+        """Z_A, Z_B and X as arrays (N, N, N, N), for few training outputs N: to be looked at, not to predict with."""
+        require_fitted(
+            "a projector", self._factor, self._derivatives.outputs, self.algorithm, _end(self.algorithm)
+        )
+        return projectors(self._tangent.spectrum(self._x), self.algorithm)
+
+    @in_float64
+    def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
+        """Whether learning features helps on test data: see `FeatureLearning`."""
+        x_test = inputs(x_test, "x_test", self._x.shape[1])
+        y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
+        moved = self._moved
+        if self.order < 2:
+            if isinstance(self.algorithm, GradientDescent | GradientFlow) and not isinstance(
+                self._factor, Spectrum
+            ):
+                self._factor = self._tangent.spectrum(self._x)
+            moved = self._orders(self.algorithm, 2)
+
+        def exact(eps: float) -> float:
+            model, start = at_scale(self._tangent, eps, self._x, self._y.shape[1])
+            params = exact_params(model, start, self._x, self._y, self.algorithm)
+            if params is None:
+                return float("nan")
+            return float(0.5 * ((np.asarray(model(params, x_test)) - y_test) ** 2).sum())
+
+        return feature_learning(tuple(self._terms(x_test, moved)), y_test, exact)
+
+
+def _end(algorithm: SpectralAlgorithm) -> float:
+    return getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))

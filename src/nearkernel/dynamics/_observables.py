@@ -1,0 +1,23 @@
+"""What a run may keep by name, on its training inputs: outputs, effective features, effective kernel and weights."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..models import AbstractModel
+from ..models._derivatives import jacobian
+
+NAMED = ("outputs", "features", "kernel", "weights")
+
+
+def observed(what: str | Callable, model: AbstractModel, params: Any, x: Any) -> Any:
+    """The value of a function of the parameters, or of what a name stands for."""
+    if not isinstance(what, str):
+        return what(params)
+    if what == "weights":
+        return params
+    if what == "outputs":
+        return model(params, x)
+    features = jacobian(model, params, x)
+    return features if what == "features" else jnp.tensordot(features, features, axes=([2], [2]))

@@ -1,0 +1,176 @@
+r"""How far each order moves the parameters: w_0 (the linear theory), w_1, w_2.
+
+At the end of training, with b_k what curvature adds to the outputs (`_march.bends`), all rules but one have the form
+
+    w_k = v_k - f^T K^-1 (b_k + f v_k),        v_k = 0 for direct optimization,
+                                               H[n_{k-1}] w_0 + ... for the minimum norm, w = f^E(w)^T n,
+                                               -(accumulated forces) for gradient descent and flow,
+
+which fits the data at every order. Where the data cannot be fitted, or are not meant to be (ridge), the minimum is
+unique and the same for all algorithms: (f^T f + ridge) w_k = -(f^T b_k + h_k).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ..models import AbstractDerivatives
+from ._adi import accumulated_pairs
+from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
+from ._clock import AbstractClock, FlowClock, StepClock
+from ._factor import AbstractFactor, Cholesky, RationalFactor, Spectrum
+from ._march import bends, forces, march
+
+_FITTED = 1e-7  # of the residual at the start: what is left of a fit to working accuracy
+
+
+class Unbounded(ValueError):
+    """The order asked for grows without bound in time."""
+
+
+class Moved(NamedTuple):
+    """`weights`: w_0, w_1, ... (P,); `rank`: terms of the rational sum, 0 where none was needed."""
+
+    weights: list[np.ndarray]
+    rank: int
+
+
+def moved_weights(
+    derivatives: AbstractDerivatives,
+    factor: AbstractFactor,
+    residual: np.ndarray,
+    algorithm: SpectralAlgorithm,
+    order: int,
+) -> Moved:
+    """Orders 0 .. `order` for one right-hand side: the residual (m,) at the start."""
+    if not math.isinf(_time(algorithm)):
+        assert isinstance(factor, Spectrum)
+        found = march(derivatives, factor, residual, clock_of(algorithm, factor), order)
+        return Moved(found.weights, 0)
+    if _minimum_is_unique(derivatives, factor, algorithm):
+        return Moved(_unique_minimum(derivatives, factor, residual, algorithm, order), 0)
+    if isinstance(algorithm, Ridge):
+        return Moved(_minimum_norm(derivatives, factor, residual, order), 0)
+    if isinstance(algorithm, DirectOptimization):
+        return Moved(_fitted(derivatives, factor, residual, [0.0] * order), 0)
+    return _trained(derivatives, factor, residual, algorithm, order)
+
+
+def _time(algorithm: SpectralAlgorithm) -> float:
+    return getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))
+
+
+def clock_of(algorithm: SpectralAlgorithm, factor: Spectrum) -> AbstractClock:
+    if isinstance(algorithm, GradientDescent):
+        return StepClock(factor.lam, algorithm.lr, algorithm.steps)
+    assert isinstance(algorithm, GradientFlow)
+    return FlowClock(factor.lam, algorithm.time)
+
+
+def _minimum_is_unique(
+    derivatives: AbstractDerivatives, factor: AbstractFactor, algorithm: SpectralAlgorithm
+) -> bool:
+    if isinstance(algorithm, Ridge) and algorithm.strength > 0:
+        return True
+    if factor.rank == derivatives.outputs:
+        return False
+    return factor.rank == derivatives.size or isinstance(algorithm, DirectOptimization)
+
+
+def _inverse(factor: AbstractFactor, right: np.ndarray) -> np.ndarray:
+    """K^-1 right, the pseudo-inverse if K is singular."""
+    assert isinstance(factor, Cholesky | RationalFactor)
+    return factor.solve(right)
+
+
+def _unique_minimum(
+    derivatives: AbstractDerivatives,
+    factor: AbstractFactor,
+    residual: np.ndarray,
+    algorithm: SpectralAlgorithm,
+    order: int,
+) -> list[np.ndarray]:
+    """Minimizer of the loss plus ridge; without ridge, in the span of the features (all of it if they are few)."""
+    ridge = algorithm.strength if isinstance(algorithm, Ridge) else 0.0
+    w = [-derivatives.pull(factor.apply(algorithm, residual[:, None]).T)]
+    r = [residual + derivatives.push(w[0])]
+    for k in range(1, order + 1):
+        b, h = bends(derivatives, k, w), forces(derivatives, k, r, w)
+        if ridge:
+            inner = factor.apply(algorithm, (b - derivatives.push(h) / ridge).T).T
+            w.append(-h / ridge - derivatives.pull(inner))
+        else:
+            twice = _inverse(factor, _inverse(factor, derivatives.push(h).T))
+            w.append(-derivatives.pull(_inverse(factor, b.T).T + twice.T))
+        r.append(derivatives.push(w[k]) + b)
+    return [each[0] for each in w]
+
+
+def _fitted(
+    derivatives: AbstractDerivatives, factor: AbstractFactor, residual: np.ndarray, own: list
+) -> list[np.ndarray]:
+    """w_k = v_k - f^T K^-1 (b_k + f v_k) with v_k = `own`[k - 1]."""
+    w = [-derivatives.pull(_inverse(factor, residual[:, None]).T)]
+    for k, v in enumerate(own, start=1):
+        b = bends(derivatives, k, w)
+        free = np.broadcast_to(v, w[0].shape)
+        right = b + derivatives.push(free)
+        if k < len(own):
+            _require_fit(derivatives, factor, right, k)
+        w.append(free - derivatives.pull(_inverse(factor, right.T).T))
+    return [each[0] for each in w]
+
+
+def _minimum_norm(
+    derivatives: AbstractDerivatives, factor: AbstractFactor, residual: np.ndarray, order: int
+) -> list[np.ndarray]:
+    """Of all parameters that fit, those that moved least: w = f^E(w)^T n for some n, solved order by order."""
+    _require_fit(derivatives, factor, residual[None], 0)
+    n = [-_inverse(factor, residual[:, None]).T]
+    w = [derivatives.pull(n[0])]
+    for k in range(1, order + 1):
+        v = forces(derivatives, k, n, w)
+        right = bends(derivatives, k, w) + derivatives.push(v)
+        if k < order:
+            _require_fit(derivatives, factor, right, k)
+        n.append(-_inverse(factor, right.T).T)
+        w.append(v + derivatives.pull(n[k]))
+    return [each[0] for each in w]
+
+
+def _trained(
+    derivatives: AbstractDerivatives,
+    factor: AbstractFactor,
+    residual: np.ndarray,
+    algorithm: SpectralAlgorithm,
+    order: int,
+) -> Moved:
+    """Gradient descent or flow to its end."""
+    assert isinstance(factor, RationalFactor)
+    _require_fit(derivatives, factor, residual[None], 0)
+    lr = algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0
+    if order == 1:
+        left, right = accumulated_pairs(factor, residual, lr)
+        own = [derivatives.bend_pull_sum(left, derivatives.pull(right))]
+        return Moved(_fitted(derivatives, factor, residual, own), len(left))
+    assert isinstance(factor, Spectrum)
+    inside = residual if factor.rank == len(residual) else factor.leave(factor.enter(residual))
+    found = march(derivatives, factor, inside, clock_of(algorithm, factor), order)
+    return Moved(_fitted(derivatives, factor, residual, [-g for g in found.forced[1:]]), 0)
+
+
+def _require_fit(
+    derivatives: AbstractDerivatives, factor: AbstractFactor, right: np.ndarray, order: int
+) -> None:
+    """Training goes on for ever along directions that no data see, as long as a residual remains to push it."""
+    if factor.rank == derivatives.outputs:
+        return
+    assert isinstance(factor, Spectrum)
+    outside = right - factor.leave(factor.enter(right.T)).T
+    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right):
+        raise Unbounded(
+            f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
+            f"{factor.rank}, so a residual stays, and pushes the other {derivatives.size - factor.rank} of "
+            f"{derivatives.size} parameter directions for ever; solve at a finite time, or with Ridge(strength > 0)."
+        )

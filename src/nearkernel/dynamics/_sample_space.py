@@ -1,0 +1,85 @@
+r"""Training seen from the outputs alone: gradient steps on (z, k, mu), closed at a given order.
+
+Parameters appear nowhere. With e the residual on the training outputs (the first of all), and the tensors of
+`nk.kernels.EmpiricalNTK`, `EmpiricalDNTK` and `EmpiricalDDNTK` on training and test inputs together, one step is
+
+    z_1    -= lr k_1a e_a - lr^2/2 mu_1ab e_a e_b + lr^3/6 nu_1abc e_a e_b e_c
+    k_12   -= lr (mu_12a + mu_21a) e_a - lr^2/2 (nu_12ab + nu_21ab) e_a e_b - lr^2 kappa_12ab e_a e_b
+    mu_012 -= lr (nu_012a + kappa_012a + kappa_021a) e_a
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, numeric, positive, whole
+from .._precision import in_float64
+from ..kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
+from ..models import AbstractModel
+
+
+class SampleSpaceRun(eqx.Module):
+    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index."""
+
+    outputs: np.ndarray
+    kernel: np.ndarray
+
+
+@in_float64
+def sample_space_descent(
+    model: AbstractModel,
+    params: Any,
+    x: Any,
+    y: Any,
+    lr: float,
+    steps: int,
+    x_new: Any = None,
+    order: int = 1,
+) -> SampleSpaceRun:
+    """Gradient descent as a recursion of outputs and their tensors, for few inputs: `x` first, then `x_new`.
+
+    **Arguments:** `order`: 1 freezes the meta-kernel, which leaves errors of second order in the curvature; 2 lets it
+    move by frozen second tensors (those of a cubic model), which leaves the third; 0 freezes the kernel.
+    """
+    whole(order, "order", 0)
+    if order > 2:
+        raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
+    x = inputs(x, "x", getattr(model, "in_dim", None))
+    both = x if x_new is None else np.concatenate([x, inputs(x_new, "x_new", x.shape[1])])
+    z = np.asarray(model(params, both)).reshape(-1)
+    targets = numeric(y, "y").reshape(-1)
+    if len(targets) * len(both) != len(z) * len(x):
+        raise ValueError(f"`y` must have one value an output of `x`; got {np.shape(y)}.")
+    kernel = EmpiricalNTK(model, params).full(both).reshape(len(z), len(z))
+    mu = EmpiricalDNTK(model, params)(both) if order else np.zeros((len(z),) * 3)
+    shape = (len(z),) * 4 if order == 2 else (0,) * 4
+    nu, kappa = EmpiricalDDNTK(model, params)(both) if order == 2 else (np.zeros(shape), np.zeros(shape))
+    found = _run(z, kernel, mu, nu, kappa, targets, positive(lr, "lr"), whole(steps, "steps", 0))
+    return SampleSpaceRun(*map(np.asarray, found))
+
+
+@jax.jit(static_argnums=7)
+def _run(z, kernel, mu, nu, kappa, y, lr, steps):
+    n, moving = len(y), nu.size > 0
+
+    def step(state, _):
+        z, k, mu = state
+        e = z[:n] - y
+        dz = -lr * k[:, :n] @ e + lr**2 / 2 * mu[:, :n, :n] @ e @ e
+        drift = mu[:, :, :n] @ e
+        dk = -lr * (drift + drift.T)
+        dmu = jnp.zeros_like(mu)
+        if moving:
+            dz += -(lr**3) / 6 * nu[:, :n, :n, :n] @ e @ e @ e
+            bent = nu[:, :, :n, :n] @ e @ e
+            dk += lr**2 * (0.5 * (bent + bent.T) + kappa[:, :, :n, :n] @ e @ e)
+            turned = kappa[:, :, :, :n] @ e
+            dmu = -lr * (nu[:, :, :, :n] @ e + turned + turned.swapaxes(1, 2))
+        after = (z + dz, k + dk, mu + dmu)
+        return after, after[:2]
+
+    _, (zs, ks) = jax.lax.scan(step, (z, kernel, mu), length=steps)
+    return jnp.concatenate([z[None], zs]), jnp.concatenate([kernel[None], ks])

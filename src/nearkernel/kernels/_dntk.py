@@ -1,0 +1,118 @@
+"""How tangent kernels move: the meta-kernel (dNTK) and its own derivatives (ddNTK)."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._check import inputs, numeric
+from .._memory import require_fits
+from .._precision import in_float64
+from ..models import AbstractModel, ModelDerivatives, effective_features
+from ..models._base import in_working_precision
+
+
+class _Meta(eqx.Module):
+    model: AbstractModel
+    params: Any = eqx.field(converter=in_working_precision)
+
+    def __check_init__(self):
+        if not isinstance(self.model, AbstractModel):
+            raise TypeError(
+                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
+            )
+
+    def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
+        return ModelDerivatives(
+            self.model, self.params, inputs(x, name, getattr(self.model, "in_dim", None)), 3
+        )
+
+    def _features(self, x: Any) -> np.ndarray:
+        """(m, P), one row an (input, output) pair."""
+        found = effective_features(self.model, self.params, x)
+        return found.reshape(-1, found.shape[2])
+
+    def _weights(self, p: Any, name: str, derivatives: ModelDerivatives) -> np.ndarray:
+        found = numeric(p, name)
+        if found.size != derivatives.outputs:
+            raise ValueError(
+                f"`{name}` must have one weight an output, {derivatives.outputs}; got {found.shape}."
+            )
+        return found.reshape(1, -1)
+
+
+class EmpiricalDNTK(_Meta):
+    r"""The meta-kernel mu_abc = sum z_a'' z_b' z_c' of a model at given parameters: how its tangent kernel moves.
+
+    Under training the kernel changes by -(mu_{12a} + mu_{21a}) e_a at each unit of time. Symmetric in its last two
+    indices only.
+
+    **Arguments:** `model`, any model with second derivatives; `params`.
+    """
+
+    @in_float64
+    def __call__(self, x0: Any, x1: Any = None, x2: Any = None) -> np.ndarray:
+        """All of it, (m0, m1, m2), for few inputs, with (input, output) pairs as one index; `x1`, `x2` default to `x0`."""
+        rows = self._derivatives(x0, "x0")
+        f1 = self._features(x0 if x1 is None else x1)
+        f2 = f1 if x2 is None and x1 is None else self._features(x0 if x2 is None else x2)
+        require_fits(8 * rows.outputs * len(f1) * len(f2), "the meta-kernel", "contract it instead")
+        pairs = np.indices((len(f1), len(f2))).reshape(2, -1)
+        return rows.bend(f1[pairs[0]], f2[pairs[1]]).T.reshape(rows.outputs, len(f1), len(f2))
+
+    @in_float64
+    def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:
+        """sum_bc mu_abc p1_b p2_c, (n0, out), at the price of two gradients and one second derivative.
+
+        `p1` and `p2` weigh the outputs at `x1` and `x2`, (n,) or (n, out).
+        """
+        first, second = self._derivatives(x1, "x1"), self._derivatives(x2, "x2")
+        u = first.pull(self._weights(p1, "p1", first))
+        v = second.pull(self._weights(p2, "p2", second))
+        rows = self._derivatives(x0, "x0")
+        return rows.bend(u, v).reshape(-1, rows.out)
+
+
+class EmpiricalDDNTK(_Meta):
+    r"""How the meta-kernel moves: nu_abcd = z_a''' z_b' z_c' z_d' and kappa_abcd = (z_a'' z_c') . (z_b'' z_d').
+
+    **Arguments:** `model`, any model with third derivatives; `params`.
+    """
+
+    @in_float64
+    def __call__(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
+        """(nu, kappa) on one set of few inputs, each (m, m, m, m), with (input, output) pairs as one index."""
+        rows, f = self._derivatives(x, "x"), self._features(x)
+        m = len(f)
+        require_fits(3 * 8 * max(m**4, m**2 * rows.size), "the ddNTK", "use fewer points")
+        unit = np.eye(m)
+        pairs = np.indices((m, m)).reshape(2, -1)
+        bent = rows.bend_pull(unit[pairs[0]], f[pairs[1]]).reshape(m, m, -1)  # psi_a f_c
+        kappa = np.einsum("acp,bdp->abcd", bent, bent, optimize=True)
+        nu = np.asarray(_trilinear(self.model, self.params, rows.x, f))
+        return nu, kappa
+
+    @in_float64
+    def contract(self, x0: Any, x1: Any, p1: Any) -> np.ndarray:
+        """sum_bcd nu_abcd p1_b p1_c p1_d, (n0, out), by one third derivative along one gradient."""
+        first = self._derivatives(x1, "x1")
+        rows = self._derivatives(x0, "x0")
+        return rows.twist(first.pull(self._weights(p1, "p1", first))).reshape(-1, rows.out)
+
+
+@jax.jit
+def _trilinear(model, params, x, f):
+    """Psi_a[f_b, f_c, f_d], (m, m, m, m)."""
+    theta, unravel = ravel_pytree(params)
+
+    def along(function, direction):
+        return lambda t: jax.jvp(function, (t,), (direction,))[1]
+
+    def third(b, c, d):
+        return along(along(along(lambda t: model(unravel(t), x).reshape(-1), b), c), d)(theta)
+
+    inner = jax.vmap(third, in_axes=(None, None, 0))
+    return jnp.moveaxis(jax.vmap(jax.vmap(inner, (None, 0, None)), (0, None, None))(f, f, f), 3, 0)

@@ -1,0 +1,111 @@
+"""The derivatives of quadratic and cubic models of given features: arrays of features, products of meta-features."""
+
+from collections.abc import Iterator
+
+import jax
+import numpy as np
+
+from .._memory import rows_that_fit
+from ._derivatives import BATCH, BUDGET, AbstractDerivatives, padded_rows
+from ._quadratic import CubicModel, QuadraticModel, is_product
+
+
+class FeatureDerivatives(AbstractDerivatives):
+    """Those of one output of a quadratic or cubic model at W = 0 and eps = 1: its features as an array, its
+    meta-features as products. All outputs share them."""
+
+    def __init__(self, model: QuadraticModel, x: np.ndarray):
+        super().__init__()
+        self.model, self.x = model, x
+        self.phi = np.asarray(_features(model, x), dtype=np.float64)
+        self.outputs, self.size = self.phi.shape
+        self.degree = 3 if isinstance(model, CubicModel) else 2
+
+    def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
+        if kind == "push":
+            return batches[0] @ self.phi.T
+        if kind == "pull":
+            return batches[0] @ self.phi
+        pulls = kind.endswith("pull")
+        found = np.zeros((len(batches[0]), self.size if pulls else self.outputs))
+        step = BATCH if len(batches[0]) > 1 else 1
+        rows = rows_that_fit(self._row_bytes(step), BUDGET)
+        for at in range(0, self.outputs, rows):
+            part = slice(at, at + rows)
+            for first in range(0, len(found), step):
+                batch = [b[first : first + step] for b in batches]
+                if pulls:
+                    batch[0] = batch[0][:, part]
+                batch = [padded_rows(b, step) for b in batch]
+                values = np.asarray(_FEATURE_PASSES[kind](self.model, self.x[part], *batch))
+                values = values[: len(found) - first]
+                if pulls:
+                    found[first : first + step] += values
+                else:
+                    found[first : first + step, part] = values
+        return found
+
+    def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """sum_a psi_a (sum_r p_ra v_r): each input has its own direction, so all R cost one pass."""
+        self.passes["bend_pull"] += len(p)
+        found = np.zeros(self.size)
+        rows = rows_that_fit(self._row_bytes(1), BUDGET)
+        for at in range(0, self.outputs, rows):
+            part = slice(at, at + rows)
+            found += np.asarray(_own_directions(self.model, self.x[part], p[:, part].T @ v))
+        return found
+
+    def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
+        """psi(x) u_r, (n, f): how the features move with the weights."""
+        for direction in u:
+            yield np.asarray(_meta(self.model, self.x, direction))
+
+    def _row_bytes(self, directions: int) -> int:
+        """A row of psi may be an array (f, f), and of Psi (f, f, f)."""
+        array = 0 if is_product(self.model.psi) else self.size**2
+        if isinstance(self.model, CubicModel) and not is_product(self.model.Psi):
+            array = self.size**3
+        return 8 * (2 * array + 2 * directions * self.size)
+
+
+@jax.jit
+def _features(model, x):
+    return model.features(x)
+
+
+@jax.jit
+def _meta(model, x, u):
+    return model.meta(x, u)
+
+
+@jax.jit
+def _own_directions(model, x, u):
+    return jax.vmap(lambda row, direction: model.meta(row[None], direction)[0])(x, u).sum(0)
+
+
+@jax.jit
+def _feature_bend(model, x, u, v):
+    return jax.vmap(lambda a, b: model.meta(x, b) @ a)(u, v)
+
+
+@jax.jit
+def _feature_bend_pull(model, x, p, v):
+    return jax.vmap(lambda a, b: a @ model.meta(x, b))(p, v)
+
+
+@jax.jit
+def _feature_twist(model, x, u):
+    return jax.vmap(lambda a: model.third(x, a, a) @ a)(u)
+
+
+@jax.jit
+def _feature_twist_pull(model, x, p, u):
+    return jax.vmap(lambda a, b: a @ model.third(x, b, b))(p, u)
+
+
+_FEATURE_PASSES = {
+    "bend": _feature_bend,
+    "bend_pull": _feature_bend_pull,
+    "twist": _feature_twist,
+    "twist_pull": _feature_twist_pull,
+}

@@ -1,0 +1,144 @@
+"""Models of second and third degree in their weights, of given features: the simplest that learn features."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._check import finite_number, whole
+from .._precision import in_float64, working_dtype
+from ._base import AbstractModel, Params, at_least_float
+from ._features import checked_features
+
+
+class QuadraticModel(AbstractModel):
+    r"""z_i = sum_j W_ij phi_j(x) + eps/2 sum_jk W_ij W_ik psi_jk(x).
+
+    As W moves, so do the effective features dz_i/dW_ij = phi_j + eps sum_k psi_jk W_ik: the model learns features.
+    W is (out, f), or (f,) for one output, and starts at 0.
+
+    **Arguments:**
+
+    - `phi`: features, a JAX function (n, d) -> (n, f).
+    - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, when that array
+      would not fit, a product of two arguments (x, u) -> psi(x) u, mapping (n, d) and (f,) to (n, f). Of an array only
+      the symmetric part counts; a product that is not symmetric is refused by `solve`.
+    - `eps`: how much features learn; 0 leaves a linear model.
+    - `out_dim`: number of outputs, each with its own weights.
+    - `in_dim`: if `init` is to be called before any input has been seen.
+    """
+
+    phi: Callable = eqx.field(static=True)
+    psi: Callable = eqx.field(static=True)
+    eps: Any = 1.0
+    out_dim: int = eqx.field(static=True, default=1, kw_only=True)
+    in_dim: int | None = eqx.field(static=True, default=None, kw_only=True)
+
+    def __check_init__(self):
+        if not callable(self.phi):
+            raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(self.phi).__name__}.")
+        if not callable(self.psi):
+            raise TypeError(
+                f"`psi` must be a function x -> (n, f, f) or (x, u) -> (n, f); got {type(self.psi).__name__}."
+            )
+        finite_number(self.eps, "eps")
+        whole(self.out_dim, "out_dim", 1)
+
+    @in_float64
+    def features(self, x: Any) -> jax.Array:
+        """phi(x), checked to be (n, f)."""
+        return checked_features(self.phi, at_least_float(x))
+
+    @in_float64
+    def init(self, key: jax.Array | None = None) -> Params:
+        if self.in_dim is None:
+            name = type(self).__name__
+            raise ValueError(f"`{name}.init` needs `in_dim`: {name}(phi, psi, eps, in_dim=d).")
+        shape = jax.eval_shape(self.phi, jax.ShapeDtypeStruct((2, self.in_dim), working_dtype())).shape
+        return jnp.zeros((self.out_dim, shape[-1]), working_dtype())
+
+    @in_float64
+    def __call__(self, params: Params, x: Any) -> jax.Array:
+        x, phi = at_least_float(x), self.features(x)
+        weights = jnp.atleast_2d(params)
+        if weights.shape[-1] != phi.shape[1]:
+            raise ValueError(f"`params` must be (out, {phi.shape[1]}); got {jnp.shape(params)}.")
+        return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
+
+    def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
+        """What the output adds to phi.w, (n,), for one output's weights w (f,)."""
+        return 0.5 * self.eps * (self.meta(x, w) @ w)
+
+    def meta(self, x: jax.Array, u: jax.Array) -> jax.Array:
+        """psi(x) u, (n, f)."""
+        return _applied(self.psi, "psi", x, u)
+
+
+class CubicModel(QuadraticModel):
+    r"""`QuadraticModel` with a third degree, eps^2/6 sum_jkl W_ij W_ik W_il Psi_jkl(x), in which psi learns too.
+
+    **Arguments:** as of `QuadraticModel`, and `Psi`, symmetric in its last three indices: a function (n, d) ->
+    (n, f, f, f), or a product of three arguments (x, u, v) -> Psi(x) u v, mapping (n, d), (f,), (f,) to (n, f).
+    """
+
+    Psi: Callable = eqx.field(static=True)  # type: ignore[misc]  # __init__ below takes it before eps
+
+    def __init__(self, phi, psi, Psi, eps=1.0, *, out_dim=1, in_dim=None):
+        self.phi, self.psi, self.Psi, self.eps = phi, psi, Psi, eps
+        self.out_dim, self.in_dim = out_dim, in_dim
+
+    def __check_init__(self):
+        if not callable(self.Psi):
+            raise TypeError(
+                f"`Psi` must be a function x -> (n, f, f, f) or (x, u, v) -> (n, f); got {type(self.Psi).__name__}."
+            )
+
+    def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
+        cube = self.eps**2 / 6 * (self.third(x, w, w) @ w)
+        return super().bending(w, x) + cube
+
+    def third(self, x: jax.Array, u: jax.Array, v: jax.Array) -> jax.Array:
+        """Psi(x) u v, (n, f)."""
+        return _applied(self.Psi, "Psi", x, u, v)
+
+
+def _applied(function: Callable, name: str, x: jax.Array, *vectors: jax.Array) -> jax.Array:
+    """A tensor contracted with vectors, whether it is given as an array or as a product."""
+    n, f = len(x), len(vectors[0])
+    if is_product(function):
+        found = jnp.asarray(function(x, *vectors))
+        if found.shape != (n, f):
+            arguments = ", ".join(["x", "u", "v"][: len(vectors) + 1])
+            raise ValueError(
+                f"`{name}({arguments})` must return (n, f) = {(n, f)}; it returns {found.shape}."
+            )
+        return found
+    found = jnp.asarray(function(x))
+    expected = (n,) + (f,) * (len(vectors) + 1)
+    if found.shape != expected:
+        axes = ", ".join("n" + "f" * (len(vectors) + 1))
+        raise ValueError(f"`{name}(x)` must return ({axes}) = {expected}; it returns {found.shape}.")
+    return _symmetric_part(found, vectors)
+
+
+def _symmetric_part(array: jax.Array, vectors: tuple[jax.Array, ...]) -> jax.Array:
+    """The mean over all orders of the last indices, contracted with `vectors`."""
+    if len(vectors) == 1:
+        return 0.5 * (array @ vectors[0] + jnp.einsum("njk,j->nk", array, vectors[0]))
+    u, v = vectors
+    spellings = ("njkl,k,l->nj", "nkjl,k,l->nj", "nklj,k,l->nj")
+    found = [jnp.einsum(s, array, a, b) for s in spellings for a, b in ((u, v), (v, u))]
+    return sum(found[1:], found[0]) / 6
+
+
+def is_product(function: Callable) -> bool:
+    """Whether a tensor is given as its product with vectors: a function of x and of them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # built in C: say what cannot be known
+        return False
+    needed = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return sum(p.default is p.empty for p in needed) > 1
