@@ -55,7 +55,7 @@ class EmpiricalDNTK(_Meta):
 
     @in_float64
     def __call__(self, x0: Any, x1: Any = None, x2: Any = None) -> np.ndarray:
-        """All of it, (m0, m1, m2), for few inputs, with (input, output) pairs as one index; `x1`, `x2` default to `x0`."""
+        """All of it, (m0, m1, m2), for few inputs; (input, output) pairs are one index. `x1`, `x2` default to `x0`."""
         rows = self._derivatives(x0, "x0")
         f1 = self._features(x0 if x1 is None else x1)
         f2 = f1 if x2 is None and x1 is None else self._features(x0 if x2 is None else x2)
