@@ -18,6 +18,7 @@ from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
 from .models import QuadraticModel as QuadraticModel
+from .models import Scaled as Scaled
 from .models import expand as expand
 from .models import from_function as from_function
 from .statistics import forecast as forecast

@@ -1,6 +1,6 @@
-"""Time as gradient descent and gradient flow count it, cut into panels that double in length.
+"""Time as gradient descent and gradient flow count it, cut into panels that grow in length.
 
-Training slows down as it proceeds, so ten moments between S and 2S see all that happens there.
+Training slows down as it proceeds, so a dozen moments between S and 3S see all that happens there.
 """
 
 import abc
@@ -13,7 +13,9 @@ from ._rules import chebyshev, integral_rule, lagrange, sum_rule
 
 _NODES = 12
 _FIRST_STEPS = 16  # every step up to here is a node: nothing is smooth yet
-_DECAYS = 30.0  # e-foldings of the slowest mode after which training is over
+_RATIO = 3  # of the ends of a panel
+_SOON_GONE = 0.25  # a mode of this size has left nothing after the first steps, whatever its sign
+_DECAYS = 25.0  # e-foldings of the slowest mode after which training is over
 
 
 class Panel:
@@ -68,7 +70,7 @@ class FlowClock(AbstractClock):
             stop = min(start + length, self.end)
             nodes = chebyshev(start, stop, _NODES)
             yield self._panel(nodes, self.lam), self._panel(nodes, np.zeros(1))
-            start, length = stop, stop
+            start, length = stop, (_RATIO - 1) * stop
 
     def _panel(self, nodes: np.ndarray, rate: np.ndarray) -> Panel:
         since = nodes - nodes[0]
@@ -85,7 +87,7 @@ class StepClock(AbstractClock):
     def __init__(self, lam: np.ndarray, lr: float, steps: float):
         super().__init__(lam)
         self.lr, self.factor = lr, 1.0 - lr * lam
-        self.stride = 2 if self.factor.min() < 0 else 1
+        self.stride = 2 if self.factor.min() < -_SOON_GONE else 1
         slowest = np.abs(self.factor).max()
         self.end = steps if not math.isinf(steps) else math.ceil(_DECAYS / -math.log(slowest)) + 1
 
@@ -103,7 +105,7 @@ class StepClock(AbstractClock):
             stop = int(min(stop, self.end))
             nodes = self._nodes(start, stop)
             yield self._panel(nodes, self.factor), self._panel(nodes, np.ones(1))
-            start, stop = stop, 2 * stop
+            start, stop = stop, _RATIO * stop
 
     def _nodes(self, start: int, stop: int) -> np.ndarray:
         if stop - start <= _FIRST_STEPS * self.stride:

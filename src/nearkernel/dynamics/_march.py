@@ -50,8 +50,8 @@ def march(
         r = [first @ spectrum.vectors.T + outside]
         w = [-derivatives.pull((clock.filter(modes.nodes) * start) @ spectrum.vectors.T)]
         for k, state in enumerate(orders, start=1):
-            h = forces(derivatives, k, r, w)
-            b = bends(derivatives, k, w)
+            h = derivatives.curve_pull(k, r, w)
+            b = derivatives.curve(k, w)
             forced = _whole(still, state.forced, h)
             c = b - _whole(still, state.seen, derivatives.push(h))
             kept = modes.accumulate(state.kept, c @ spectrum.vectors)
@@ -67,25 +67,3 @@ def march(
 def _whole(still: Panel, before: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Accumulated without decay: `before` plus what `values` (q, size) at the nodes add, at each node."""
     return before + still.weights[:, :, 0] @ values
-
-
-def forces(derivatives: AbstractDerivatives, k: int, r: list, w: list) -> np.ndarray:
-    """h_k: what pushes the parameters at order k because features moved, for batches of residuals and weights."""
-    if k == 1:
-        return derivatives.bend_pull(r[0], w[0])
-    found = derivatives.bend_pull(r[1], w[0]) + derivatives.bend_pull(r[0], w[1])
-    if derivatives.degree > 2:
-        found += 0.5 * derivatives.twist_pull(r[0], w[0])
-    return found
-
-
-def bends(derivatives: AbstractDerivatives, k: int, w: list) -> np.ndarray:
-    """b_k, what curvature adds to the outputs at order k, for batches of moved weights (R, P)."""
-    if k == 0:
-        return np.zeros((len(w[0]), derivatives.outputs))
-    if k == 1:
-        return 0.5 * derivatives.bend(w[0], w[0])
-    found = derivatives.bend(w[0], w[1])
-    if derivatives.degree > 2:
-        found += derivatives.twist(w[0]) / 6
-    return found

@@ -13,7 +13,6 @@ from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridg
 from ._exact import at_scale, exact_params
 from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
-from ._march import bends
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
 from ._solution import Prediction, status_of
@@ -135,7 +134,9 @@ class NearlyKernelSolution:
         for at in range(0, len(x_new), chunk):
             rows = self._tangent.derivatives(x_new[at : at + chunk])
             for k, term in enumerate(terms):
-                values = rows.push(moved[k]) + bends(rows, k, moved)
+                values = rows.push(moved[k])
+                if k:
+                    values += rows.curve(k, moved)
                 term[at : at + chunk] += self._tangent.unflat(values.T, out)
         return terms
 

@@ -1,6 +1,7 @@
 r"""How far each order moves the parameters: w_0 (the linear theory), w_1, w_2.
 
-At the end of training, with b_k what curvature adds to the outputs (`_march.bends`), all rules but one have the form
+At the end of training, with b_k and h_k what curvature adds to outputs and gradient (`curve`, `curve_pull` of
+`models/_derivatives.py`), all rules but one have the form
 
     w_k = v_k - f^T K^-1 (b_k + f v_k),        v_k = 0 for direct optimization,
                                                H[n_{k-1}] w_0 + ... for the minimum norm, w = f^E(w)^T n,
@@ -20,7 +21,7 @@ from ._adi import accumulated_pairs
 from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
 from ._clock import AbstractClock, FlowClock, StepClock
 from ._factor import AbstractFactor, Cholesky, RationalFactor, Spectrum
-from ._march import bends, forces, march
+from ._march import march
 
 _FITTED = 1e-7  # of the residual at the start: what is left of a fit to working accuracy
 
@@ -96,7 +97,7 @@ def _unique_minimum(
     w = [-derivatives.pull(factor.apply(algorithm, residual[:, None]).T)]
     r = [residual + derivatives.push(w[0])]
     for k in range(1, order + 1):
-        b, h = bends(derivatives, k, w), forces(derivatives, k, r, w)
+        b, h = derivatives.curve(k, w), derivatives.curve_pull(k, r, w)
         if ridge:
             inner = factor.apply(algorithm, (b - derivatives.push(h) / ridge).T).T
             w.append(-h / ridge - derivatives.pull(inner))
@@ -113,7 +114,7 @@ def _fitted(
     """w_k = v_k - f^T K^-1 (b_k + f v_k) with v_k = `own`[k - 1]."""
     w = [-derivatives.pull(_inverse(factor, residual[:, None]).T)]
     for k, v in enumerate(own, start=1):
-        b = bends(derivatives, k, w)
+        b = derivatives.curve(k, w)
         free = np.broadcast_to(v, w[0].shape)
         right = b + derivatives.push(free)
         if k < len(own):
@@ -130,8 +131,8 @@ def _minimum_norm(
     n = [-_inverse(factor, residual[:, None]).T]
     w = [derivatives.pull(n[0])]
     for k in range(1, order + 1):
-        v = forces(derivatives, k, n, w)
-        right = bends(derivatives, k, w) + derivatives.push(v)
+        v = derivatives.curve_pull(k, n, w)
+        right = derivatives.curve(k, w) + derivatives.push(v)
         if k < order:
             _require_fit(derivatives, factor, right, k)
         n.append(-_inverse(factor, right.T).T)

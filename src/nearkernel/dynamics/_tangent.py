@@ -5,7 +5,6 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
@@ -20,6 +19,7 @@ from ..models import (
     FeatureModel,
     ModelDerivatives,
     QuadraticModel,
+    Scaled,
     Taylor,
 )
 from ._algorithms import SpectralAlgorithm
@@ -166,14 +166,19 @@ class FeatureTangent(KernelTangent):
 
 
 class ExpandedTangent(AbstractTangent):
-    """A model at first order: outputs share parameters, so (point, output) is one index of n * out."""
+    """A model around its parameters: outputs share them, so (point, output) is one index of n * out."""
+
+    kernel: EmpiricalNTK
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree
-        self.kernel: EmpiricalNTK = EmpiricalNTK(model.model, model.params0)
+        self._inner, self._params = model.model, model.params0
+        if isinstance(model.model, Scaled):
+            self._inner, self._params = model.model.moving(model.params0)
+        self.kernel = EmpiricalNTK(self._inner, self._params)
 
     def out_dim(self, x: np.ndarray) -> int:
-        return jax.eval_shape(self.model.model, self.model.params0, x[:1]).shape[1]
+        return jax.eval_shape(self._inner, self._params, x[:1]).shape[1]
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
@@ -194,13 +199,17 @@ class ExpandedTangent(AbstractTangent):
         return full.reshape(full.shape[0] * full.shape[1], -1)
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
-        return jax.tree.map(np.asarray, _moved(self.model.model, self.model.params0, x, weights))
+        return self.arrived(-ModelDerivatives(self._inner, self._params, x, 1).pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
-        return ModelDerivatives(self.model.model, self.model.params0, x, self.degree)
+        return ModelDerivatives(self._inner, self._params, x, self.degree)
+
+    def _moving_tree(self, moved: np.ndarray) -> Any:
+        return jax.tree.map(np.asarray, ravel_pytree(self._params)[1](moved[0]))
 
     def tree(self, moved: np.ndarray) -> Any:
-        return jax.tree.map(np.asarray, ravel_pytree(self.model.params0)[1](moved[0]))
+        found = self._moving_tree(moved)
+        return self.model.model.whole(found) if isinstance(self.model.model, Scaled) else found
 
     def arrived(self, moved: np.ndarray) -> Any:
         return jax.tree.map(
@@ -208,20 +217,13 @@ class ExpandedTangent(AbstractTangent):
         )
 
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        found = self.kernel.half_drift(self.tree(moved), x1, x2)
+        found = self.kernel.half_drift(self._moving_tree(moved), x1, x2)
         return found.reshape(1, found.shape[0] * found.shape[1], -1)
 
 
 @jax.jit
 def _outputs(model: AbstractModel, params, x):
     return model(params, x)
-
-
-@jax.jit
-def _moved(model: AbstractModel, params, x, weights):
-    """params - J^T weights."""
-    outputs, pull = jax.vjp(lambda p: model(p, x), params)
-    return jax.tree.map(jnp.subtract, params, pull(jnp.reshape(weights, outputs.shape))[0])
 
 
 def tangent_of(problem: Any) -> AbstractTangent:

@@ -13,3 +13,4 @@ from ._function import from_function as from_function
 from ._mlp import MLP as MLP
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
+from ._scaled import Scaled as Scaled

@@ -7,16 +7,25 @@ index a of m = n * out, everything that solvers need is one of
     bend(u, v)         psi_a[u, v]            bend_pull(p, v)    sum_a p_a psi_a v
     twist(u)           Psi_a[u, u, u]         twist_pull(p, u)   sum_a p_a Psi_a[u, u, .]
 
-for a batch of R directions (R, P) and weights (R, m). Each costs a few passes of the model, in bounded memory.
+for a batch of R directions (R, P) and weights (R, m). Along the curve w = t w_0 + t^2 w_1 + ... that training takes,
+
+    curve(k, w)        what curvature adds to the outputs at t^(k+1)
+    curve_pull(k, r, w)    what it adds to the gradient sum_a r_a f_a at t^k, with weights r = r_0 + t r_1 + ...
+
+Each costs a few passes of the model, in bounded memory.
 """
 
 import abc
 import collections
+import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.jet import jet
 from jax.flatten_util import ravel_pytree
 
 from .._check import inputs
@@ -61,13 +70,27 @@ class AbstractDerivatives(abc.ABC):
     def twist_pull(self, p: np.ndarray, u: np.ndarray) -> np.ndarray:
         return self._counted("twist_pull", p, u)
 
+    def curve(self, k: int, w: Sequence[np.ndarray]) -> np.ndarray:
+        """b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
+        if k == 1:
+            return 0.5 * self.bend(w[0], w[0])
+        found = self.bend(w[0], w[1])
+        return found + self.twist(w[0]) / 6 if self.degree > 2 else found
+
+    def curve_pull(self, k: int, r: Sequence[np.ndarray], w: Sequence[np.ndarray]) -> np.ndarray:
+        """h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0](w_0, w_0), (R, P)."""
+        if k == 1:
+            return self.bend_pull(r[0], w[0])
+        found = self.bend_pull(r[1], w[0]) + self.bend_pull(r[0], w[1])
+        return found + 0.5 * self.twist_pull(r[0], w[0]) if self.degree > 2 else found
+
     def _counted(self, kind: str, *batches: np.ndarray) -> np.ndarray:
         self.passes[kind] += len(batches[0])
         return self._run(kind, *batches)
 
     @abc.abstractmethod
     def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
-        """One of the six, for batches (R, P) of directions and (R, m) of weights."""
+        """One of the passes, for batches (R, m) of weights, if it pulls, and (R, P) of directions."""
 
 
 class ModelDerivatives(AbstractDerivatives):
@@ -82,11 +105,24 @@ class ModelDerivatives(AbstractDerivatives):
         per_row = 8 * _LAYERS_OF_DERIVATIVES * _floats_per_row(model, params, x)
         self._rows = min(len(x), rows_that_fit(per_row, BUDGET))
         self._batch = min(BATCH, rows_that_fit(per_row * self._rows, BUDGET))
+        self._mode = "taylor" if degree > 2 and _has_taylor_mode(model, params, x[:1]) else "nested"
 
     def start(self) -> np.ndarray:
         """The outputs themselves, (m,)."""
         parts = [np.asarray(_outputs(self.model, self.params, rows)) for rows, _ in self._chunks()]
         return np.concatenate(parts)[: self.outputs]
+
+    def curve(self, k: int, w: Sequence[np.ndarray]) -> np.ndarray:
+        """By Taylor mode where the model's operations have it: one pass for what nested derivatives would repeat."""
+        if self.degree == 2 or self._mode == "nested":
+            return super().curve(k, w)
+        return self._counted(f"curve{k}", *w[:k])
+
+    def curve_pull(self, k: int, r: Sequence[np.ndarray], w: Sequence[np.ndarray]) -> np.ndarray:
+        if k == 1:
+            return super().curve_pull(k, r, w)
+        kind = "lines_pull" if self.degree == 2 else f"curve_{self._mode}_pull"
+        return self._counted(kind, *r[:2], *w[:2])
 
     def _chunks(self):
         """Inputs a chunk at a time, padded to one shape, with the slice of the outputs they belong to."""
@@ -98,14 +134,19 @@ class ModelDerivatives(AbstractDerivatives):
     def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
         directions = len(batches[0])
         pulls = kind.endswith("pull")
+        weights = (
+            len(batches) // 2
+            if kind in ("lines_pull", "curve_taylor_pull", "curve_nested_pull")
+            else int(pulls)
+        )
         found = np.zeros((directions, self.size if pulls else self.outputs))
         step = min(self._batch, directions)
         for rows, part in self._chunks():
             width = len(rows) * self.out
             for at in range(0, directions, step):
                 batch = [padded_rows(b[at : at + step], step) for b in batches]
-                if pulls:  # weights of padded rows are 0, so they add nothing
-                    batch[0] = _padded_columns(batch[0][:, part], width)
+                for i in range(weights):  # those of padded rows are 0, so they add nothing
+                    batch[i] = _padded_columns(batch[i][:, part], width)
                 values = np.asarray(_PASSES[kind](self.model, self.params, rows, *batch))[: directions - at]
                 if pulls:
                     found[at : at + step] += values
@@ -220,7 +261,73 @@ def _twist_pull(model, params, x, p, u):
     return jax.vmap(lambda a, b: _along(_along(_gradient(function, a), b), b)(theta))(p, u)
 
 
+def _coefficients(function, theta, moved, order, mode):
+    """z_1 .. z_order of z(theta + t moved_0 + t^2 moved_1 + ...) = z_0 + t z_1 + ..."""
+    if mode == "taylor":
+        series = [math.factorial(k) * step for k, step in enumerate(moved, start=1)]
+        series += [jnp.zeros_like(theta)] * (order - len(series))
+        found = jet(function, (theta,), (series,))[1]
+        return [value / math.factorial(k) for k, value in enumerate(found, start=1)]
+    first = _along(function, moved[0])
+    found = [first(theta)]
+    if order > 1:
+        linear = _along(function, moved[1])(theta) if len(moved) > 1 else 0.0
+        found.append(linear + 0.5 * _along(first, moved[0])(theta))
+    return found
+
+
+@jax.jit
+def _curve1(model, params, x, w0):
+    function, theta = _flat(model, params, x)
+    return jax.vmap(lambda a: _coefficients(function, theta, (a,), 2, "taylor")[1])(w0)
+
+
+@jax.jit
+def _curve2(model, params, x, w0, w1):
+    function, theta = _flat(model, params, x)
+    return jax.vmap(lambda a, b: _coefficients(function, theta, (a, b), 3, "taylor")[2])(w0, w1)
+
+
+def _curve_pull(mode, model, params, x, r0, r1, w0, w1):
+    function, theta = _flat(model, params, x)
+
+    def gradient(p, q, a, b):
+        def weighted(t):
+            first, second = _coefficients(function, t, (a, b), 2, mode)
+            return q @ first + p @ second
+
+        return jax.grad(weighted)(theta)
+
+    return jax.vmap(gradient)(r0, r1, w0, w1)
+
+
+@jax.jit
+def _lines_pull(model, params, x, r0, r1, w0, w1):
+    """H[r_1] w_0 + H[r_0] w_1."""
+    function, theta = _flat(model, params, x)
+
+    def gradient(p, q, a, b):
+        return jax.grad(lambda t: q @ _along(function, a)(t) + p @ _along(function, b)(t))(theta)
+
+    return jax.vmap(gradient)(r0, r1, w0, w1)
+
+
+def _has_taylor_mode(model: AbstractModel, params: Any, x: np.ndarray) -> bool:
+    """Whether JAX knows the Taylor series of all operations of this model; it lacks a few."""
+    function, theta = _flat(model, params, x)
+    try:
+        jax.eval_shape(lambda t: _coefficients(function, t, (t,), 3, "taylor"), theta)
+    except Exception:  # an operation without a rule fails in its own way
+        return False
+    return True
+
+
 _PASSES = {
+    "curve1": _curve1,
+    "curve2": _curve2,
+    "curve_taylor_pull": jax.jit(functools.partial(_curve_pull, "taylor")),
+    "curve_nested_pull": jax.jit(functools.partial(_curve_pull, "nested")),
+    "lines_pull": _lines_pull,
     "push": _push,
     "pull": _pull,
     "bend": _bend,

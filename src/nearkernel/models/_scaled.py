@@ -1,0 +1,64 @@
+"""The lazy scale: a model whose output is multiplied, so that its parameters need to move less."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._check import positive
+from .._precision import in_float64
+from ._base import AbstractModel, Params
+
+
+class Scaled(AbstractModel):
+    r"""alpha [z(theta) - z(theta_0)], or alpha z(theta) if not `centred`.
+
+    To fit the same targets, the parameters of a centred model move by 1/alpha, so that each order of an expansion in
+    their distance is smaller by another 1/alpha: alpha is the knob between a kernel machine (large) and a network that
+    learns features (small). Its tangent kernel grows as alpha^2, so learning rates are to shrink as 1/alpha^2.
+
+    **Arguments:** `model`; `alpha` > 0; `centred`: whether the output starts at zero. Parameters of a centred model are
+    dict(params=theta, start=theta_0), made by `init(key)` or from the model's own by `at(theta)`; only `params` train.
+    """
+
+    model: AbstractModel
+    alpha: Any = 1.0
+    centred: bool = eqx.field(static=True, default=True)
+
+    def __check_init__(self):
+        if not isinstance(self.model, AbstractModel):
+            raise TypeError(
+                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
+            )
+        positive(self.alpha, "alpha")
+
+    @property
+    def in_dim(self) -> int | None:
+        return getattr(self.model, "in_dim", None)
+
+    def init(self, key: jax.Array) -> Params:
+        return self.at(self.model.init(key))
+
+    def at(self, params: Params) -> Params:
+        """The parameters of this model that start at `params` of the model inside."""
+        return {"params": params, "start": params} if self.centred else params
+
+    @in_float64
+    def __call__(self, params: Params, x: Any) -> jax.Array:
+        if not self.centred:
+            return self.alpha * self.model(params, x)
+        if not (isinstance(params, dict) and set(params) == {"params", "start"}):
+            raise TypeError("`params` of a centred nk.Scaled must come from its `init(key)` or `at(params)`.")
+        start = jax.tree.map(jax.lax.stop_gradient, params["start"])
+        return self.alpha * (self.model(params["params"], x) - self.model(start, x))
+
+    def moving(self, params: Params) -> tuple["Scaled", Params]:
+        """The same derivatives without the part that never moves: a model that is not centred, and its parameters."""
+        return (Scaled(self.model, self.alpha, False), params["params"]) if self.centred else (self, params)
+
+    def whole(self, moved: Params) -> Params:
+        """A step of `moving` parameters as one of this model's."""
+        if not self.centred:
+            return moved
+        return {"params": moved, "start": jax.tree.map(jnp.zeros_like, moved)}
