@@ -83,11 +83,6 @@ class ModelDerivatives(AbstractDerivatives):
         self._rows = min(len(x), rows_that_fit(per_row, BUDGET))
         self._batch = min(BATCH, rows_that_fit(per_row * self._rows, BUDGET))
 
-    def start(self) -> np.ndarray:
-        """The outputs themselves, (m,)."""
-        parts = [np.asarray(_outputs(self.model, self.params, rows)) for rows, _ in self._chunks()]
-        return np.concatenate(parts)[: self.outputs]
-
     def _chunks(self):
         """Inputs a chunk at a time, padded to one shape, with the slice of the outputs they belong to."""
         for at in range(0, len(self.x), self._rows):
@@ -163,11 +158,6 @@ def _sizes(jaxpr: Any) -> int:
 @jax.jit
 def _compiled_jacobian(model, params, x):
     return jacobian(model, params, x)
-
-
-@jax.jit
-def _outputs(model, params, x):
-    return model(params, x).reshape(-1)
 
 
 def _flat(model, params, x):

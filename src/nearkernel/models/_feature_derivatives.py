@@ -57,8 +57,12 @@ class FeatureDerivatives(AbstractDerivatives):
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
         """psi(x) u_r, (n, f): how the features move with the weights."""
+        rows = rows_that_fit(self._row_bytes(1), BUDGET)
         for direction in u:
-            yield np.asarray(_meta(self.model, self.x, direction))
+            parts = [
+                _meta(self.model, self.x[at : at + rows], direction) for at in range(0, self.outputs, rows)
+            ]
+            yield np.concatenate(parts)
 
     def _row_bytes(self, directions: int) -> int:
         """A row of psi may be an array (f, f), and of Psi (f, f, f)."""
