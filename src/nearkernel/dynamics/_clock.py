@@ -56,7 +56,7 @@ class AbstractClock(abc.ABC):
 class FlowClock(AbstractClock):
     def __init__(self, lam: np.ndarray, time: float):
         super().__init__(lam)
-        self.end = min(time, _DECAYS / lam.min()) if math.isinf(time) else time
+        self.end = _DECAYS / lam.min() if math.isinf(time) else time
 
     def decay(self, nodes: np.ndarray) -> np.ndarray:
         return np.exp(-nodes[:, None] * self.lam)
@@ -88,8 +88,8 @@ class StepClock(AbstractClock):
         super().__init__(lam)
         self.lr, self.factor = lr, 1.0 - lr * lam
         self.stride = 2 if self.factor.min() < -_SOON_GONE else 1
-        slowest = np.abs(self.factor).max()
-        self.end = steps if not math.isinf(steps) else math.ceil(_DECAYS / -math.log(slowest)) + 1
+        rate = min(lr * lam.min(), 2 - lr * lam.max(), 0.9)  # a step leaves 1 - rate of the slowest mode
+        self.end = math.ceil(_DECAYS / -math.log1p(-rate)) + 1 if math.isinf(steps) else steps
 
     def decay(self, nodes: np.ndarray) -> np.ndarray:
         return self.factor ** nodes[:, None]

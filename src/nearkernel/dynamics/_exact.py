@@ -1,6 +1,7 @@
 """The trained model without any expansion, at any strength of its curvature: what the orders are compared with."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -47,14 +48,14 @@ def at_scale(tangent: AbstractTangent, scale: float, x: np.ndarray, out: int) ->
 def exact_params(
     model: AbstractModel, start: Any, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm
 ) -> Any:
-    """Parameters after training `model` by `algorithm`, or None if that diverges."""
+    """Parameters after training `model` by `algorithm`, or None if that diverges or does not end."""
     if isinstance(algorithm, GradientDescent | GradientFlow):
         tol = 1e-11 if isinstance(algorithm, GradientDescent) else 1e-8  # a flow is followed to 1e-10 itself
         run = simulate(model, start, x, y, algorithm, tol=tol)
         return run.params if run.ok else None
     theta, unravel = ravel_pytree(jax.tree.map(jnp.asarray, start))
-    outputs = jax.jit(lambda w: model(unravel(theta + w), x).reshape(-1) - y.reshape(-1))
-    jacobian = jax.jit(jax.jacrev(lambda w: model(unravel(theta + w), x).reshape(-1)))
+    outputs = functools.partial(_residual, model, start, x, y)
+    jacobian = functools.partial(_jacobian, model, start, x, y)
     features = np.asarray(jacobian(jnp.zeros_like(theta)))
     ridge = algorithm.strength if isinstance(algorithm, Ridge) else 0.0
     rank = np.linalg.matrix_rank(features)
@@ -70,6 +71,18 @@ def exact_params(
             outputs, jacobian, features, lambda w, z, f: f.T @ np.linalg.solve(f @ f.T + unit, f @ w - z)
         )
     return None if found is None else jax.tree.map(np.asarray, unravel(theta + found))
+
+
+@jax.jit
+def _residual(model, start, x, y, w):
+    """On the training outputs, (m,), of parameters `w` (P,) away from the start."""
+    theta, unravel = ravel_pytree(start)
+    return (model(unravel(theta + w), x) - y).reshape(-1)
+
+
+@jax.jit
+def _jacobian(model, start, x, y, w):
+    return jax.jacrev(lambda v: _residual(model, start, x, y, v))(w)
 
 
 def _iterated(outputs, jacobian, features: np.ndarray, better) -> np.ndarray | None:

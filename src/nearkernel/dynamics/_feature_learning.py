@@ -46,7 +46,7 @@ class FeatureLearning(eqx.Module):
 
     @in_float64
     def curve(self, eps: Any) -> np.ndarray:
-        """L(eps) exactly, by training the model at each of an array of eps; nan where training diverges."""
+        """L(eps) exactly, by training at each of an array of eps; nan where training diverges or does not end."""
         eps = numeric(eps, "eps")
         return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)
 

@@ -50,8 +50,7 @@ def march(
         r = [first @ spectrum.vectors.T + outside]
         w = [-derivatives.pull((clock.filter(modes.nodes) * start) @ spectrum.vectors.T)]
         for k, state in enumerate(orders, start=1):
-            h = derivatives.curve_pull(k, r, w)
-            b = derivatives.curve(k, w)
+            b, h = derivatives.curved(k, r, w)
             forced = _whole(still, state.forced, h)
             c = b - _whole(still, state.seen, derivatives.push(h))
             kept = modes.accumulate(state.kept, c @ spectrum.vectors)

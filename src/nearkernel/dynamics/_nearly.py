@@ -113,8 +113,7 @@ class NearlyKernelSolution:
         Warns when the first correction is more than a tenth of the linear prediction.
         """
         x_new = inputs(x_new, "x_new", self._x.shape[1])
-        terms = self._terms(x_new, self._at(time))
-        terms = [term * self.eps**k for k, term in enumerate(terms)]
+        terms = self._scaled(self._terms(x_new, self._at(time)))
         found = Prediction(tuple(term[:, 0] if self._vector else term for term in terms))
         if found.correction is not None and found.correction > _LARGE:
             warnings.warn(
@@ -123,6 +122,12 @@ class NearlyKernelSolution:
                 stacklevel=3,
             )
         return found
+
+    def _scaled(self, orders: list[np.ndarray]) -> list[np.ndarray]:
+        """With their powers of eps; what diverges does so at every eps."""
+        if not self.ok:
+            return orders
+        return [order * self.eps**k for k, order in enumerate(orders)]
 
     def _terms(self, x_new: np.ndarray, moved: list[np.ndarray]) -> list[np.ndarray]:
         """One array (m, out) an order, without powers of eps."""
@@ -143,22 +148,21 @@ class NearlyKernelSolution:
     @in_float64
     def residual(self, time: float | None = None) -> np.ndarray:
         """z - y on the training set, to the order solved, in the shape of `y`."""
-        terms = self._terms(self._x, self._at(time))
-        fitted = sum(term * self.eps**k for k, term in enumerate(terms))
-        found = fitted - self._y
+        terms = self._scaled(self._terms(self._x, self._at(time)))
+        found = sum(terms[1:], terms[0]) - self._y
         return found[:, 0] if self._vector else found
 
     @property
     @in_float64
     def weights(self) -> tuple[Any, ...]:
         """How far the parameters moved, order by order: W^F, W^I, ..., each in the shape of the parameters."""
-        return tuple(self._tangent.tree(w * self.eps**k) for k, w in enumerate(self._moved))
+        return tuple(map(self._tangent.tree, self._scaled(self._moved)))
 
     @in_float64
     def params(self, time: float | None = None) -> Any:
         """The trained parameters: the start plus all orders."""
-        moved = sum(w * self.eps**k for k, w in enumerate(self._at(time)))
-        return self._tangent.arrived(np.asarray(moved))
+        moved = self._scaled(self._at(time))
+        return self._tangent.arrived(sum(moved[1:], moved[0]))
 
     @in_float64
     def effective_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:

@@ -1,6 +1,6 @@
 r"""How far each order moves the parameters: w_0 (the linear theory), w_1, w_2.
 
-At the end of training, with b_k and h_k what curvature adds to outputs and gradient (`curve`, `curve_pull` of
+At the end of training, with b_k and h_k what curvature adds to outputs and gradient (`curved` of
 `models/_derivatives.py`), all rules but one have the form
 
     w_k = v_k - f^T K^-1 (b_k + f v_k),        v_k = 0 for direct optimization,
@@ -23,6 +23,7 @@ from ._clock import AbstractClock, FlowClock, StepClock
 from ._factor import AbstractFactor, Cholesky, RationalFactor, Spectrum
 from ._march import march
 
+_REFINEMENTS = 3
 _FITTED = 1e-7  # of the residual at the start: what is left of a fit to working accuracy
 
 
@@ -45,6 +46,8 @@ def moved_weights(
     order: int,
 ) -> Moved:
     """Orders 0 .. `order` for one right-hand side: the residual (m,) at the start."""
+    if factor.rank == 0:  # no feature is seen by the data, so nothing pushes
+        return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
     if not math.isinf(_time(algorithm)):
         assert isinstance(factor, Spectrum)
         found = march(derivatives, factor, residual, clock_of(algorithm, factor), order)
@@ -52,7 +55,7 @@ def moved_weights(
     if _minimum_is_unique(derivatives, factor, algorithm):
         return Moved(_unique_minimum(derivatives, factor, residual, algorithm, order), 0)
     if isinstance(algorithm, Ridge):
-        return Moved(_minimum_norm(derivatives, factor, residual, order), 0)
+        return Moved(_least_moved(derivatives, factor, residual, algorithm, order), 0)
     if isinstance(algorithm, DirectOptimization):
         return Moved(_fitted(derivatives, factor, residual, [0.0] * order), 0)
     return _trained(derivatives, factor, residual, algorithm, order)
@@ -73,7 +76,7 @@ def _minimum_is_unique(
     derivatives: AbstractDerivatives, factor: AbstractFactor, algorithm: SpectralAlgorithm
 ) -> bool:
     if isinstance(algorithm, Ridge) and algorithm.strength > 0:
-        return True
+        return derivatives.size < derivatives.outputs  # else `_least_moved` finds it with fewer digits lost
     if factor.rank == derivatives.outputs:
         return False
     return factor.rank == derivatives.size or isinstance(algorithm, DirectOptimization)
@@ -97,10 +100,15 @@ def _unique_minimum(
     w = [-derivatives.pull(factor.apply(algorithm, residual[:, None]).T)]
     r = [residual + derivatives.push(w[0])]
     for k in range(1, order + 1):
-        b, h = derivatives.curve(k, w), derivatives.curve_pull(k, r, w)
+        b, h = derivatives.curved(k, r, w)
         if ridge:
-            inner = factor.apply(algorithm, (b - derivatives.push(h) / ridge).T).T
-            w.append(-h / ridge - derivatives.pull(inner))
+            right = -(h + derivatives.pull(b))
+            found = np.zeros_like(right)
+            for _ in range(_REFINEMENTS):  # a weak ridge loses digits: what is left over is solved for again
+                left = right - ridge * found - derivatives.pull(derivatives.push(found))
+                seen = derivatives.pull(factor.apply(algorithm, derivatives.push(left).T).T)
+                found = found + (left - seen) / ridge
+            w.append(found)
         else:
             twice = _inverse(factor, _inverse(factor, derivatives.push(h).T))
             w.append(-derivatives.pull(_inverse(factor, b.T).T + twice.T))
@@ -123,19 +131,26 @@ def _fitted(
     return [each[0] for each in w]
 
 
-def _minimum_norm(
-    derivatives: AbstractDerivatives, factor: AbstractFactor, residual: np.ndarray, order: int
+def _least_moved(
+    derivatives: AbstractDerivatives,
+    factor: AbstractFactor,
+    residual: np.ndarray,
+    algorithm: Ridge,
+    order: int,
 ) -> list[np.ndarray]:
-    """Of all parameters that fit, those that moved least: w = f^E(w)^T n for some n, solved order by order."""
+    """Of all parameters that fit, those that moved least; with a ridge, the best of both.
+
+    w = f^E(w)^T n for some n (with a ridge, -n is the residual divided by it), solved order by order.
+    """
     _require_fit(derivatives, factor, residual[None], 0)
-    n = [-_inverse(factor, residual[:, None]).T]
+    n = [-factor.apply(algorithm, residual[:, None]).T]
     w = [derivatives.pull(n[0])]
     for k in range(1, order + 1):
-        v = derivatives.curve_pull(k, n, w)
-        right = derivatives.curve(k, w) + derivatives.push(v)
+        b, v = derivatives.curved(k, n, w)
+        right = b + derivatives.push(v)
         if k < order:
             _require_fit(derivatives, factor, right, k)
-        n.append(-_inverse(factor, right.T).T)
+        n.append(-factor.apply(algorithm, right.T).T)
         w.append(v + derivatives.pull(n[k]))
     return [each[0] for each in w]
 

@@ -61,6 +61,8 @@ def require_fitted(
     what: str, factor: AbstractFactor, outputs: int, algorithm: SpectralAlgorithm, time: float
 ) -> None:
     """Refuses what is defined only where training ends in a fit."""
+    if factor.lam_max >= algorithm.limit():
+        raise ValueError(f"{what} does not exist, since training {algorithm.advice(factor.lam_max)}.")
     if not math.isinf(time) or (isinstance(algorithm, Ridge) and algorithm.strength > 0):
         raise ValueError(
             f"{what} exists for training to its end only: solve without `steps`, `time` or a ridge."

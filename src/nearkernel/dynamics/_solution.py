@@ -33,8 +33,10 @@ class Prediction(eqx.Module):
         """|z^I| / |z^F|: the size of the first correction; None at order 0."""
         if len(self.terms) < 2:
             return None
-        size = float(np.linalg.norm(self.terms[0]))
-        return float(np.linalg.norm(self.terms[1])) / size if size > 0 else np.inf
+        linear, first = (float(np.linalg.norm(term)) for term in self.terms[:2])
+        if first == 0:
+            return 0.0
+        return first / linear if linear > 0 else np.inf
 
     @property
     def std(self) -> np.ndarray | None:

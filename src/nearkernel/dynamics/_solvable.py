@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import MLP, AbstractModel
+from ..models import MLP, AbstractModel, FeatureDerivatives
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
-from ._tangent import AbstractTangent, ExpandedTangent, FeatureTangent
+from ._tangent import AbstractTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
+_ROUNDING = 1e-8
 
 
 def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: SpectralAlgorithm) -> None:
@@ -22,28 +23,45 @@ def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: Spectra
     derivatives = tangent.derivatives(x[:_PROBES])
     u, v = np.random.default_rng(0).normal(size=(2, 1, derivatives.size))
     bend = derivatives.bend(u, v)
+    if not bend.any() and len(x) > _PROBES:  # meta-features may live elsewhere
+        derivatives = tangent.derivatives(x)
+        bend = derivatives.bend(u, v)
     if not np.isfinite(bend).all():
         raise ValueError(
             "the second derivative of this model is not finite at its start: check its parameters."
         )
-    if not bend.any():
+    if not bend.any() and not (derivatives.degree > 2 and derivatives.twist(u).any()):
         raise ValueError(
             "the second derivative of this model is zero: it is linear in its parameters near its start, and order 0 "
             "is all there is (relu and its like are piecewise linear: only products of two layers curve)."
         )
-    if isinstance(tangent, FeatureTangent):
-        other = derivatives.bend(v, u)
-        if np.abs(bend - other).max() > 1e-8 * np.abs(bend).max():
-            raise ValueError(
-                "`psi(x, u)` must be symmetric, v.psi(x, u) = u.psi(x, v); for two random vectors it gives "
-                f"{bend.flat[0]:.6g} and {other.flat[0]:.6g}: give (psi + psi^T)/2."
-            )
+    if isinstance(derivatives, FeatureDerivatives):
+        _require_symmetric(derivatives, u, v)
     if isinstance(tangent, ExpandedTangent) and _has_kinks(tangent.model.model):
         warnings.warn(
             "the activation has kinks: its second derivative is zero almost everywhere, and what happens when a neuron "
             "crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of different layers.",
             stacklevel=4,
         )
+
+
+def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.ndarray) -> None:
+    one, other = derivatives.bend(u, v), derivatives.bend(v, u)
+    if np.abs(one - other).max() > _ROUNDING * np.abs(one).max():
+        raise ValueError(
+            "`psi(x, u)` must be symmetric, v.psi(x, u) = u.psi(x, v); for two random vectors it gives "
+            f"{other.flat[0]:.6g} and {one.flat[0]:.6g}: give (psi + psi^T)/2."
+        )
+    if derivatives.degree > 2:
+        unit = np.ones((1, derivatives.outputs))
+        along = [(derivatives.twist_pull(unit, a) * b).sum() for a, b in ((u + v, v), (u - v, v), (v, u))]
+        # Psi[u+v, u+v, v] - Psi[u-v, u-v, v] = 2 (Psi[u, v, v] + Psi[v, u, v]) = 4 Psi[v, v, u]
+        one, other = (along[0] - along[1]) / 4, along[2]
+        if abs(one - other) > _ROUNDING * abs(along[0]):
+            raise ValueError(
+                "`Psi(x, u, v)` must be symmetric in all three indices; for random vectors v.Psi(x, u, v) and "
+                f"u.Psi(x, v, v) are {one:.6g} and {other:.6g}: give the mean over all orders."
+            )
 
 
 def _has_kinks(model: AbstractModel) -> bool:

@@ -60,8 +60,10 @@ class EmpiricalDNTK(_Meta):
         f1 = self._features(x0 if x1 is None else x1)
         f2 = f1 if x2 is None and x1 is None else self._features(x0 if x2 is None else x2)
         require_fits(8 * rows.outputs * len(f1) * len(f2), "the meta-kernel", "contract it instead")
-        pairs = np.indices((len(f1), len(f2))).reshape(2, -1)
-        return rows.bend(f1[pairs[0]], f2[pairs[1]]).T.reshape(rows.outputs, len(f1), len(f2))
+        found = np.empty((rows.outputs, len(f1), len(f2)))
+        for b, direction in enumerate(f1):  # all pairs of directions at once would be m1 m2 P numbers
+            found[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
+        return found
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:

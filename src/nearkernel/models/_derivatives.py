@@ -5,12 +5,12 @@ index a of m = n * out, everything that solvers need is one of
 
     push(v)            f_a . v                pull(p)            sum_a p_a f_a
     bend(u, v)         psi_a[u, v]            bend_pull(p, v)    sum_a p_a psi_a v
-    twist(u)           Psi_a[u, u, u]         twist_pull(p, u)   sum_a p_a Psi_a[u, u, .]
+    twist(u)           Psi_a[u, u, u]
 
-for a batch of R directions (R, P) and weights (R, m). Along the curve w = t w_0 + t^2 w_1 + ... that training takes,
+for a batch of R directions (R, P) and weights (R, m), and along the curve w = t w_0 + t^2 w_1 + ... that training takes
 
     curve(k, w)        what curvature adds to the outputs at t^(k+1)
-    curve_pull(k, r, w)    what it adds to the gradient sum_a r_a f_a at t^k, with weights r = r_0 + t r_1 + ...
+    curved(k, r, w)    that, and what curvature adds to the gradient sum_a r_a f_a at t^k, r = r_0 + t r_1 + ...
 
 Each costs a few passes of the model, in bounded memory.
 """
@@ -18,24 +18,24 @@ Each costs a few passes of the model, in bounded memory.
 import abc
 import collections
 import functools
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.experimental.jet import jet
-from jax.flatten_util import ravel_pytree
 
 from .._check import inputs
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64
 from ._base import AbstractModel, in_working_precision
+from ._passes import PASSES, mode_for
 
 BATCH = 8  # directions in one compiled pass: enough to share the model's own work, few to pad
-_LAYERS_OF_DERIVATIVES = 8  # a third derivative keeps about so many copies of what one evaluation makes
-BUDGET = 256 * 2**20
+BUDGET = 512 * 2**20
+_COPIES = 8  # a third derivative keeps about so many copies of what one evaluation makes
+
+Batches = Sequence[np.ndarray]
 
 
 class AbstractDerivatives(abc.ABC):
@@ -48,49 +48,32 @@ class AbstractDerivatives(abc.ABC):
     def __init__(self) -> None:
         self.passes: collections.Counter[str] = collections.Counter()
 
-    def push(self, v: np.ndarray) -> np.ndarray:
-        return self._counted("push", v)
-
-    def pull(self, p: np.ndarray) -> np.ndarray:
-        return self._counted("pull", p)
-
-    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self._counted("bend", u, v)
-
-    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return self._counted("bend_pull", p, v)
-
-    def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """sum_r H[p_r] v_r, (P,)."""
-        return self._counted("bend_pull", p, v).sum(0)
-
-    def twist(self, u: np.ndarray) -> np.ndarray:
-        return self._counted("twist", u)
-
-    def twist_pull(self, p: np.ndarray, u: np.ndarray) -> np.ndarray:
-        return self._counted("twist_pull", p, u)
-
-    def curve(self, k: int, w: Sequence[np.ndarray]) -> np.ndarray:
-        """b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
-        if k == 1:
-            return 0.5 * self.bend(w[0], w[0])
-        found = self.bend(w[0], w[1])
-        return found + self.twist(w[0]) / 6 if self.degree > 2 else found
-
-    def curve_pull(self, k: int, r: Sequence[np.ndarray], w: Sequence[np.ndarray]) -> np.ndarray:
-        """h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0](w_0, w_0), (R, P)."""
-        if k == 1:
-            return self.bend_pull(r[0], w[0])
-        found = self.bend_pull(r[1], w[0]) + self.bend_pull(r[0], w[1])
-        return found + 0.5 * self.twist_pull(r[0], w[0]) if self.degree > 2 else found
-
-    def _counted(self, kind: str, *batches: np.ndarray) -> np.ndarray:
-        self.passes[kind] += len(batches[0])
-        return self._run(kind, *batches)
+    @abc.abstractmethod
+    def push(self, v: np.ndarray) -> np.ndarray: ...
 
     @abc.abstractmethod
-    def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
-        """One of the passes, for batches (R, m) of weights, if it pulls, and (R, P) of directions."""
+    def pull(self, p: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """sum_r H[p_r] v_r, (P,)."""
+
+    @abc.abstractmethod
+    def twist(self, u: np.ndarray) -> np.ndarray: ...
+
+    @abc.abstractmethod
+    def curve(self, k: int, w: Batches) -> np.ndarray:
+        """b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
+
+    @abc.abstractmethod
+    def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
+        """b_k, and h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0](w_0, w_0), (R, P)."""
 
 
 class ModelDerivatives(AbstractDerivatives):
@@ -102,27 +85,37 @@ class ModelDerivatives(AbstractDerivatives):
         self.size = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
         self.outputs = len(x) * self.out
-        per_row = 8 * _LAYERS_OF_DERIVATIVES * _floats_per_row(model, params, x)
+        per_row = 8 * _COPIES * _floats_per_row(model, params, x)
         self._rows = min(len(x), rows_that_fit(per_row, BUDGET))
         self._batch = min(BATCH, rows_that_fit(per_row * self._rows, BUDGET))
-        self._mode = "taylor" if degree > 2 and _has_taylor_mode(model, params, x[:1]) else "nested"
 
-    def start(self) -> np.ndarray:
-        """The outputs themselves, (m,)."""
-        parts = [np.asarray(_outputs(self.model, self.params, rows)) for rows, _ in self._chunks()]
-        return np.concatenate(parts)[: self.outputs]
+    def push(self, v: np.ndarray) -> np.ndarray:
+        return self._run("push", (), (v,))[0]
 
-    def curve(self, k: int, w: Sequence[np.ndarray]) -> np.ndarray:
-        """By Taylor mode where the model's operations have it: one pass for what nested derivatives would repeat."""
-        if self.degree == 2 or self._mode == "nested":
-            return super().curve(k, w)
-        return self._counted(f"curve{k}", *w[:k])
+    def pull(self, p: np.ndarray) -> np.ndarray:
+        return self._run("pull", (p,), ())[1]
 
-    def curve_pull(self, k: int, r: Sequence[np.ndarray], w: Sequence[np.ndarray]) -> np.ndarray:
-        if k == 1:
-            return super().curve_pull(k, r, w)
-        kind = "lines_pull" if self.degree == 2 else f"curve_{self._mode}_pull"
-        return self._counted(kind, *r[:2], *w[:2])
+    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._run("bend", (), (u, v))[0]
+
+    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._run("bend_pull", (p,), (v,))[1]
+
+    def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._run("bend_pull_sum", (p,), (v,))[1].sum(0)
+
+    def twist(self, u: np.ndarray) -> np.ndarray:
+        return self._run("twist", (), (u,))[0]
+
+    def curve(self, k: int, w: Batches) -> np.ndarray:
+        return self._run(f"curve, {self._mode}", (), w[:k])[0]
+
+    def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
+        return self._run(f"curved, {self._mode}", r[:k], w[:k])
+
+    @functools.cached_property
+    def _mode(self) -> str:
+        return mode_for(self.model, self.params, self.x[:1], self.degree)
 
     def _chunks(self):
         """Inputs a chunk at a time, padded to one shape, with the slice of the outputs they belong to."""
@@ -131,36 +124,34 @@ class ModelDerivatives(AbstractDerivatives):
             part = slice(at * self.out, (at + len(rows)) * self.out)
             yield np.pad(rows, ((0, self._rows - len(rows)), (0, 0)), mode="edge"), part
 
-    def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
-        directions = len(batches[0])
-        pulls = kind.endswith("pull")
-        weights = (
-            len(batches) // 2
-            if kind in ("lines_pull", "curve_taylor_pull", "curve_nested_pull")
-            else int(pulls)
-        )
-        found = np.zeros((directions, self.size if pulls else self.outputs))
-        step = min(self._batch, directions)
+    def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[Any, Any]:
+        """A pass over all rows and directions, in chunks of both: (R, m) and (R, P), or None."""
+        count = len((*weights, *directions)[0])
+        self.passes[kind] += count
+        rows_out: Any = None
+        pulled: Any = None
+        step = min(self._batch, count)
         for rows, part in self._chunks():
-            width = len(rows) * self.out
-            for at in range(0, directions, step):
-                batch = [padded_rows(b[at : at + step], step) for b in batches]
-                for i in range(weights):  # those of padded rows are 0, so they add nothing
-                    batch[i] = _padded_columns(batch[i][:, part], width)
-                values = np.asarray(_PASSES[kind](self.model, self.params, rows, *batch))[: directions - at]
-                if pulls:
-                    found[at : at + step] += values
-                else:
-                    found[at : at + step, part] = values[:, : part.stop - part.start]
-        return found
+            for at in range(0, count, step):
+                batch = slice(at, min(at + step, count))
+                # What is padded has weight 0, so that it adds nothing.
+                p = [padded(each[batch, part], step, len(rows) * self.out) for each in weights]
+                v = [padded(each[batch], step, self.size) for each in directions]
+                found = PASSES[kind](self.model, self.params, rows, p, v)
+                if found[0] is not None:
+                    rows_out = np.zeros((count, self.outputs)) if rows_out is None else rows_out
+                    values = np.asarray(found[0])
+                    rows_out[batch, part] = values[: batch.stop - at, : part.stop - part.start]
+                if found[1] is not None:
+                    pulled = np.zeros((count, self.size)) if pulled is None else pulled
+                    values = np.asarray(found[1])[: batch.stop - at]
+                    pulled[at : at + len(values)] += values
+        return rows_out, pulled
 
 
-def padded_rows(array: np.ndarray, count: int) -> np.ndarray:
-    return array if len(array) == count else np.pad(array, ((0, count - len(array)), (0, 0)))
-
-
-def _padded_columns(array: np.ndarray, count: int) -> np.ndarray:
-    return array if array.shape[1] == count else np.pad(array, ((0, 0), (0, count - array.shape[1])))
+def padded(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
+    missing = (rows - array.shape[0], columns - array.shape[1])
+    return np.pad(array, [(0, missing[0]), (0, missing[1])]) if any(missing) else array
 
 
 def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
@@ -204,134 +195,3 @@ def _sizes(jaxpr: Any) -> int:
 @jax.jit
 def _compiled_jacobian(model, params, x):
     return jacobian(model, params, x)
-
-
-@jax.jit
-def _outputs(model, params, x):
-    return model(params, x).reshape(-1)
-
-
-def _flat(model, params, x):
-    """The model as a function of one vector of parameters, and that vector."""
-    theta, unravel = ravel_pytree(params)
-    return lambda t: model(unravel(t), x).reshape(-1), theta
-
-
-def _along(function, direction):
-    return lambda t: jax.jvp(function, (t,), (direction,))[1]
-
-
-@jax.jit
-def _push(model, params, x, v):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(jax.linearize(function, theta)[1])(v)
-
-
-@jax.jit
-def _pull(model, params, x, p):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(jax.vjp(function, theta)[1])(p)[0]
-
-
-@jax.jit
-def _bend(model, params, x, u, v):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a, b: _along(_along(function, a), b)(theta))(u, v)
-
-
-@jax.jit
-def _twist(model, params, x, u):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a: _along(_along(_along(function, a), a), a)(theta))(u)
-
-
-def _gradient(function, weights):
-    return jax.grad(lambda t: weights @ function(t))
-
-
-@jax.jit
-def _bend_pull(model, params, x, p, v):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a, b: _along(_gradient(function, a), b)(theta))(p, v)
-
-
-@jax.jit
-def _twist_pull(model, params, x, p, u):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a, b: _along(_along(_gradient(function, a), b), b)(theta))(p, u)
-
-
-def _coefficients(function, theta, moved, order, mode):
-    """z_1 .. z_order of z(theta + t moved_0 + t^2 moved_1 + ...) = z_0 + t z_1 + ..."""
-    if mode == "taylor":
-        series = [math.factorial(k) * step for k, step in enumerate(moved, start=1)]
-        series += [jnp.zeros_like(theta)] * (order - len(series))
-        found = jet(function, (theta,), (series,))[1]
-        return [value / math.factorial(k) for k, value in enumerate(found, start=1)]
-    first = _along(function, moved[0])
-    found = [first(theta)]
-    if order > 1:
-        linear = _along(function, moved[1])(theta) if len(moved) > 1 else 0.0
-        found.append(linear + 0.5 * _along(first, moved[0])(theta))
-    return found
-
-
-@jax.jit
-def _curve1(model, params, x, w0):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a: _coefficients(function, theta, (a,), 2, "taylor")[1])(w0)
-
-
-@jax.jit
-def _curve2(model, params, x, w0, w1):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda a, b: _coefficients(function, theta, (a, b), 3, "taylor")[2])(w0, w1)
-
-
-def _curve_pull(mode, model, params, x, r0, r1, w0, w1):
-    function, theta = _flat(model, params, x)
-
-    def gradient(p, q, a, b):
-        def weighted(t):
-            first, second = _coefficients(function, t, (a, b), 2, mode)
-            return q @ first + p @ second
-
-        return jax.grad(weighted)(theta)
-
-    return jax.vmap(gradient)(r0, r1, w0, w1)
-
-
-@jax.jit
-def _lines_pull(model, params, x, r0, r1, w0, w1):
-    """H[r_1] w_0 + H[r_0] w_1."""
-    function, theta = _flat(model, params, x)
-
-    def gradient(p, q, a, b):
-        return jax.grad(lambda t: q @ _along(function, a)(t) + p @ _along(function, b)(t))(theta)
-
-    return jax.vmap(gradient)(r0, r1, w0, w1)
-
-
-def _has_taylor_mode(model: AbstractModel, params: Any, x: np.ndarray) -> bool:
-    """Whether JAX knows the Taylor series of all operations of this model; it lacks a few."""
-    function, theta = _flat(model, params, x)
-    try:
-        jax.eval_shape(lambda t: _coefficients(function, t, (t,), 3, "taylor"), theta)
-    except Exception:  # an operation without a rule fails in its own way
-        return False
-    return True
-
-
-_PASSES = {
-    "curve1": _curve1,
-    "curve2": _curve2,
-    "curve_taylor_pull": jax.jit(functools.partial(_curve_pull, "taylor")),
-    "curve_nested_pull": jax.jit(functools.partial(_curve_pull, "nested")),
-    "lines_pull": _lines_pull,
-    "push": _push,
-    "pull": _pull,
-    "bend": _bend,
-    "twist": _twist,
-    "bend_pull": _bend_pull,
-    "twist_pull": _twist_pull,
-}

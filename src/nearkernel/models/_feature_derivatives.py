@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from .._memory import rows_that_fit
-from ._derivatives import BATCH, BUDGET, AbstractDerivatives, padded_rows
+from ._derivatives import BATCH, BUDGET, AbstractDerivatives, Batches, padded
 from ._quadratic import CubicModel, QuadraticModel, is_product
 
 
@@ -21,11 +21,43 @@ class FeatureDerivatives(AbstractDerivatives):
         self.outputs, self.size = self.phi.shape
         self.degree = 3 if isinstance(model, CubicModel) else 2
 
+    def push(self, v: np.ndarray) -> np.ndarray:
+        self.passes["push"] += len(v)
+        return v @ self.phi.T
+
+    def pull(self, p: np.ndarray) -> np.ndarray:
+        self.passes["pull"] += len(p)
+        return p @ self.phi
+
+    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._run("bend", u, v)
+
+    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return self._run("bend_pull", p, v)
+
+    def twist(self, u: np.ndarray) -> np.ndarray:
+        return self._run("twist", u)
+
+    def twist_pull(self, p: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """sum_a p_a Psi_a[u, u, .]."""
+        return self._run("twist_pull", p, u)
+
+    def curve(self, k: int, w: Batches) -> np.ndarray:
+        if k == 1:
+            return 0.5 * self.bend(w[0], w[0])
+        found = self.bend(w[0], w[1])
+        return found + self.twist(w[0]) / 6 if self.degree > 2 else found
+
+    def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
+        if k == 1:
+            return self.curve(1, w), self.bend_pull(r[0], w[0])
+        found = self.bend_pull(r[1], w[0]) + self.bend_pull(r[0], w[1])
+        if self.degree > 2:
+            found += 0.5 * self.twist_pull(r[0], w[0])
+        return self.curve(2, w), found
+
     def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
-        if kind == "push":
-            return batches[0] @ self.phi.T
-        if kind == "pull":
-            return batches[0] @ self.phi
+        self.passes[kind] += len(batches[0])
         pulls = kind.endswith("pull")
         found = np.zeros((len(batches[0]), self.size if pulls else self.outputs))
         step = BATCH if len(batches[0]) > 1 else 1
@@ -36,7 +68,7 @@ class FeatureDerivatives(AbstractDerivatives):
                 batch = [b[first : first + step] for b in batches]
                 if pulls:
                     batch[0] = batch[0][:, part]
-                batch = [padded_rows(b, step) for b in batch]
+                batch = [padded(b, step, b.shape[1]) for b in batch]
                 values = np.asarray(_FEATURE_PASSES[kind](self.model, self.x[part], *batch))
                 values = values[: len(found) - first]
                 if pulls:
@@ -47,7 +79,7 @@ class FeatureDerivatives(AbstractDerivatives):
 
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
         """sum_a psi_a (sum_r p_ra v_r): each input has its own direction, so all R cost one pass."""
-        self.passes["bend_pull"] += len(p)
+        self.passes["bend_pull_sum"] += len(p)
         found = np.zeros(self.size)
         rows = rows_that_fit(self._row_bytes(1), BUDGET)
         for at in range(0, self.outputs, rows):
@@ -57,8 +89,12 @@ class FeatureDerivatives(AbstractDerivatives):
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
         """psi(x) u_r, (n, f): how the features move with the weights."""
+        rows = rows_that_fit(self._row_bytes(1), BUDGET)
         for direction in u:
-            yield np.asarray(_meta(self.model, self.x, direction))
+            parts = [
+                _meta(self.model, self.x[at : at + rows], direction) for at in range(0, self.outputs, rows)
+            ]
+            yield np.concatenate(parts)
 
     def _row_bytes(self, directions: int) -> int:
         """A row of psi may be an array (f, f), and of Psi (f, f, f)."""
