@@ -11,13 +11,13 @@ from jax.flatten_util import ravel_pytree
 from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
-from ..models import MLP, AbstractModel, Scaled
+from ..models import MLP, AbstractModel, ModelDerivatives, Scaled
 from ..models._base import in_working_precision
 from ..models._derivatives import jacobian
 from ._base import AbstractKernel
-from ._layers import layer_contraction, layer_side
+from ._layers import layer_contraction, layer_drift, layer_side, moving_layer_side
 
-METHODS = ("auto", "layers", "jacobian")
+METHODS = ("auto", "layers", "jacobian", "products")
 
 
 class EmpiricalNTK(AbstractKernel):
@@ -28,7 +28,8 @@ class EmpiricalNTK(AbstractKernel):
 
     **Arguments:** `model`, any model; `params`; `lr_factors`, a tree like `params` of factors on the learning rate,
     e.g. `net.lr_factors()` (1 if not given); `method`: "layers" contracts layer by layer and never forms a
-    Jacobian (networks of `nk.MLP` only), "jacobian" contracts Jacobians in chunks, "auto" takes the first that applies.
+    Jacobian (networks of `nk.MLP` only), "jacobian" contracts Jacobians in chunks, "products" pushes each gradient
+    through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest operations.
     """
 
     model: AbstractModel
@@ -65,8 +66,15 @@ class EmpiricalNTK(AbstractKernel):
         """
         x1 = inputs(x1, "x1", self.input_dim())
         x2 = inputs(x2, "x2", x1.shape[1])
+        if isinstance(self.model, Scaled):
+            step = direction["params"] if self.model.centred else direction
+            return self.model.alpha**2 * self._inside().half_drift(step, x1, x2)
         out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
+        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
+            factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
+            side1 = moving_layer_side(self.model, self.params, direction, factors, x1)
+            return layer_drift(*side1, layer_side(self.model, self.params, factors, x2), out)
         count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
         chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
         found = np.empty((len(x1), out, len(x2), out))
@@ -86,12 +94,34 @@ class EmpiricalNTK(AbstractKernel):
         require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")
         if isinstance(self.model, Scaled):
             return self.model.alpha**2 * self._inside()._contract(x1, x2, full)
-        if isinstance(self.model, MLP) and self.method != "jacobian":
+        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
             factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
             side1 = layer_side(self.model, self.params, factors, x1)
             side2 = side1 if x2 is None else layer_side(self.model, self.params, factors, x2)
             return layer_contraction(side1, side2, out, full)
+        if self.method == "products" or (self.method == "auto" and self._products_win(x1, n2, out, full)):
+            return self._by_products(x1, x1 if x2 is None else x2, out, full)
         return self._by_jacobian(x1, x2, out, full)
+
+    def _products_win(self, x: np.ndarray, n2: int, out: int, full: bool) -> bool:
+        """Operations an entry: a push costs two evaluations, a contraction of Jacobians P multiply-adds."""
+        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        contraction = 2 * count * (out if full else 1)
+        return n2 > 1 and 2 * _operations(self.model, self.params, x) < contraction
+
+    def _by_products(self, x1: np.ndarray, x2: np.ndarray, out: int, full: bool) -> np.ndarray:
+        """Each gradient at x1, pushed through the model at x2."""
+        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
+        derivatives = ModelDerivatives(self.model, self.params, x2, 1)
+        found = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
+        for at in range(0, len(x1), chunk):
+            rows = _jacobian_rows(self, x1[at : at + chunk], chunk).reshape(-1, count)
+            if self.lr_factors is not None:
+                rows = rows * np.asarray(_roots(self))
+            block = derivatives.push(rows).reshape(-1, out, len(x2), out)
+            found[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
+        return found
 
     def _inside(self) -> "EmpiricalNTK":
         """The kernel of the model that a scaled one scales, which may know a faster way."""
@@ -128,8 +158,7 @@ class EmpiricalNTK(AbstractKernel):
         found = jacobian(self.model, params, x)
         if self.lr_factors is None:
             return found
-        factors = jax.tree.map(lambda f, leaf: jnp.broadcast_to(f, jnp.shape(leaf)), self.lr_factors, params)
-        return found * jnp.sqrt(ravel_pytree(factors)[0])
+        return found * _roots(self)
 
     def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
         left = self._jacobian(x1)
@@ -145,6 +174,21 @@ class EmpiricalNTK(AbstractKernel):
         return np.concatenate(
             [np.diagonal(self.matrix(x[at : at + 64], None)) for at in range(0, len(x), 64)]
         )
+
+
+def _roots(kernel: EmpiricalNTK) -> jax.Array:
+    """The root of the learning-rate factor of each parameter, (P,)."""
+    factors = jax.tree.map(
+        lambda f, leaf: jnp.broadcast_to(f, jnp.shape(leaf)), kernel.lr_factors, kernel.params
+    )
+    return jnp.sqrt(ravel_pytree(factors)[0])
+
+
+def _operations(model: AbstractModel, params: Any, x: np.ndarray) -> float:
+    """Floating-point operations of one input, as the compiler counts them."""
+    counts = [jax.jit(model).lower(params, x[:1].repeat(n, 0)).cost_analysis() for n in (1, 2)]
+    flops = [float((count or {}).get("flops", np.inf)) for count in counts]
+    return flops[1] - flops[0] if np.isfinite(flops).all() else np.inf
 
 
 @jax.jit

@@ -66,3 +66,26 @@ def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndar
         strip = jax.tree.map(lambda a, at=at: a[at : at + rows], side1)
         found[at : at + rows] = _contract(strip, side2, out, full)
     return found
+
+
+@jax.jit
+def moving_layer_side(net: MLP, params, direction, factors, x) -> tuple[Side, Side]:
+    """`layer_side`, and how it moves with the parameters."""
+    return jax.jvp(lambda p: layer_side(net, p, factors, x), (params,), (direction,))
+
+
+def layer_drift(side1: Side, moves1: Side, side2: Side, out: int) -> np.ndarray:
+    """How the contraction moves with its first side, (n1, out, n2, out), a strip of rows at a time."""
+    n1, n2 = len(side1[0][0]), len(side2[0][0])
+    rows = max(1, _STRIP_BYTES // (2 * 8 * n2 * out * out))
+    found = np.empty((n1, out, n2, out))
+    for start in range(0, n1, rows):
+        at = max(min(start, n1 - rows), 0)
+        strip, moves = jax.tree.map(lambda a, at=at: a[at : at + rows], (side1, moves1))
+        found[at : at + rows] = _drift(strip, moves, side2, out)
+    return found
+
+
+@jax.jit(static_argnums=3)
+def _drift(side1: Side, moves1: Side, side2: Side, out: int):
+    return jax.jvp(lambda side: _contract(side, side2, out, True), (side1,), (moves1,))[1]
