@@ -73,8 +73,9 @@ class EmpiricalNTK(AbstractKernel):
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
         if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
             factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
-            side1 = moving_layer_side(self.model, self.params, direction, factors, x1)
-            return layer_drift(*side1, layer_side(self.model, self.params, factors, x2), out)
+            side1, moves1 = moving_layer_side(self.model, self.params, direction, factors, x1)
+            side2 = layer_side(self.model, self.params, factors, x2)
+            return layer_drift(side1, moves1, side2, out)
         count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
         chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
         found = np.empty((len(x1), out, len(x2), out))

@@ -1,0 +1,67 @@
+"""The ladder as a picture: errors of the orders over the lazy scale and over the width."""
+
+from __future__ import annotations
+
+import io
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+from .job import ORDERS, Rung, Settings, means, slopes
+
+_COLOURS = ("#8a94a6", "#2f7fd1", "#e2583e")
+_NAMES = ("order 0: linearized", "order 1: learns features", "order 2")
+
+
+def picture(rungs: list[Rung], settings: Settings) -> tuple[bytes, str]:
+    """The same picture as PNG and as SVG."""
+    with rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "nk"}):
+        figure = Figure(figsize=(8.6, 3.8), layout="constrained")
+        left, right = figure.subplots(1, 2, sharey=True)
+        labels = (
+            f"lazy scale α (width {settings.width})",
+            f"width (α = {settings.alpha:g})",
+        )
+        for axes, sweep, label in zip((left, right), ("alpha", "width"), labels, strict=True):
+            _panel(axes, rungs, sweep)
+            axes.set_xlabel(label)
+        left.set_ylabel("distance from the trained network")
+        (left if slopes(rungs, "alpha") else right).legend(frameon=False, loc="lower left")
+        png, svg = io.BytesIO(), io.StringIO()
+        figure.savefig(png, format="png", dpi=150)
+        figure.savefig(svg, format="svg", metadata={"Date": None})
+    return png.getvalue(), svg.getvalue()
+
+
+def _panel(axes, rungs: list[Rung], sweep: str) -> None:
+    rows = means(rungs, sweep)
+    if not rows:
+        axes.set_visible(False)
+        return
+    at = [value for value, _ in rows]
+    fitted = slopes(rungs, sweep)
+    for order in ORDERS:
+        colour = _COLOURS[order]
+        for rung in rungs:
+            if rung.sweep == sweep:
+                axes.plot(getattr(rung, sweep), rung.errors[order], ".", color=colour, alpha=0.35, markersize=5)
+        errors = [found[order] for _, found in rows]
+        axes.plot(at, errors, "o-", color=colour, label=_NAMES[order], markersize=4)
+        if fitted:
+            axes.annotate(
+                f"slope {fitted[order]:.2f}",
+                (at[-1], errors[-1]),
+                xytext=(-6, -12),
+                textcoords="offset points",
+                ha="right",
+                color=colour,
+                fontsize=8,
+            )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(LogLocator(base=2))
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xticks(at)
+    axes.grid(alpha=0.2)
