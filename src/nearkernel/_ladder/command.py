@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -64,23 +65,21 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
         style="bold",
         markup=False,
     )
-    table = Table()
-    headings = ("alpha", "width", "seed", *(f"order {k}" for k in ORDERS), "|zI|/|zF|", "predict, s", "train, s", "steps")
-    for heading in headings:
+    table = Table(box=box.SIMPLE)
+    orders = (f"order {k}" for k in ORDERS)
+    for heading in ("alpha", "width", *orders, "|zI|/|zF|", "predict, s", "train, s"):
         table.add_column(heading, justify="right", no_wrap=True)
     for i, rung in enumerate(rungs):
-        if i and rung.sweep != rungs[i - 1].sweep:
+        if i and (rung.sweep, rung.seed) != (rungs[i - 1].sweep, rungs[i - 1].seed):
             table.add_section()
         small = rung.correction <= 0.1
         table.add_row(
             f"{rung.alpha:g}",
             str(rung.width),
-            str(rung.seed),
-            *(f"{error:.2e}" for error in rung.errors),
+            *(f"{error:.1e}" for error in rung.errors),
             f"{rung.correction:.3f}{'' if small else ' !'}",
             " / ".join(f"{second:.1f}" for second in rung.seconds),
             f"{rung.training_seconds:.1f}",
-            str(rung.steps),
         )
     console.print(table)
     for sweep in ("alpha", "width"):

@@ -105,7 +105,9 @@ def slopes(rungs: list[Rung], sweep: str) -> list[float] | None:
     if len(rows) < 2:
         return None
     at = np.log([value for value, _ in rows])
-    return [float(np.polyfit(at, np.log([errors[k] for _, errors in rows]), 1)[0]) for k in range(len(ORDERS))]
+    return [
+        float(np.polyfit(at, np.log([errors[k] for _, errors in rows]), 1)[0]) for k in range(len(ORDERS))
+    ]
 
 
 def means(rungs: list[Rung], sweep: str) -> list[tuple[float, np.ndarray]]:

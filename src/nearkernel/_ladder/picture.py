@@ -16,7 +16,9 @@ _NAMES = ("order 0: linearized", "order 1: learns features", "order 2")
 
 def picture(rungs: list[Rung], settings: Settings) -> tuple[bytes, str]:
     """The same picture as PNG and as SVG."""
-    with rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "nk"}):
+    with rc_context(
+        {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "nk"}
+    ):
         figure = Figure(figsize=(8.6, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         labels = (
@@ -45,7 +47,9 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
         colour = _COLOURS[order]
         for rung in rungs:
             if rung.sweep == sweep:
-                axes.plot(getattr(rung, sweep), rung.errors[order], ".", color=colour, alpha=0.35, markersize=5)
+                axes.plot(
+                    getattr(rung, sweep), rung.errors[order], ".", color=colour, alpha=0.35, markersize=5
+                )
         errors = [found[order] for _, found in rows]
         axes.plot(at, errors, "o-", color=colour, label=_NAMES[order], markersize=4)
         if fitted:
@@ -64,4 +68,5 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(at)
+    axes.margins(y=0.12)
     axes.grid(alpha=0.2)

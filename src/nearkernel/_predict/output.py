@@ -22,14 +22,15 @@ def check_writable(folder: Path, names: tuple[str, ...]) -> None:
             raise ValueError(f"--out {folder}: {folder / name} is a folder, where the file {name} belongs.")
 
 
-def write_together(folder: Path, files: Mapping[str, str]) -> None:
+def write_together(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write each text of `files` under its name in `folder`, replacing older ones only once all are on disk."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # Inside the folder, so that each move stays on one file system and is atomic.
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
-            for name, text in files.items():
-                Path(unfinished, name).write_text(text, encoding="utf-8", newline="")
+            for name, content in files.items():
+                data = content.encode("utf-8") if isinstance(content, str) else content
+                Path(unfinished, name).write_bytes(data)
             for name in files:
                 os.replace(Path(unfinished, name), folder / name)
     except OSError as error:

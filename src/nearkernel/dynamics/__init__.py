@@ -17,4 +17,5 @@ from ._simulate import Trajectory as Trajectory
 from ._simulate import simulate as simulate
 from ._solution import Prediction as Prediction
 from ._solution import Solution as Solution
+from ._solvable import has_kinks as has_kinks
 from ._solve import solve as solve

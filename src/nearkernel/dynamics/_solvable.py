@@ -37,7 +37,7 @@ def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: Spectra
         )
     if isinstance(derivatives, FeatureDerivatives):
         _require_symmetric(derivatives, u, v)
-    if isinstance(tangent, ExpandedTangent) and _has_kinks(tangent.model.model):
+    if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.model.model):
         warnings.warn(
             "the activation has kinks: its second derivative is zero almost everywhere, and what happens when a neuron "
             "crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of different layers.",
@@ -64,7 +64,7 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
             )
 
 
-def _has_kinks(model: AbstractModel) -> bool:
+def has_kinks(model: AbstractModel) -> bool:
     """A piecewise linear activation: no curvature anywhere, and yet not a line."""
     if not isinstance(model, MLP) or not model.widths:
         return False

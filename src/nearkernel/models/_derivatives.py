@@ -108,13 +108,14 @@ class ModelDerivatives(AbstractDerivatives):
         return self._run("twist", (), (u,))[0]
 
     def curve(self, k: int, w: Batches) -> np.ndarray:
-        return self._run(f"curve, {self._mode}", (), w[:k])[0]
+        return self._run("curve, quadratic" if self.degree == 2 else "curve, nested", (), w[:k])[0]
 
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
-        return self._run(f"curved, {self._mode}", r[:k], w[:k])
+        return self._run(f"curved, {'nested' if k == 1 else self._mode}", r[:k], w[:k])
 
     @functools.cached_property
     def _mode(self) -> str:
+        """Taylor series win over nested derivatives only where a gradient is taken of the second order."""
         return mode_for(self.model, self.params, self.x[:1], self.degree)
 
     def _chunks(self):

@@ -108,7 +108,6 @@ def _curved(mode, model, params, x, weights, directions):
     return jax.vmap(both)(weights, directions)
 
 
-_MODES = ("taylor", "nested", "quadratic")
 PASSES: dict[str, Any] = {
     "push": jax.jit(_push),
     "pull": jax.jit(_pull),
@@ -116,8 +115,8 @@ PASSES: dict[str, Any] = {
     "twist": jax.jit(_twist),
     "bend_pull": jax.jit(_bend_pull),
     "bend_pull_sum": jax.jit(_bend_pull_sum),
-    **{f"curve, {mode}": jax.jit(functools.partial(_curve, mode)) for mode in _MODES},
-    **{f"curved, {mode}": jax.jit(functools.partial(_curved, mode)) for mode in _MODES},
+    **{f"curve, {mode}": jax.jit(functools.partial(_curve, mode)) for mode in ("nested", "quadratic")},
+    **{f"curved, {m}": jax.jit(functools.partial(_curved, m)) for m in ("taylor", "nested", "quadratic")},
 }
 
 

@@ -1,0 +1,71 @@
+"""What was typed, checked."""
+
+from __future__ import annotations
+
+import math
+
+import nearkernel as nk
+
+from .job import Settings
+
+_KINKED = (
+    "its second derivative is zero almost everywhere, and orders 1 and 2 would miss what happens at its kinks"
+)
+
+
+def settings(
+    points: int,
+    test_points: int,
+    dim: int,
+    depth: int,
+    width: int,
+    activation: str,
+    alphas: str,
+    widths: str,
+    alpha: float,
+    seeds: int,
+    tol: float,
+    max_steps: int,
+) -> Settings:
+    try:
+        net = nk.MLP(1, (1,), activation=activation)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`activation`", "--activation")) from error
+    if nk.dynamics.has_kinks(net):
+        raise ValueError(f"--activation {activation}: {_KINKED}; give a smooth one, e.g. gelu.")
+    for name, value in (("alpha", alpha), ("tol", tol)):
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"--{name} {value}: give a number above 0.")
+    scales = _numbers("alphas", alphas, float)
+    sizes = _numbers("widths", widths, int)
+    if not scales and not sizes:
+        raise ValueError("--alphas and --widths are both empty: give at least one value.")
+    return Settings(
+        points=points,
+        test_points=test_points,
+        dim=dim,
+        depth=depth,
+        width=width,
+        activation=activation,
+        alphas=tuple(scales),
+        widths=tuple(sizes),
+        alpha=alpha,
+        seeds=seeds,
+        tol=tol,
+        max_steps=max_steps,
+    )
+
+
+def _numbers(name: str, text: str, kind: type) -> list:
+    """Numbers above 0, separated by commas, in rising order."""
+    found = []
+    for part in filter(None, (each.strip() for each in text.split(","))):
+        try:
+            value = kind(part)
+        except ValueError:
+            value = 0
+        if not (math.isfinite(value) and value > 0):
+            what = "whole numbers" if kind is int else "numbers"
+            raise ValueError(f"--{name} {text}: give {what} above 0, separated by commas; {part!r} is none.")
+        found.append(value)
+    return sorted(set(found))
