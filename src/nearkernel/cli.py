@@ -93,6 +93,7 @@ def nearkernel(
 
 
 _NETWORK, _TRAINING, _OUTPUT = "The network", "Its training", "Output"
+_FINITE = "A network of finite width"
 
 
 @app.command()
@@ -179,6 +180,23 @@ def predict(
             rich_help_panel=_TRAINING,
         ),
     ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2,
+            help="Predict one network of finite width too, to this order. [default: not]",
+            show_default=False,
+            rich_help_panel=_FINITE,
+        ),
+    ] = None,
+    train: Annotated[
+        bool,
+        typer.Option("--train", help="Train that network for real, and compare.", rich_help_panel=_FINITE),
+    ] = False,
+    width: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Its neurons a hidden layer.", rich_help_panel=_FINITE)
+    ] = 512,
     out: Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)] = Path(
         "out"
     ),
@@ -189,7 +207,7 @@ def predict(
         bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
     ] = False,
 ) -> None:
-    """What would wide networks, trained on these data, answer? Nothing is trained.
+    """What would wide networks, trained on these data, answer? Nothing is trained, unless --train asks for it.
 
     Holds out a share of the rows, predicts them by the exact theory of infinitely wide networks (NNGP and NTK) and by
     a linear model, and prints how good each is. Writes report.html, predictions.csv and result.json.
@@ -201,6 +219,8 @@ def predict(
     `nearkernel predict houses.csv --target price --activation erf --depth 2`
 
     `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
+
+    `nearkernel predict diabetes --activation tanh --depth 1 --order 2 --train`
     """
     from ._predict.command import Options, predict_and_report
 
@@ -221,6 +241,9 @@ def predict(
         lr=lr,
         steps=steps,
         ridge=ridge,
+        order=order,
+        train=train,
+        width=width,
     )
     predict_and_report(options, out, print_json=json)
 

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from .finite import FiniteAnswer
 from .job import Answer
 from .scores import BINS, Score
 
@@ -20,17 +21,24 @@ class Column:
     show: Callable[[Score | float | None], str]
 
 
-def cells(answer: Answer, task: str) -> list[str]:
-    """One row of the table: name, figures, seconds."""
+def cells(answer: Answer | FiniteAnswer, task: str, trained: bool = False) -> list[str]:
+    """One row of the table: name, figures, distance from the trained network if there is one, seconds."""
+    distance = getattr(answer, "distance", None)
     return [
         answer.name,
         *(column.show(answer.figures[column.key]) for column in COLUMNS[task]),
+        *([UNDEFINED if distance is None else f"{distance:.2g}"] if trained else []),
         f"{answer.seconds:.2f}",
     ]
 
 
-def titles(task: str) -> list[str]:
-    return ["method", *(column.title for column in COLUMNS[task]), "seconds"]
+def titles(task: str, trained: bool = False) -> list[str]:
+    return [
+        "method",
+        *(column.title for column in COLUMNS[task]),
+        *(["from trained"] if trained else []),
+        "seconds",
+    ]
 
 
 def _plain(figure: Score | float | None) -> str:

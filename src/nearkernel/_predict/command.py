@@ -64,13 +64,21 @@ def _print_table(data: Data, parts: Split, network: Network, result: Result, out
     rows = f"{len(parts.x)} rows to learn from, {len(parts.x_new)} to test"
     layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)} of infinite width"
     console.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
-    console.print(f"{layers}, {network.training}; nothing was trained", markup=False)
+    trained = network.finite is not None and network.finite.train
+    console.print(
+        f"{layers}, {network.training}; {'none of these' if trained else 'nothing'} was trained", markup=False
+    )
     table = Table()
-    for title in titles(data.task):
+    for title in titles(data.task, trained):
         table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     for answer in result.answers:
-        table.add_row(*cells(answer, data.task))
+        table.add_row(*cells(answer, data.task, trained))
+    if network.finite is not None:
+        table.add_section()
+        for each in result.finite:
+            named = dataclasses.replace(each, name=f"width {network.finite.width}, {each.name}")
+            table.add_row(*cells(named, data.task, trained))
     console.print(table)
-    for note in (*data.notes, *parts.notes):
+    for note in (*data.notes, *parts.notes, *result.notes):
         console.print(f"Note: {note}.", markup=False)
     console.print(f"Wrote {', '.join(str(out / name) for name in FILES)}", markup=False)

@@ -1,4 +1,4 @@
-"""The three answers: the Bayesian network (NNGP), the trained network (NTK), and a plain linear model."""
+"""The answers: the Bayesian network (NNGP), the trained network (NTK), a plain linear model, one finite network."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import nearkernel as nk
 from . import scores
 from .data import Data
 from .evidence import most_likely_noise
+from .finite import Finite, FiniteAnswer, finite_answers
 from .prepare import Split
 
-_WIDTH = 512  # never used: every answer is that of the limit of infinite width
 _CURVE_POINTS = 25
 
 
@@ -30,11 +30,12 @@ class Network:
     bias_var: float
     algorithm: Any
     training: str  # the algorithm in words
+    finite: Finite | None = None  # the network of finite width that is asked about besides, if any
 
     def build(self, in_dim: int, out_dim: int) -> nk.MLP:
         return nk.MLP(
             in_dim=in_dim,
-            widths=(_WIDTH,) * self.depth,
+            widths=(self.finite.width if self.finite else 1,) * self.depth,  # infinite ones do not look at it
             out_dim=out_dim,
             activation=self.activation,
             weight_var=self.weight_var,
@@ -73,6 +74,22 @@ class Curve:
 class Result:
     answers: tuple[Answer, ...]
     curve: Curve | None
+    finite: tuple[FiniteAnswer, ...] = ()
+    finite_training: str = ""  # in words, where it differs from the network's
+
+    @property
+    def notes(self) -> list[str]:
+        """What the user should know about the finite network."""
+        found = []
+        if self.finite_training:
+            found.append(f"the finite network is trained, and predicted, by {self.finite_training}")
+        size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
+        if size > 0.1:
+            found.append(
+                f"|z^I|/|z^F| = {size:.2g}: this network learns features so much that higher orders need not be better; "
+                "a larger --width makes them so"
+            )
+        return found
 
 
 def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) -> Result:
@@ -97,7 +114,10 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
 
     say("NTK along training")
     curve = _curve(net, network.algorithm, data, split)
-    return Result(tuple(answers), curve)
+    if network.finite is None:
+        return Result(tuple(answers), curve)
+    finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
+    return Result(tuple(answers), curve, finite, words)
 
 
 def _curve(net: nk.MLP, algorithm: Any, data: Data, split: Split) -> Curve | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import nearkernel as nk
 
+from .finite import Finite
 from .job import Network
 
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
@@ -34,6 +35,9 @@ class Options:
     lr: float | None
     steps: int | None
     ridge: float | None
+    order: int | None = None
+    train: bool = False
+    width: int = 512
 
     def __post_init__(self) -> None:
         try:
@@ -57,7 +61,12 @@ class Options:
         default = 2.0 if "relu" in self.activation else 1.5  # a relu loses half of the variance it is given
         algorithm, words = self._training()
         weight_var = default if self.weight_var is None else self.weight_var
-        return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words)
+        finite = Finite(self.order, self.train, self.width, self.seed) if self._is_finite else None
+        return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite)
+
+    @property
+    def _is_finite(self) -> bool:
+        return self.order is not None or self.train
 
     def _training(self) -> tuple[Any, str]:
         """The algorithm, and the same in words."""

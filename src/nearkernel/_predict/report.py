@@ -33,7 +33,7 @@ def report_html(
     }
     settings = {_typed(name): value for name, value in asked.items() if value not in (None, ())}
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
-    remarks = [*data.notes, *split.notes]
+    remarks = [*data.notes, *split.notes, *result.notes]
     if remarks:
         prepared["remarks"] = "; ".join(remarks)
     parts = [
@@ -80,10 +80,11 @@ def _lead(data: Data, split: Split, network: Network) -> str:
 
 
 def _table(data: Data, result: Result) -> str:
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles(data.task))
+    trained = any(answer.distance is not None for answer in result.finite)
+    head = "".join(f"<th>{escape(title)}</th>" for title in titles(data.task, trained))
     rows = []
-    for answer in result.answers:
-        name, *figures = cells(answer, data.task)
+    for answer in (*result.answers, *result.finite):
+        name, *figures = cells(answer, data.task, trained)
         row = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
         rows.append(f'<tr><td><span class="dot {name}"></span>{escape(name)}</td>{row}</tr>\n')
     return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{"".join(rows)}</table></div>'
@@ -99,7 +100,24 @@ def _methods(network: Network, result: Result) -> dict[str, str]:
         "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
         "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
         f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
+        **_finite_methods(network, result),
     }
+
+
+def _finite_methods(network: Network, result: Result) -> dict[str, str]:
+    """What the rows of the finite network are."""
+    if network.finite is None:
+        return {}
+    net = f"one network of width {network.finite.width}, initialised with seed {network.finite.seed}"
+    training = result.finite_training or network.training
+    words = {
+        "order 0": f"The linearized {net}, after {training}: no features are learnt. Nothing is trained.",
+        "order 1": "The same network with what learning features adds, to first order.",
+        "order 2": "The same to second order.",
+        "trained": f"The same network, really trained by {training}. The column 'from trained' is each prediction's "
+        "distance from its answers, relative to them.",
+    }
+    return {answer.name: words[answer.name] for answer in result.finite}
 
 
 def _definitions(items: Mapping[str, Any]) -> str:

@@ -49,8 +49,17 @@ def result_json(data: Data, split: Split, network: Network, result: Result, opti
             answer.name: {**answer.figures, "seconds": answer.seconds, **answer.details}
             for answer in result.answers
         },
+        "finite_network": {
+            answer.name: {
+                **answer.figures,
+                "seconds": answer.seconds,
+                "correction": answer.correction,
+                "distance_from_trained": answer.distance,
+            }
+            for answer in result.finite
+        },
         "along_training": result.curve,
-        "notes": [*data.notes, *split.notes],
+        "notes": [*data.notes, *split.notes, *result.notes],
     }
     return json.dumps(_plain(document), indent=2, ensure_ascii=False) + "\n"
 
@@ -69,6 +78,10 @@ def predictions_csv(data: Data, split: Split, result: Result) -> str:
         else:
             columns[answer.name] = answer.mean[:, 0]
             columns[f"{answer.name}_{spread}"] = answer.std
+    for one in result.finite:
+        columns[f"finite {one.name}"] = (
+            _named(one.mean.argmax(axis=1), data) if data.classes else one.mean[:, 0]
+        )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -82,7 +95,8 @@ def _named(values: np.ndarray, data: Data) -> np.ndarray:
 
 def _network_fields(network: Network) -> dict[str, Any]:
     fields = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
-    return {**fields, "algorithm": repr(network.algorithm)}
+    finite = dataclasses.asdict(network.finite) if network.finite else None
+    return {**fields, "algorithm": repr(network.algorithm), "finite": finite}
 
 
 def target_scaling(data: Data) -> str:

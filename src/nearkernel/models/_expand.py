@@ -24,7 +24,7 @@ class Taylor(AbstractModel):
         return self.params0
 
     @in_float64
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Any) -> jax.Array:
         first, *others = self.terms(params, x)
         return sum(others, first)
 

@@ -48,5 +48,5 @@ class FeatureModel(AbstractModel):
         return jnp.zeros((self.out_dim, shape[-1]), working_dtype())
 
     @in_float64
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Any) -> jax.Array:
         return self.features(x) @ jnp.atleast_2d(params).T

@@ -24,7 +24,7 @@ class FunctionModel(AbstractModel):
         return self.initializer(key)
 
     @in_float64
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Any) -> jax.Array:
         x = at_least_float(x)
         z = jnp.asarray(self.function(params, x))
         if z.ndim == 1 and len(z) == len(x):

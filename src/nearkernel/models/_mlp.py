@@ -89,7 +89,7 @@ class MLP(AbstractModel):
         return params
 
     @in_float64
-    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+    def __call__(self, params: Params, x: Any) -> jax.Array:
         z = at_least_float(x)
         if z.ndim != 2:
             raise ValueError(f"`x` must have shape (n, d); got {z.shape}.")
