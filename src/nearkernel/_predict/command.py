@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -65,10 +66,9 @@ def _print_table(data: Data, parts: Split, network: Network, result: Result, out
     layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)} of infinite width"
     console.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
     trained = network.finite is not None and network.finite.train
-    console.print(
-        f"{layers}, {network.training}; {'none of these' if trained else 'nothing'} was trained", markup=False
-    )
-    table = Table()
+    untrained = "only the last row" if trained else "nothing"
+    console.print(f"{layers}, {network.training}; {untrained} was trained", markup=False)
+    table = Table(box=box.SIMPLE_HEAD)
     for title in titles(data.task, trained):
         table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
     for answer in result.answers:
@@ -76,9 +76,10 @@ def _print_table(data: Data, parts: Split, network: Network, result: Result, out
     if network.finite is not None:
         table.add_section()
         for each in result.finite:
-            named = dataclasses.replace(each, name=f"width {network.finite.width}, {each.name}")
-            table.add_row(*cells(named, data.task, trained))
+            table.add_row(*cells(each, data.task, trained))
     console.print(table)
+    if network.finite is not None:
+        console.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
         console.print(f"Note: {note}.", markup=False)
     console.print(f"Wrote {', '.join(str(out / name) for name in FILES)}", markup=False)

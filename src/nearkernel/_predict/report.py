@@ -12,7 +12,8 @@ import numpy as np
 from . import pictures
 from .columns import COLUMNS, cells, titles
 from .data import Data
-from .job import Network, Result
+from .finite import FiniteAnswer
+from .job import Answer, Network, Result
 from .prepare import Split
 from .scores import confidence
 from .summary import target_scaling, versions
@@ -83,7 +84,8 @@ def _table(data: Data, result: Result) -> str:
     trained = any(answer.distance is not None for answer in result.finite)
     head = "".join(f"<th>{escape(title)}</th>" for title in titles(data.task, trained))
     rows = []
-    for answer in (*result.answers, *result.finite):
+    everything: list[Answer | FiniteAnswer] = [*result.answers, *result.finite]
+    for answer in everything:
         name, *figures = cells(answer, data.task, trained)
         row = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
         rows.append(f'<tr><td><span class="dot {name}"></span>{escape(name)}</td>{row}</tr>\n')

@@ -1,6 +1,7 @@
 """Linear models of given features."""
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
