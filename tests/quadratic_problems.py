@@ -83,7 +83,9 @@ def _root(function, start: np.ndarray) -> np.ndarray:
     return found.x
 
 
-def moved_by(algorithm: Any, x: np.ndarray, y: np.ndarray, eps: float, w0: np.ndarray | None = None) -> np.ndarray:
+def moved_by(
+    algorithm: Any, x: np.ndarray, y: np.ndarray, eps: float, w0: np.ndarray | None = None
+) -> np.ndarray:
     """Where a rule without time takes one output's weights, by its definition alone."""
     model, start = Known(x, eps, w0), np.zeros(F)
     ridge = getattr(algorithm, "strength", 0.0)

@@ -289,7 +289,9 @@ def test_other_orders_are_refused(order, error, text):
 @pytest.mark.parametrize("linear", (nk.FeatureModel(phi), nk.kernels.Linear()))
 def test_linear_problems_have_order_0_only(linear):
     p = problem(6, 0)
-    with pytest.raises(ValueError, match=r"`order` must be 0 for this problem, which is linear.*QuadraticModel"):
+    with pytest.raises(
+        ValueError, match=r"`order` must be 0 for this problem, which is linear.*QuadraticModel"
+    ):
         nk.solve(linear, p.x, p.y, order=1)
     with pytest.raises(ValueError, match="linear in its parameters"):
         nk.solve(nk.expand(quadratic(0.1), np.zeros((1, F)), 1), p.x, p.y, order=1)
@@ -298,7 +300,9 @@ def test_linear_problems_have_order_0_only(linear):
 def test_a_model_without_second_derivative_says_what_that_means():
     p = problem(6, 0)
     flat = nk.from_function(lambda w, x: jax.nn.relu(x[:, :3]) @ w)
-    with pytest.raises(ValueError, match=r"second derivative of this model is zero: .*order 0 is all there is .relu"):
+    with pytest.raises(
+        ValueError, match=r"second derivative of this model is zero: .*order 0 is all there is .relu"
+    ):
         nk.solve(nk.expand(flat, np.ones((3, 1)), 2), p.x, p.y, order=1)
     with pytest.raises(ValueError, match="second derivative of this model is zero"):
         nk.solve(nk.QuadraticModel(phi, lambda x, u: 0.0 * x[:, :1] * u, 1.0), p.x, p.y, order=1)
@@ -328,7 +332,9 @@ def test_a_second_derivative_that_is_not_finite_is_refused():
 def test_meta_features_must_be_symmetric():
     p = problem(6, 0)
     skew = nk.QuadraticModel(phi, lambda x, u: jnp.cos(x[:, :1]) * jnp.roll(u, 1), 0.1)
-    with pytest.raises(ValueError, match=r"`psi\(x, u\)` must be symmetric, .* it gives .* and .*psi \+ psi\^T"):
+    with pytest.raises(
+        ValueError, match=r"`psi\(x, u\)` must be symmetric, .* it gives .* and .*psi \+ psi\^T"
+    ):
         nk.solve(skew, p.x, p.y, order=1)
     skewed = nk.CubicModel(phi, psi, lambda x, u, v: jnp.cos(x[:, :1]) * u * jnp.roll(v, 1), 0.1)
     with pytest.raises(ValueError, match=r"`Psi\(x, u, v\)` must be symmetric in all three indices"):
