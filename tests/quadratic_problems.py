@@ -1,7 +1,7 @@
 """Quadratic and cubic models of which everything is known, and their training by brute force.
 
-An input carries its own features: x = (phi, c), with psi(x) = sum_r c_r v_r v_r^T and Psi(x) = sum_r c_r^2 v_r v_r v_r. So
-one model, compiled once, serves every random problem.
+An input carries its own features: x = (phi, c), with psi(x) = sum_r c_r v_r v_r^T and Psi(x) = sum_r c_r^2 v_r v_r v_r.
+So one model, compiled once, serves every random problem.
 """
 
 import math

@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 import scipy.integrate
-from helpers import relative_error
-from quadratic_problems import F, cubic, problem, psi_array, third_array
 
+from helpers import relative_error
 from nearkernel.dynamics._clock import FlowClock, StepClock
 from nearkernel.dynamics._factor import spectrum
 from nearkernel.dynamics._march import march
 from nearkernel.dynamics._rules import chebyshev, integral_rule, lagrange, sum_rule
 from nearkernel.models import FeatureDerivatives
+from quadratic_problems import F, cubic, problem, psi_array, third_array
 
 N = 9
 P = problem(N, 3, most=3.0)

@@ -4,6 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import nearkernel as nk
 from helpers import relative_error
 from quadratic_problems import (
     F,
@@ -16,8 +18,6 @@ from quadratic_problems import (
     slope,
     trained,
 )
-
-import nearkernel as nk
 
 MOST = 4.0  # the largest eigenvalue of every problem's kernel matrix
 ALGORITHMS = {
@@ -55,8 +55,9 @@ def measured_slopes(model, p, algorithm, expected, orders=(0, 1, 2), eps=EPS):
 @every_algorithm
 @pytest.mark.parametrize(
     ("size", "seed"),
-    (("P > N", 1), ("P > N", 2), ("P > N", 3), ("P = N", 1), ("P < N", 1)),
-    ids=lambda v: str(v),
+    [(size, 1) for size in SIZES]
+    + [pytest.param(size, seed, marks=pytest.mark.slow) for size in SIZES for seed in (2, 3)],
+    ids=str,
 )
 def test_errors_fall_with_the_order(size, seed, algorithm):
     p = problem(SIZES[size], seed)
@@ -73,8 +74,11 @@ def test_so_they_do_from_any_start_and_with_several_outputs(algorithm):
     assert found == pytest.approx([1, 2, 3], abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ("fast descent", "40 steps"))
-@pytest.mark.parametrize("start", (0.0, pytest.param(0.5, marks=pytest.mark.slow)))
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [("40 steps", 0.0)]
+    + [pytest.param(*c, marks=pytest.mark.slow) for c in (("fast descent", 0.0), ("fast descent", 0.5))],
+)
 def test_so_they_do_for_cubic_models(name, start):
     p, algorithm = problem(6, 5), ALGORITHMS[name]
     w0 = start * np.random.default_rng(1).normal(size=(1, F))
@@ -268,7 +272,7 @@ def test_a_learning_rate_beyond_the_limit_is_a_status(eps, steps):
     assert np.isinf(solution.predict(p.x_new).mean).all() and np.isinf(solution.params()).all()
     assert np.isinf(solution.residual()).all()
     for ask in (solution.algorithm_projectors, lambda: solution.compressed_prediction(p.x_new)):
-        with pytest.raises(ValueError, match="does not exist, since training diverges: lr = 0.525 exceeds"):
+        with pytest.raises(ValueError, match=r"does not exist, since training diverges: lr = 0.525 exceeds"):
             ask()
 
 
@@ -318,7 +322,9 @@ def test_meta_features_may_live_on_few_inputs():
 def test_relu_networks_learn_features_by_products_of_layers_only():
     p = problem(6, 0)
     net = nk.MLP(16, (4,), activation="relu")
-    with pytest.raises(UserWarning, match="kinks: its second derivative is zero almost everywhere.*products"):
+    with pytest.raises(
+        UserWarning, match=r"kinks: its second derivative is zero almost everywhere.*products"
+    ):
         nk.solve(nk.expand(net, net.init(jax.random.key(0)), 2), p.x, p.y, nk.GradientFlow(0.1), order=1)
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from quadratic_problems import F, problem, quadratic
 
 import nearkernel as nk
+from quadratic_problems import F, problem, quadratic
 
 MOST = 4.0
 TRAINED = {
@@ -52,7 +52,7 @@ def wide_problem(n, features, seed):
     return model, x, rng.normal(size=n), x_new
 
 
-@pytest.mark.parametrize("name", ("fast descent", "flow"))
+@pytest.mark.parametrize("name", ("fast descent", pytest.param("flow", marks=pytest.mark.slow)))
 def test_so_they_are_at_30_points_from_another_start(name):
     model, x, y, x_new = wide_problem(30, 42, 2)
     start = 0.5 * np.random.default_rng(0).normal(size=(1, 42))
@@ -141,7 +141,7 @@ def test_projectors_are_for_training_to_its_end_on_few_points():
             nk.solve(quadratic(0.001), p.x, p.y, algorithm, order=1).algorithm_projectors()
     many = problem(17, 3)
     with pytest.raises(
-        ValueError, match="a projector needs a kernel matrix of full rank; .* 17 outputs has rank 11"
+        ValueError, match=r"a projector needs a kernel matrix of full rank; .* 17 outputs has rank 11"
     ):
         nk.solve(quadratic(0.001), many.x, many.y, order=1).algorithm_projectors()
 
@@ -151,6 +151,6 @@ def test_projectors_of_many_points_are_refused(monkeypatch):
     solution = nk.solve(quadratic(0.001), p.x, p.y, order=1)
     monkeypatch.setattr("nearkernel.dynamics._projectors._LARGEST", 50_000)
     with pytest.raises(
-        MemoryError, match="the projectors of 7 points need 56.3 KiB: .* use at most 6 points"
+        MemoryError, match=r"the projectors of 7 points need 56.3 KiB: .* use at most 6 points"
     ):
         solution.algorithm_projectors()

@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
-from helpers import compiled, points
-from quadratic_problems import F, Known, exact_outputs, problem, psi_array, quadratic, slope, trained
 
 import nearkernel as nk
+from helpers import compiled, points
+from quadratic_problems import F, Known, exact_outputs, problem, psi_array, quadratic, slope, trained
 
 MOST = 4.0
 ALGORITHMS = {
@@ -52,6 +52,7 @@ def test_several_outputs_have_a_kernel_each():
     np.testing.assert_allclose(both[:, 1, :, 1], alone, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_kernel_of_a_network_moves_along_its_weights():
     """k^E = k + dJ J^T + J dJ^T, dJ the change of the Jacobian along W^F; outputs share parameters."""
     net, x = nk.MLP(3, (4,), out_dim=2, activation="tanh"), points(3, 3)
@@ -76,7 +77,7 @@ def compressed_slope(kernel, p, algorithm, exact, start=None):
 @every_algorithm
 @pytest.mark.parametrize("kernel", ("flat", "trained"))
 def test_where_compressed_predictions_are_right(kernel, algorithm):
-    """With more parameters than points: k_flat is direct optimization, k# is no algorithm. With as many: both are all."""
+    """More parameters than points: k_flat is direct optimization, k# no algorithm. As many: both are every one."""
     p = problem(6, 4)
     exact = [exact_outputs(trained(algorithm, p, eps), p.x_new, eps)[:, 0] for eps in EPS]
     right = kernel == "flat" and isinstance(algorithm, nk.DirectOptimization)
@@ -86,6 +87,7 @@ def test_where_compressed_predictions_are_right(kernel, algorithm):
     assert compressed_slope(kernel, p, algorithm, exact) == pytest.approx(2, abs=0.05)
 
 
+@pytest.mark.slow
 def test_a_compressed_prediction_starts_where_the_model_does():
     p, start = problem(6, 5), 0.5 * np.random.default_rng(0).normal(size=(1, F))
     direct = nk.DirectOptimization()
@@ -134,7 +136,7 @@ def test_with_fewer_parameters_than_points_there_is_no_inverse():
     solution = nk.solve(quadratic(0.001), p.x, p.y, order=1)
     for kernel in ("flat", "trained"):
         with pytest.raises(
-            ValueError, match="a compressed prediction needs a kernel matrix of full rank; .* rank 11"
+            ValueError, match=r"a compressed prediction needs a kernel matrix of full rank; .* rank 11"
         ):
             solution.compressed_prediction(p.x_new, kernel)
     stopped = nk.solve(quadratic(0.001), p.x[:6], p.y[:6], nk.GradientFlow(1.0), order=1)

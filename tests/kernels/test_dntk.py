@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 import pytest
-from helpers import compiled, points
-from quadratic_problems import F, cubic, problem, psi_array, quadratic, third_array
 
 import nearkernel as nk
+from helpers import compiled, points
+from quadratic_problems import F, cubic, problem, psi_array, quadratic, third_array
 
 P = problem(4, 0, new=3)
 W = 0.4 * np.random.default_rng(1).normal(size=(1, F))
@@ -84,9 +84,7 @@ def test_the_kernel_of_a_network_moves_by_its_meta_kernel():
 
 def test_bad_input_gets_one_line():
     dntk = nk.kernels.EmpiricalDNTK(quadratic(EPS), W)
-    with pytest.raises(
-        TypeError, match="`model` must be a nearkernel model; got function: wrap it by nk.from_function"
-    ):
+    with pytest.raises(TypeError, match="`model` must be a nearkernel model; got function: wrap it by"):
         nk.kernels.EmpiricalDNTK(lambda p, x: x, W)
     with pytest.raises(ValueError, match=r"`p1` must have one weight an output, 4; got \(3,\)"):
         dntk.contract(P.x, P.x, np.ones(3), P.x, np.ones(4))
@@ -98,5 +96,5 @@ def test_too_large_a_tensor_is_refused(monkeypatch):
     monkeypatch.setattr("nearkernel._memory.available_bytes", lambda: 500)
     dntk = nk.kernels.EmpiricalDNTK(quadratic(EPS), W)
     monkeypatch.setattr("nearkernel.kernels._dntk._Meta._features", lambda self, x: np.zeros((len(x), F)))
-    with pytest.raises(MemoryError, match="the meta-kernel needs 512 bytes.*contract it instead"):
+    with pytest.raises(MemoryError, match=r"the meta-kernel needs 512 bytes.*contract it instead"):
         dntk(P.x)

@@ -3,12 +3,12 @@
 import jax
 import numpy as np
 import pytest
-from helpers import points
 from jax.flatten_util import ravel_pytree
-from quadratic_problems import F, cubic, problem, psi_array, third_array
 
 import nearkernel as nk
+from helpers import points
 from nearkernel.models import FeatureDerivatives, ModelDerivatives, _derivatives, _feature_derivatives
+from quadratic_problems import F, cubic, problem, psi_array, third_array
 
 D = 3
 NET = nk.MLP(D, (4,), out_dim=2, activation="tanh", bias_var=0.3)
