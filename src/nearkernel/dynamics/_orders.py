@@ -184,9 +184,18 @@ def _require_fit(
         return
     assert isinstance(factor, Spectrum)
     outside = right - factor.leave(factor.enter(right.T)).T
-    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right):
+    if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _pushes(derivatives, outside):
         raise Unbounded(
             f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
             f"{factor.rank}, so a residual stays, and pushes the other {derivatives.size - factor.rank} of "
             f"{derivatives.size} parameter directions for ever; solve at a finite time, or with Ridge(strength > 0)."
         )
+
+
+def _pushes(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
+    """Whether a residual (1, m) that stays bends the model at all: that of one point with two targets does not."""
+    p, v = (np.random.default_rng(0).normal(size=(1, n)) for n in (derivatives.outputs, derivatives.size))
+    kinds = [derivatives.bend_pull, derivatives.twist_pull][: derivatives.degree - 1]
+    left, of = ([np.linalg.norm(kind(each, v)) for kind in kinds] for each in (residual, p))
+    size = np.linalg.norm(residual) / np.linalg.norm(p)
+    return any(a > _FITTED * size * b for a, b in zip(left, of, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 
 _DIRECT = 16  # a sum this short is done term by term
 _POINTS = 12
-_GAUSS = 12  # points for a span of at most one decay time
+_GAUSS = np.polynomial.legendre.leggauss(12)  # for a span of at most one decay time
 
 
 def lagrange(nodes: np.ndarray, at: np.ndarray) -> np.ndarray:
@@ -55,8 +55,7 @@ def sum_rule(factor: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
 def integral_rule(rate: np.ndarray, length: float) -> tuple[np.ndarray, np.ndarray]:
     """For integral_0^length exp(-rate (length - t)) p(t) dt."""
     if rate.max(initial=0.0) * length <= 1.0:
-        points, weights = np.polynomial.legendre.leggauss(_GAUSS)
-        points, weights = length * (points + 1) / 2, length * weights / 2
+        points, weights = length * (_GAUSS[0] + 1) / 2, length * _GAUSS[1] / 2
         return points, weights * np.exp(-rate[:, None] * (length - points))
     half = length / 2
     points, weights = integral_rule(rate, half)
