@@ -147,7 +147,7 @@ def test_the_record():
     assert np.abs(solution.residual()).max() < 1e-7  # every order fits the data
     assert solution.ok and solution.status == "converged" and solution.rank == 6 and solution.order == 2
     assert solution.lambda_max == pytest.approx(MOST)
-    assert solution.passes["bend_pull"] > 0
+    assert sum(solution.passes.values()) > 0
 
 
 def test_order_1_takes_as_many_terms_as_the_rank_formula_says():

@@ -1,4 +1,4 @@
-"""Six ways to use derivatives without arrays of them, against the arrays."""
+"""Ways to use derivatives without arrays of them, against the arrays."""
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ D = 3
 NET = nk.MLP(D, (4,), out_dim=2, activation="tanh", bias_var=0.3)
 PARAMS = NET.init(jax.random.key(0))
 X = points(5, D)
-KINDS = ("push", "pull", "bend", "bend_pull", "twist", "twist_pull")
+KINDS = ("push", "pull", "bend", "bend_pull", "twist")
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,43 @@ def check(derivatives, arrays, kinds, count):
             assert derivatives.passes[kind] == count
 
 
+def check_curves(derivatives, arrays, count):
+    """What curvature adds along w = t w0 + t^2 w1 to outputs and to gradients, from the tensors."""
+    _, psi, third = arrays
+    rng = np.random.default_rng(count)
+    r = [rng.normal(size=(count, derivatives.outputs)) for _ in range(2)]
+    w = [rng.normal(size=(count, derivatives.size)) for _ in range(2)]
+    bent = lambda u, v: np.einsum("ajk,rj,rk->ra", psi, u, v)
+    pulled = lambda p, v: np.einsum("ra,ajk,rk->rj", p, psi, v)
+    outputs = {1: bent(w[0], w[0]) / 2, 2: bent(w[0], w[1])}
+    gradients = {1: pulled(r[0], w[0]), 2: pulled(r[1], w[0]) + pulled(r[0], w[1])}
+    if derivatives.degree > 2:
+        outputs[2] += np.einsum("ajkl,rj,rk,rl->ra", third, w[0], w[0], w[0]) / 6
+        gradients[2] += np.einsum("ra,ajkl,rk,rl->rj", r[0], third, w[0], w[0]) / 2
+    with jax.enable_x64(True):
+        for k in (1, 2):
+            b, h = derivatives.curved(k, r, w)
+            np.testing.assert_allclose(derivatives.curve(k, w), outputs[k], rtol=1e-9, atol=1e-10)
+            np.testing.assert_allclose(b, outputs[k], rtol=1e-9, atol=1e-10)
+            np.testing.assert_allclose(h, gradients[k], rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("mode", ("taylor", "nested", "quadratic"))
+def test_curves_of_any_model_are_their_series(arrays, mode):
+    with jax.enable_x64(True):
+        derivatives = ModelDerivatives(NET, PARAMS, X, 2 if mode == "quadratic" else 3)
+        assert derivatives._mode == ("quadratic" if mode == "quadratic" else "taylor")
+        derivatives._mode = mode
+    check_curves(derivatives, arrays, 3)
+
+
+def test_a_model_without_taylor_rules_is_nested():
+    net = nk.MLP(D, (4,), activation="softplus")
+    with jax.enable_x64(True):
+        derivatives = ModelDerivatives(net, net.init(jax.random.key(1)), X, 3)
+        assert derivatives._mode == "nested"
+
+
 def test_passes_of_any_model_are_its_derivatives(arrays):
     with jax.enable_x64(True):
         derivatives = ModelDerivatives(NET, PARAMS, X, 3)
@@ -102,7 +139,8 @@ TENSORS = (P.x[:, :F], psi_array(P.x), third_array(P.x))
 def test_passes_of_given_features_are_their_tensors(count):
     with jax.enable_x64(True):
         derivatives = FeatureDerivatives(cubic(0.3), P.x)  # at eps = 1, whatever the model's
-    check(derivatives, TENSORS, KINDS, count)
+    check(derivatives, TENSORS, (*KINDS, "twist_pull"), count)
+    check_curves(derivatives, TENSORS, count)
     with jax.enable_x64(True):
         p, v = batches_for("bend_pull", derivatives, count)
         np.testing.assert_allclose(
@@ -118,7 +156,7 @@ def test_given_features_too_come_in_chunks(monkeypatch):
     monkeypatch.setattr(_feature_derivatives, "BUDGET", 3 * 8 * 2 * 8 * F)  # three rows
     with jax.enable_x64(True):
         derivatives = FeatureDerivatives(cubic(0.3), P.x)
-    check(derivatives, TENSORS, KINDS, 5)
+    check(derivatives, TENSORS, (*KINDS, "twist_pull"), 5)
     with jax.enable_x64(True):
         u = batches_for("push", derivatives, 2)[0]
         np.testing.assert_allclose(
