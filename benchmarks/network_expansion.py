@@ -51,8 +51,8 @@ def ladder(quick: bool) -> str:
     fastest = min(rung.training_seconds / rung.seconds[1] for rung in rungs)
     return (
         "Slopes of the distance from the trained network over alpha = 16, 32, 64 (in brackets: theory); two tanh "
-        f"layers of 256, N = 100, d = 10:\n\n{table(lines)}\n\nMean distance over {chosen.seeds} seeds at alpha = 8:\n\n"
-        f"{table(rows)}\n\nOrder 1 was at least {fastest:.0f} times faster than training in each of these runs."
+        f"layers of 256, N = 100, d = 10:\n\n{table(lines)}\n\nMean distance over {chosen.seeds} seeds at alpha = 8:"
+        f"\n\n{table(rows)}\n\nOrder 1 was at least {fastest:.0f} times faster than training in each of these runs."
     )
 
 

@@ -6,12 +6,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import MLP, AbstractModel, FeatureDerivatives
+from ..models import MLP, AbstractModel, FeatureDerivatives, Scaled
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._tangent import AbstractTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
 _ROUNDING = 1e-8
+
+
+def require_sound(tangent: AbstractTangent, x: np.ndarray) -> None:
+    """Refuses an expanded model whose outputs are random, not finite, or do not depend on its parameters."""
+    if not isinstance(tangent, ExpandedTangent):
+        return
+    model, params = tangent.model.model, tangent.model.params0
+    first, second = (np.asarray(model(params, x[:_PROBES])) for _ in range(2))
+    if not np.isfinite(first).all():
+        raise ValueError("the model's outputs at `x` are not finite: check `params` and `x`.")
+    if not np.array_equal(first, second):
+        raise ValueError(
+            "the model gives other outputs when it is called again: switch its randomness off (dropout in evaluation "
+            "mode, a fixed key)."
+        )
+    if not tangent.derivatives(x[:_PROBES]).pull(np.ones((1, first.size))).any():
+        raise ValueError(
+            "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
+        )
 
 
 def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: SpectralAlgorithm) -> None:
@@ -37,7 +56,7 @@ def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: Spectra
         )
     if isinstance(derivatives, FeatureDerivatives):
         _require_symmetric(derivatives, u, v)
-    if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.model.model):
+    if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner):
         warnings.warn(
             "the activation has kinks: its second derivative is zero almost everywhere, and what happens when a neuron "
             "crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of different layers.",
@@ -65,7 +84,8 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
 
 
 def has_kinks(model: AbstractModel) -> bool:
-    """A piecewise linear activation: no curvature anywhere, and yet not a line."""
+    """Whether an MLP's activation is piecewise linear: no curvature anywhere, and yet not a line."""
+    model = model.model if isinstance(model, Scaled) else model
     if not isinstance(model, MLP) or not model.widths:
         return False
     z = jnp.linspace(-3.1, 3.3, 40)

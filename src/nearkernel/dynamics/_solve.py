@@ -11,7 +11,7 @@ from ._evolve import FunctionSpaceSolution
 from ._losses import get_loss, squared
 from ._nearly import NearlyKernelSolution
 from ._solution import Solution
-from ._solvable import require_solvable
+from ._solvable import require_solvable, require_sound
 from ._tangent import tangent_of
 
 
@@ -58,6 +58,7 @@ def solve(
     x = inputs(x, "x", tangent.input_dim()).copy()  # the solution outlives the caller's array
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
+    require_sound(tangent, x)
     function = get_loss(loss, y.shape[1])
     if order > 0:
         if function is not squared:

@@ -172,13 +172,13 @@ class ExpandedTangent(AbstractTangent):
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree
-        self._inner, self._params = model.model, model.params0
+        self.inner, self._params = model.model, model.params0
         if isinstance(model.model, Scaled):
-            self._inner, self._params = model.model.moving(model.params0)
-        self.kernel = EmpiricalNTK(self._inner, self._params)
+            self.inner, self._params = model.model.moving(model.params0)
+        self.kernel = EmpiricalNTK(self.inner, self._params)
 
     def out_dim(self, x: np.ndarray) -> int:
-        return jax.eval_shape(self._inner, self._params, x[:1]).shape[1]
+        return jax.eval_shape(self.inner, self._params, x[:1]).shape[1]
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
@@ -199,10 +199,10 @@ class ExpandedTangent(AbstractTangent):
         return full.reshape(full.shape[0] * full.shape[1], -1)
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
-        return self.arrived(-ModelDerivatives(self._inner, self._params, x, 1).pull(weights.reshape(1, -1)))
+        return self.arrived(-ModelDerivatives(self.inner, self._params, x, 1).pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
-        return ModelDerivatives(self._inner, self._params, x, self.degree)
+        return ModelDerivatives(self.inner, self._params, x, self.degree)
 
     def _moving_tree(self, moved: np.ndarray) -> Any:
         return jax.tree.map(np.asarray, ravel_pytree(self._params)[1](moved[0]))

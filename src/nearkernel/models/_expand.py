@@ -6,9 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._check import whole
-from .._precision import in_float64
+from .._precision import in_float64, is_traced
 from ._base import AbstractModel, Params, in_working_precision
 
 
@@ -61,4 +62,6 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
         raise TypeError(
             "`params` must be a tree of floating-point arrays; it has none, or whole numbers among them."
         )
+    if any(not is_traced(leaf) and not np.isfinite(np.asarray(leaf)).all() for leaf in leaves):
+        raise ValueError("`params` holds NaN or infinite values: an expansion needs a finite start.")
     return Taylor(model, in_working_precision(params), degree)
