@@ -1,4 +1,4 @@
-"""Six ways to use derivatives without arrays of them, against the arrays."""
+"""Derivatives used without arrays of them, against the arrays."""
 
 import jax
 import numpy as np
@@ -14,7 +14,7 @@ D = 3
 NET = nk.MLP(D, (4,), out_dim=2, activation="tanh", bias_var=0.3)
 PARAMS = NET.init(jax.random.key(0))
 X = points(5, D)
-KINDS = ("push", "pull", "bend", "bend_pull", "twist", "twist_pull")
+KINDS = ("push", "pull", "bend", "bend_pull", "twist")
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,8 @@ def expected(kind, arrays, *batches):
         "bend": ("ajk,rj,rk->ra", psi),
         "bend_pull": ("ra,ajk,rk->rj", psi),
         "twist": ("ajkl,rj,rk,rl->ra", third),
-        "twist_pull": ("ra,ajkl,rk,rl->rj", third),
     }[kind]
-    vectors = {"twist": batches * 3, "twist_pull": (batches[0], *batches[1:] * 2)}.get(kind, batches)
+    vectors = batches * 3 if kind == "twist" else batches
     order = [vectors[0], array, *vectors[1:]] if formula.startswith("ra") else [array, *vectors]
     return np.einsum(formula, *order, optimize=True)
 
@@ -54,7 +53,6 @@ def batches_for(kind, derivatives, count):
         "bend": (u, v),
         "bend_pull": (weights, v),
         "twist": (u,),
-        "twist_pull": (weights, u),
     }[kind]
 
 
@@ -67,11 +65,34 @@ def check(derivatives, arrays, kinds, count):
             assert derivatives.passes[kind] == count
 
 
+def check_curve(derivatives, arrays, count):
+    """What curvature adds to outputs and gradient, order by order."""
+    _, psi, third = arrays
+    rng = np.random.default_rng(7)
+    r = [rng.normal(size=(count, derivatives.outputs)) for _ in range(2)]
+    w = [rng.normal(size=(count, derivatives.size)) for _ in range(2)]
+    bent = lambda u, v: np.einsum("ajk,rj,rk->ra", psi, u, v, optimize=True)
+    pushed = lambda p, v: np.einsum("ra,ajk,rk->rj", p, psi, v, optimize=True)
+    twisted = np.einsum("ajkl,rj,rk,rl->ra", third, w[0], w[0], w[0], optimize=True)
+    turned = np.einsum("ra,ajkl,rk,rl->rj", r[0], third, w[0], w[0], optimize=True)
+    expected = {
+        1: (0.5 * bent(w[0], w[0]), pushed(r[0], w[0])),
+        2: (bent(w[0], w[1]) + twisted / 6, pushed(r[1], w[0]) + pushed(r[0], w[1]) + 0.5 * turned),
+    }
+    with jax.enable_x64(True):
+        for k, (b, h) in expected.items():
+            found_b, found_h = derivatives.curved(k, r, w)
+            np.testing.assert_allclose(found_b, b, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(found_h, h, rtol=1e-9, atol=1e-11)
+            np.testing.assert_allclose(derivatives.curve(k, w), b, rtol=1e-9, atol=1e-11)
+
+
 def test_passes_of_any_model_are_its_derivatives(arrays):
     with jax.enable_x64(True):
         derivatives = ModelDerivatives(NET, PARAMS, X, 3)
     assert derivatives.size == arrays[0].shape[1] and derivatives.outputs == 10
     check(derivatives, arrays, KINDS, 3)
+    check_curve(derivatives, arrays, 3)
     with jax.enable_x64(True):
         p, v = batches_for("bend_pull", derivatives, 3)
         np.testing.assert_allclose(
@@ -103,6 +124,7 @@ def test_passes_of_given_features_are_their_tensors(count):
     with jax.enable_x64(True):
         derivatives = FeatureDerivatives(cubic(0.3), P.x)  # at eps = 1, whatever the model's
     check(derivatives, TENSORS, KINDS, count)
+    check_curve(derivatives, TENSORS, count)
     with jax.enable_x64(True):
         p, v = batches_for("bend_pull", derivatives, count)
         np.testing.assert_allclose(
