@@ -18,10 +18,16 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
-from nearkernel import estimators
-from nearkernel.estimators import KernelMachine, NNGPClassifier, NNGPRegressor, NTKClassifier, NTKRegressor
+from nearkernel.estimators import (
+    KernelMachine,
+    NNGPClassifier,
+    NNGPRegressor,
+    NTKClassifier,
+    NTKRegressor,
+    QuadraticRegressor,
+)
 
-ALL = (KernelMachine, NNGPClassifier, NNGPRegressor, NTKClassifier, NTKRegressor)
+ALL = (KernelMachine, NNGPClassifier, NNGPRegressor, NTKClassifier, NTKRegressor, QuadraticRegressor)
 CLASSIFIERS = (NNGPClassifier, NTKClassifier)
 REGRESSORS = (KernelMachine, NNGPRegressor, NTKRegressor)
 NETWORK_REGRESSORS = (NNGPRegressor, NTKRegressor)
@@ -263,7 +269,7 @@ def test_standard_deviations_do_not_depend_on_the_memory_they_take(estimator, mo
     x, y, x_new = problem()
     model = estimator().fit(x, y)
     whole = model.predict(x_new, return_std=True)[1]
-    monkeypatch.setattr(estimators, "rows_that_fit", lambda bytes_per_row: 3)
+    monkeypatch.setattr("nearkernel.estimators._law.rows_that_fit", lambda bytes_per_row: 3)
     np.testing.assert_allclose(model.predict(x_new, return_std=True)[1], whole, rtol=1e-10)
 
 

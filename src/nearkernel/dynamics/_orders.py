@@ -194,10 +194,9 @@ def _require_fit(
 
 def _pushes(derivatives: AbstractDerivatives, residual: np.ndarray) -> bool:
     """Whether a residual (1, m) that stays bends the model at all: that of one point with two targets does not."""
-    p, v = (np.random.default_rng(0).normal(size=(1, n)) for n in (derivatives.outputs, derivatives.size))
-    left, of = (
-        [np.linalg.norm(derivatives.curved(k, [each, each], [v, v])[1]) for k in range(1, derivatives.degree)]
-        for each in (residual, p)
-    )
-    size = np.linalg.norm(residual) / np.linalg.norm(p)
-    return any(a > _FITTED * size * b for a, b in zip(left, of, strict=True))
+    rng = np.random.default_rng(0)
+    other = rng.normal(size=residual.shape)
+    other *= np.linalg.norm(residual) / np.linalg.norm(other)
+    w = rng.normal(size=(2, 1, derivatives.size))
+    of_it, of_any = (derivatives.curved(2, (r, np.zeros_like(r)), tuple(w))[1] for r in (residual, other))
+    return bool(np.linalg.norm(of_it) > _FITTED * np.linalg.norm(of_any))

@@ -16,6 +16,8 @@ from .._precision import drawing, in_float64, working_dtype
 from ..models._features import checked_features
 from ._base import AbstractKernel
 
+_ROWS = 16
+
 
 class AbstractFeatureKernel(AbstractKernel):
     """k(x, y) = features(x) . features(y)."""
@@ -37,8 +39,13 @@ class AbstractFeatureKernel(AbstractKernel):
         x = x.astype(working_dtype(), copy=False)
         width = jax.eval_shape(self.features, jax.ShapeDtypeStruct(x.shape, x.dtype)).shape[1]
         chunk = rows_that_fit(8 * width)
-        parts = [np.asarray(_features(self, x[at : at + chunk])) for at in range(0, len(x), chunk)]
+        parts = [self._filled_up(x[at : at + chunk]) for at in range(0, len(x), chunk)]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _filled_up(self, x: np.ndarray) -> np.ndarray:
+        """By a multiple of some rows at a time, so that few compilations serve sets of all sizes."""
+        filled = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
+        return np.asarray(_features(self, filled))[: len(x)]
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         phi1 = self.features(x1)

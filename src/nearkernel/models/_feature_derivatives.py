@@ -9,6 +9,8 @@ from .._memory import rows_that_fit
 from ._derivatives import BATCH, BUDGET, AbstractDerivatives, Batches, padded
 from ._quadratic import CubicModel, QuadraticModel, is_product
 
+_ROWS = 16  # sets of inputs are filled up to a multiple of this
+
 
 class FeatureDerivatives(AbstractDerivatives):
     """Those of one output of a quadratic or cubic model at W = 0 and eps = 1: its features as an array, its
@@ -16,9 +18,11 @@ class FeatureDerivatives(AbstractDerivatives):
 
     def __init__(self, model: QuadraticModel, x: np.ndarray):
         super().__init__()
-        self.model, self.x = model, x
-        self.phi = np.asarray(_features(model, x), dtype=np.float64)
-        self.outputs, self.size = self.phi.shape
+        # Few shapes, so that few compilations serve sets of all sizes; what is not needed is cut off or weighs 0.
+        self.model, self.outputs = model, len(x)
+        self.x = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
+        self.phi = np.asarray(_features(model, self.x), dtype=np.float64)[: len(x)]
+        self.size = self.phi.shape[1]
         self.degree = 3 if isinstance(model, CubicModel) else 2
 
     def push(self, v: np.ndarray) -> np.ndarray:
@@ -59,11 +63,11 @@ class FeatureDerivatives(AbstractDerivatives):
     def _run(self, kind: str, *batches: np.ndarray) -> np.ndarray:
         self.passes[kind] += len(batches[0])
         pulls = kind.endswith("pull")
-        found = np.zeros((len(batches[0]), self.size if pulls else self.outputs))
+        found = np.zeros((len(batches[0]), self.size if pulls else len(self.x)))
         step = BATCH if len(batches[0]) > 1 else 1
-        rows = rows_that_fit(self._row_bytes(step), BUDGET)
-        for at in range(0, self.outputs, rows):
-            part = slice(at, at + rows)
+        if pulls:
+            batches = (padded(batches[0], len(found), len(self.x)), *batches[1:])
+        for part in self._parts(step):
             for first in range(0, len(found), step):
                 batch = [b[first : first + step] for b in batches]
                 if pulls:
@@ -75,26 +79,27 @@ class FeatureDerivatives(AbstractDerivatives):
                     found[first : first + step] += values
                 else:
                     found[first : first + step, part] = values
-        return found
+        return found if pulls else found[:, : self.outputs]
+
+    def _parts(self, directions: int) -> Iterator[slice]:
+        """Rows that fit in memory, with so many directions at once."""
+        rows = rows_that_fit(self._row_bytes(directions), BUDGET)
+        return (slice(at, at + rows) for at in range(0, len(self.x), rows))
 
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
         """sum_a psi_a (sum_r p_ra v_r): each input has its own direction, so all R cost one pass."""
         self.passes["bend_pull_sum"] += len(p)
         found = np.zeros(self.size)
-        rows = rows_that_fit(self._row_bytes(1), BUDGET)
-        for at in range(0, self.outputs, rows):
-            part = slice(at, at + rows)
+        p = padded(p, len(p), len(self.x))
+        for part in self._parts(1):
             found += np.asarray(_own_directions(self.model, self.x[part], p[:, part].T @ v))
         return found
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
         """psi(x) u_r, (n, f): how the features move with the weights."""
-        rows = rows_that_fit(self._row_bytes(1), BUDGET)
         for direction in u:
-            parts = [
-                _meta(self.model, self.x[at : at + rows], direction) for at in range(0, self.outputs, rows)
-            ]
-            yield np.concatenate(parts)
+            parts = [_meta(self.model, self.x[part], direction) for part in self._parts(1)]
+            yield np.concatenate(parts)[: self.outputs]
 
     def _row_bytes(self, directions: int) -> int:
         """A row of psi may be an array (f, f), and of Psi (f, f, f)."""

@@ -1,90 +1,27 @@
-"""The theory as scikit-learn estimators: wide networks and kernels that are fitted, tuned and piped like any other.
-
-    from nearkernel.estimators import NTKRegressor
-    NTKRegressor(depth=3, activation="erf").fit(x, y).predict(x_new, return_std=True)
-
-The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
-"""
+"""Infinitely wide networks as regressors and classifiers."""
 
 import abc
-import functools
 from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from ._check import positive, whole
-from ._memory import rows_that_fit
-from ._predict.scores import log_class_probabilities
-from .dynamics import Ridge, Solution, SpectralAlgorithm, solve
-from .kernels import NNGP, NTK, RBF, AbstractKernel
-from .models import MLP
-
-__all__ = ["KernelMachine", "NNGPClassifier", "NNGPRegressor", "NTKClassifier", "NTKRegressor"]
+from .._check import positive, whole
+from .._predict.scores import log_class_probabilities
+from ..models import MLP
+from ._data import converged, new_inputs, regression_data
+from ._law import Bayesian, Law, Trained
 
 _WIDTH = 1  # of the hidden layers; the kernels are those of infinite width, whatever it is
 _LEAST_VARIANCE = np.finfo(float).eps ** 0.5  # of the start's; where data fix an output, the rest is rounding
 _LEAST_STD = 1e-150  # for outputs that cannot vary at all: those of x = 0 without biases
 
 
-class _Law(abc.ABC):
-    """The Gaussian law of trained outputs, at any inputs: `solution` has its mean, all outputs share the variance."""
-
-    net: MLP
-    x: np.ndarray
-    solution: Solution
-
-    def std(self, x_new: np.ndarray, least: float = 0.0) -> np.ndarray:
-        """(m,), in bounded memory; the variance is at least `least` times that at the start."""
-        chunk = rows_that_fit(4 * 8 * len(self.x))
-        reduced = [self._reduced(x_new[at : at + chunk]) for at in range(0, len(x_new), chunk)]
-        start = NNGP(self.net).diag(x_new)
-        return np.sqrt(np.maximum(start - np.concatenate(reduced), least * start))
-
-    @abc.abstractmethod
-    def _reduced(self, x_new: np.ndarray) -> np.ndarray:
-        """What the data take away from the variance at the start, (m,)."""
-
-    def _response(self, cross: np.ndarray) -> np.ndarray:
-        """R = k g(K): the change of the outputs at the rows of k by the targets."""
-        return self.solution._factor.apply(self.solution.algorithm, cross.T).T
-
-
-class _Trained(_Law):
-    """Over the initializations of a network of which all layers are trained."""
-
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | None):
-        self.net, self.x = net, x
-        self.solution = solve(NTK(net), x, y, algorithm)
-
-    @functools.cached_property
-    def _start(self) -> np.ndarray:
-        """Covariance of the outputs at `x` before training, needed only where a variance is asked for."""
-        return NNGP(self.net)(self.x)
-
-    def _reduced(self, x_new: np.ndarray) -> np.ndarray:
-        start = NNGP(self.net)(x_new, self.x)
-        response = self._response(NTK(self.net)(x_new, self.x))
-        return np.einsum("ij,ij->i", response, 2 * start - response @ self._start)
-
-
-class _Bayesian(_Law):
-    """The posterior of a network with random weights."""
-
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, noise: float):
-        self.net, self.x = net, x
-        self.solution = solve(NNGP(net), x, y, Ridge(noise))
-
-    def _reduced(self, x_new: np.ndarray) -> np.ndarray:
-        cross = NNGP(self.net)(x_new, self.x)
-        return np.einsum("ij,ij->i", self._response(cross), cross)
-
-
 class _Network(BaseEstimator, abc.ABC):
-    """What the four network estimators share: centred targets, learnt by the `_Law` of a network."""
+    """What the four network estimators share: centred targets, learnt by the `Law` of a network."""
 
     depth: int
     activation: Any
@@ -92,7 +29,7 @@ class _Network(BaseEstimator, abc.ABC):
     bias_var: float
 
     @abc.abstractmethod
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> _Law: ...
+    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law: ...
 
     def _learn(self, x: np.ndarray, y: np.ndarray) -> None:
         net = MLP(
@@ -104,7 +41,7 @@ class _Network(BaseEstimator, abc.ABC):
         )
         self.target_mean_ = y.mean(axis=0)
         self._law = self._law_of(net, x, y - self.target_mean_)
-        self.solution_ = _converged(self._law.solution)
+        self.solution_ = converged(self._law.solution)
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
         return self.solution_.predict(x).mean + self.target_mean_
@@ -118,8 +55,8 @@ class _NTK(_Network):
         self.bias_var = bias_var
         self.algorithm = algorithm
 
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> _Law:
-        return _Trained(net, x, y, self.algorithm)
+    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law:
+        return Trained(net, x, y, self.algorithm)
 
 
 class _NNGP(_Network):
@@ -130,19 +67,19 @@ class _NNGP(_Network):
         self.bias_var = bias_var
         self.noise = noise
 
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> _Law:
-        return _Bayesian(net, x, y, positive(self.noise, "noise", zero=True))
+    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law:
+        return Bayesian(net, x, y, positive(self.noise, "noise", zero=True))
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
     def fit(self, X: Any, y: Any) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
-        self._learn(*_regression_data(self, X, y))
+        self._learn(*regression_data(self, X, y))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, likewise."""
-        x = _new_inputs(self, X)
+        x = new_inputs(self, X)
         mean = self._mean(x)
         if not return_std:
             return mean
@@ -174,12 +111,12 @@ class _NetworkClassifier(ClassifierMixin, _Network):
 
         For two classes (m_1 - m_0) / (sqrt(2) s), (m,): the probability of the second is Phi of it.
         """
-        outputs = self._in_deviations(_new_inputs(self, X))
+        outputs = self._in_deviations(new_inputs(self, X))
         return (outputs[:, 1] - outputs[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest mean output, which is also the most probable one, (m,)."""
-        x = _new_inputs(self, X)
+        x = new_inputs(self, X)
         return self.classes_[self._mean(x).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -278,63 +215,3 @@ class NNGPClassifier(_NetworkClassifier, _NNGP):
     NNGPClassifier(depth=1, noise=0.1).fit(x, labels).predict_proba(x_new)
     ```
     """
-
-
-class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Regression with any kernel, trained in any way: f(x) = k(x, X) g(K) y, `nk.solve` as an estimator.
-
-    It starts at 0 and removes no mean: with `nk.Ridge(strength)` it is scikit-learn's `KernelRidge`. A singular
-    kernel matrix (repeated rows) gives the pseudo-inverse.
-
-    **Arguments:**
-
-    - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
-      features, the distance at which inputs of unit variance lie.
-    - `algorithm`: `nk.GradientFlow()`, to the end, by default.
-
-    **Fitted:** `solution_`, the `Solution`; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`; `n_features_in_`.
-    Predictions are `kernel(x, X_fit_) @ dual_coef_`.
-
-    ```python
-    kernel = nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear()
-    KernelMachine(kernel, nk.GradientFlow(time=100.0)).fit(x, y).predict(x_new)
-    ```
-    """
-
-    def __init__(self, kernel=None, algorithm=None):
-        self.kernel = kernel
-        self.algorithm = algorithm
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
-        if not isinstance(self.kernel, AbstractKernel | None):
-            raise TypeError(
-                f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(self.kernel).__name__}."
-            )
-        self.X_fit_, y = _regression_data(self, X, y)
-        kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
-        self.solution_ = _converged(solve(kernel, self.X_fit_, y, self.algorithm))
-        self.dual_coef_ = -self.solution_._weights.reshape(y.shape)  # the residual at the start is 0 - y
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:
-        """f at `X` (m, d), in the shape of `y`."""
-        x = _new_inputs(self, X)
-        return self.solution_.predict(x).mean
-
-
-def _regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Checked copies, so that nothing the caller does to his arrays changes what was learnt."""
-    x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
-    return x, check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-
-
-def _new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
-    check_is_fitted(estimator)
-    return validate_data(estimator, X, dtype=np.float64, reset=False)
-
-
-def _converged(solution: Solution) -> Solution:
-    if not solution.ok:
-        raise ValueError(f"`algorithm` = {solution.algorithm} {solution.status}.")
-    return solution

@@ -1,0 +1,23 @@
+"""The theory as scikit-learn estimators: networks, kernels and models that learn features, fitted, tuned and piped.
+
+    from nearkernel.estimators import NTKRegressor
+    NTKRegressor(depth=3, activation="erf").fit(x, y).predict(x_new, return_std=True)
+
+The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
+"""
+
+from ._machine import KernelMachine as KernelMachine
+from ._networks import NNGPClassifier as NNGPClassifier
+from ._networks import NNGPRegressor as NNGPRegressor
+from ._networks import NTKClassifier as NTKClassifier
+from ._networks import NTKRegressor as NTKRegressor
+from ._quadratic import QuadraticRegressor as QuadraticRegressor
+
+__all__ = [
+    "KernelMachine",
+    "NNGPClassifier",
+    "NNGPRegressor",
+    "NTKClassifier",
+    "NTKRegressor",
+    "QuadraticRegressor",
+]

@@ -1,0 +1,25 @@
+"""What every estimator does with the arrays it is given."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+
+def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Checked copies, so that nothing the caller does to his arrays changes what was learnt."""
+    x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
+    return x, check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+
+
+def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
+    check_is_fitted(estimator)
+    return validate_data(estimator, X, dtype=np.float64, reset=False)
+
+
+def converged(solution: Any) -> Any:
+    """`solution`, refused if training diverges."""
+    if not solution.ok:
+        raise ValueError(f"`algorithm` = {solution.algorithm} {solution.status}.")
+    return solution

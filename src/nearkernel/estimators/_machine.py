@@ -1,0 +1,53 @@
+"""Any kernel, trained in any way, as a regressor."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+
+from ..dynamics import solve
+from ..kernels import RBF, AbstractKernel
+from ._data import converged, new_inputs, regression_data
+
+
+class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Regression with any kernel, trained in any way: f(x) = k(x, X) g(K) y, `nk.solve` as an estimator.
+
+    It starts at 0 and removes no mean: with `nk.Ridge(strength)` it is scikit-learn's `KernelRidge`. A singular
+    kernel matrix (repeated rows) gives the pseudo-inverse.
+
+    **Arguments:**
+
+    - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
+      features, the distance at which inputs of unit variance lie.
+    - `algorithm`: `nk.GradientFlow()`, to the end, by default.
+
+    **Fitted:** `solution_`, the `Solution`; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`; `n_features_in_`.
+    Predictions are `kernel(x, X_fit_) @ dual_coef_`.
+
+    ```python
+    kernel = nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear()
+    KernelMachine(kernel, nk.GradientFlow(time=100.0)).fit(x, y).predict(x_new)
+    ```
+    """
+
+    def __init__(self, kernel=None, algorithm=None):
+        self.kernel = kernel
+        self.algorithm = algorithm
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
+        if not isinstance(self.kernel, AbstractKernel | None):
+            raise TypeError(
+                f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(self.kernel).__name__}."
+            )
+        self.X_fit_, y = regression_data(self, X, y)
+        kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
+        self.solution_ = converged(solve(kernel, self.X_fit_, y, self.algorithm))
+        self.dual_coef_ = self.solution_.coefficients.reshape(y.shape)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """f at `X` (m, d), in the shape of `y`."""
+        x = new_inputs(self, X)
+        return self.solution_.predict(x).mean
