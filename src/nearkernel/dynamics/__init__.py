@@ -9,6 +9,7 @@ from ._algorithms import Ridge as Ridge
 from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
 from ._feature_learning import FeatureLearning as FeatureLearning
 from ._nearly import NearlyKernelSolution as NearlyKernelSolution
+from ._orders import Unbounded as Unbounded
 from ._projectors import Projectors as Projectors
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent

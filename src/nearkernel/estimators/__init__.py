@@ -6,6 +6,8 @@
 The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
 """
 
+from ._finite import NearlyKernelClassifier as NearlyKernelClassifier
+from ._finite import NearlyKernelRegressor as NearlyKernelRegressor
 from ._machine import KernelMachine as KernelMachine
 from ._networks import NNGPClassifier as NNGPClassifier
 from ._networks import NNGPRegressor as NNGPRegressor
@@ -19,5 +21,7 @@ __all__ = [
     "NNGPRegressor",
     "NTKClassifier",
     "NTKRegressor",
+    "NearlyKernelClassifier",
+    "NearlyKernelRegressor",
     "QuadraticRegressor",
 ]

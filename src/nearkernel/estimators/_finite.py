@@ -1,0 +1,155 @@
+"""Networks of finite width, predicted order by order instead of trained, as a regressor and a classifier."""
+
+import warnings
+from typing import Any, Self
+
+import jax
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from .._check import positive, whole
+from ..dynamics import GradientFlow, NearlyKernelSolution, Ridge, Solution, Unbounded, solve
+from ..models import MLP, AbstractModel, Scaled, expand
+from ._data import converged, new_inputs, regression_data
+
+_WIDTH = 256
+_FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fit can feel
+
+
+class _NearlyKernel(BaseEstimator):
+    """Several networks, each expanded around its own start and solved for the same centred targets."""
+
+    def __init__(self, network=None, order=1, ensemble=4, alpha=8.0, algorithm=None, random_state=0):
+        self.network = network
+        self.order = order
+        self.ensemble = ensemble
+        self.alpha = alpha
+        self.algorithm = algorithm
+        self.random_state = random_state
+
+    def _learn(self, x: np.ndarray, y: np.ndarray) -> None:
+        if whole(self.order, "order", 0) > 2:
+            raise ValueError(f"`order` must be 0, 1 or 2; got {self.order}.")
+        count = whole(self.ensemble, "ensemble", 1)
+        positive(self.alpha, "alpha")
+        self.target_mean_ = y.mean(axis=0)
+        self.network_ = self._built(x.shape[1], y.reshape(len(y), -1).shape[1])
+        random = check_random_state(self.random_state)
+        keys = [jax.random.key(int(random.randint(2**31 - 1))) for _ in range(count)]
+        self.solutions_ = [self._solved(key, x, y - self.target_mean_) for key in keys]
+
+    def _built(self, in_dim: int, out_dim: int) -> AbstractModel:
+        if self.network is None:
+            return MLP(in_dim, (_WIDTH,), out_dim, activation="tanh", weight_var=1.0, bias_var=0.1)
+        if isinstance(self.network, AbstractModel):
+            return self.network
+        if callable(self.network):
+            return self.network(in_dim, out_dim)
+        raise TypeError(
+            "`network` must be a model, a function (in_dim, out_dim) -> model, or None; "
+            f"got {type(self.network).__name__}."
+        )
+
+    def _solved(self, key: jax.Array, x: np.ndarray, y: np.ndarray) -> Solution | NearlyKernelSolution:
+        model = Scaled(self.network_, self.alpha)
+        expanded = expand(model, model.init(key), degree=max(self.order + 1, 1))
+        algorithm = GradientFlow() if self.algorithm is None else self.algorithm
+        try:
+            return converged(solve(expanded, x, y, algorithm, self.order))
+        except Unbounded:
+            if self.algorithm is not None:
+                raise
+        # Equal inputs with different targets: training has no end at this order, but a faint ridge has.
+        largest = solve(expanded, x, y, algorithm).lambda_max
+        return solve(expanded, x, y, Ridge(_FAINT * largest), self.order)
+
+    def _outputs(self, x: np.ndarray) -> np.ndarray:
+        """Of each network, (ensemble, m) or (ensemble, m, out)."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\|z\^I\|")
+            found = [solution.predict(x) for solution in self.solutions_]
+        correction = max((f.correction for f in found if f.correction is not None), default=0.0)
+        if correction > 0.1:
+            warnings.warn(
+                f"|z^I|/|z^F| = {correction:.2g}: these networks learn so much that higher orders need not be "
+                "better; raise `alpha` or the width.",
+                stacklevel=4,
+            )
+        return np.stack([f.mean for f in found]) + self.target_mean_
+
+
+class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
+    r"""Networks of finite width after training, without training: the mean over several initializations.
+
+    Each network alpha [z(theta) - z(theta_0)] is expanded around its own start and solved: order 0 is the linearized
+    network, order 1 adds learned features, order 2 the next order. Targets are centred, inputs taken as they come:
+    scale them in a pipeline.
+
+    **Arguments:**
+
+    - `network`: any `nk` model, a function (in_dim, out_dim) -> model, or None for one tanh layer of width 256.
+    - `order`: 0, 1 or 2.
+    - `ensemble`: how many initializations.
+    - `alpha`: the lazy scale; large is a kernel machine, small learns features. Where the correction is more than a
+      tenth of the linear prediction, `predict` warns.
+    - `algorithm`: `nk.GradientFlow()`, to the end, by default (with a ridge of 1e-10 of the largest eigenvalue where
+      equal inputs have different targets, since training then has no end).
+    - `random_state`: of the initializations.
+
+    **Fitted:** `solutions_`, one an initialization; `network_`; `target_mean_`; `n_features_in_`.
+
+    ```python
+    model = make_pipeline(StandardScaler(), NearlyKernelRegressor(order=1, ensemble=8))
+    mean, std = model.fit(x, y).predict(x_new, return_std=True)
+    ```
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Expand, factor and solve each network for `X` (n, d) and `y` (n,) or (n, out)."""
+        self._learn(*regression_data(self, X, y))
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean over initializations at `X` (m, d), in the shape of `y`; and the spread of single networks."""
+        outputs = self._outputs(new_inputs(self, X))
+        if not return_std:
+            return outputs.mean(axis=0)
+        if len(outputs) < 2:
+            raise ValueError("`return_std` needs `ensemble` of at least 2.")
+        return outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
+
+
+class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
+    """`NearlyKernelRegressor` on one-hot targets: the class of the largest mean output.
+
+    **Arguments:** as of `NearlyKernelRegressor`.
+
+    **Fitted:** `classes_` besides.
+    """
+
+    classes_: np.ndarray
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Expand, factor and solve each network for `X` (n, d) and the classes `y` (n,), one output each."""
+        x, y = validate_data(self, X, y, dtype=np.float64, copy=True)
+        check_classification_targets(y)
+        self.classes_, index = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"`y` has one class only, {self.classes_.tolist()[0]!r}; a classifier needs at least two."
+            )
+        self._learn(x, np.eye(len(self.classes_))[index])
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Mean outputs (m, classes); for two classes the second minus the first, (m,)."""
+        outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
+        return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of the largest mean output, (m,)."""
+        outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
+        return self.classes_[outputs.argmax(axis=1)]
