@@ -368,7 +368,8 @@ def nearly() -> plt.Figure:
         print(f"  eps = 0.1, {name}: largest error {np.abs(z - exact).max():.4f}")
     axes[0].plot(_LINE_X, _LINE_Y, "o", color="black", ms=5, zorder=5)
     axes[0].set(title="seven points, eps = 0.1", xlabel="input x", ylabel="output z", xlim=(-3, 3))
-    axes[0].legend(loc="lower left", ncols=2, fontsize=8.5)
+    axes[0].set_ylim(-1.35, 1.15)
+    axes[0].legend(loc="lower center", ncols=2, fontsize=8.5)
 
     eps = np.geomspace(0.004, 0.2, 8)
     errors = []
@@ -474,11 +475,11 @@ def helps() -> plt.Figure:
         print(f"loss {found.loss * scale:.2f} at 0, {found.curve([best])[0] * scale:.2f} at eps*")
         panel.plot(eps, exact * scale, color=ORANGE, lw=4, alpha=0.45, label="exact, trained at each eps")
         panel.plot(eps, found.predicted(eps) * scale, color=BLUE, label="to second order at eps = 0")
-        panel.axvline(best, color=GREEN, ls="--", label=f"eps* = {best:.2f}")
+        panel.axvline(best, ymax=0.55, color=GREEN, ls="--", label=f"eps* = {best:.2f}")
         panel.plot([0], [found.loss * scale], "o", color=GREY, ms=6, label="kernel, eps = 0")
         panel.set(title="useful meta-features" if useful else "random meta-features", xlabel="eps")
-        panel.legend(loc="upper center", fontsize=8.5)
-    axes[0].set(ylabel="mean squared error on test data", ylim=(0, 30))
+        panel.legend(loc="upper left", fontsize=8.5)
+    axes[0].set(ylabel="mean squared error on test data", ylim=(0, 42))
     return drawn
 
 

@@ -17,6 +17,7 @@ from ._features import FEATURES, META_FEATURES, Fourier, Linear, Polynomial
 _FARTHEST = 0.5  # of |z^F| / |z^I| on held-out data: beyond, orders are no longer small
 _TRIED = np.concatenate([[0.0], np.outer([1, -1], np.geomspace(0.02, 1, 12)).ravel()])
 _RIDGE = 1e-3
+_HALVINGS = 30
 
 
 class QuadraticRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -34,7 +35,8 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
       a JAX function (n, d) -> (n, f).
     - `meta_features`: "diagonal" (psi_jk = delta_jk phi_j: features that are used grow), "square" (psi_jk = phi_j
       phi_k), or a JAX function x -> (n, f, f) or (x, u) -> (n, f), as of `nk.QuadraticModel`.
-    - `eps`: "cv", the best of `eps_grid` by cross-validation; "optimal", eps* over all held-out folds; or a number.
+    - `eps`: "cv", the best of `eps_grid` by cross-validation; "optimal", eps* over all held-out folds, halved until
+      it lowers their loss; or a number.
     - `algorithm`: how it is trained, `nk.Ridge(1e-3)` by default.
     - `order`: of the prediction, 1 or 2.
     - `n_features`: how many "fourier" features.
@@ -130,6 +132,10 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         grid = farthest * _TRIED if self.eps_grid is None else numeric(self.eps_grid, "eps_grid").ravel()
         if self.eps == "optimal":
             eps = _optimal([f for f, _ in held_out], grid.min(), grid.max())
+            for _ in range(_HALVINGS):  # where the loss to second order is no guide, nearer to 0 it is
+                if self._loss(held_out, eps) <= self._loss(held_out, 0.0):
+                    break
+                eps /= 2
         else:
             eps = float(min(grid, key=lambda e: self._loss(held_out, e)))
         self.held_out_loss_ = (self._loss(held_out, eps), self._loss(held_out, 0.0))
