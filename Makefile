@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+# Tests spend most of their time in the compiler, which uses one core: one process a core.
+JOBS      ?= $(shell $(PYTHON) -c 'import os; print(min(8, os.cpu_count() or 1))')
 # A stamp is touched only after its step succeeded, so whatever was interrupted starts again.
 MADE      := $(VENV)/.made
 RUN_READY := $(VENV)/.ready-run
@@ -18,10 +20,10 @@ run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
 
 test: lint  ## set up .venv, lint, check types and run the test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 test-slow: $(DEV_READY)  ## run only the slow statistical checks
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
 
 lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .
