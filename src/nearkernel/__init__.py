@@ -12,6 +12,7 @@ from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
+from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import MLP as MLP

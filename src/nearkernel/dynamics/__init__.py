@@ -12,6 +12,14 @@ from ._nearly import NearlyKernelSolution as NearlyKernelSolution
 from ._projectors import Projectors as Projectors
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
+from ._catapult import CatapultPath as CatapultPath
+from ._catapult import catapult as catapult
+from ._movement import Movement as Movement
+from ._movement import movement as movement
+from ._phase import Phase as Phase
+from ._phase import phase as phase
+from ._phase import phase_boundaries as phase_boundaries
+from ._phase import phase_of as phase_of
 from ._simulate import Record as Record
 from ._simulate import Trajectory as Trajectory
 from ._simulate import simulate as simulate
