@@ -2,6 +2,7 @@
 
 from . import activations as activations
 from . import dynamics as dynamics
+from . import geometry as geometry
 from . import kernels as kernels
 from . import models as models
 from . import statistics as statistics
