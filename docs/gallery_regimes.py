@@ -110,3 +110,128 @@ def movement() -> plt.Figure:
     axes[0].set_ylabel("relative movement by training")
     axes[0].legend()
     return drawn
+
+
+@figure
+def edge() -> plt.Figure:
+    """Sharpness rises to 2/lr and stays there; the flow does not know this limit."""
+    x = np.linspace(-1, 1, 20)[:, None]
+    y = np.cos(4 * np.arccos(x[:, 0]))
+    net = nk.MLP(1, (30, 30, 30), 1, "tanh", weight_var=1.0, bias_var=0.1)
+    theta = net.init(jax.random.key(1))
+    first, span = nk.geometry.sharpness(net, theta, x, y), 400.0
+    keep = {"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y, steps=25)}
+    drawn, axes = axes_row(2, 3.5)
+    for factor, colour in ((0.5, ORANGE), (0.25, PURPLE), (0.125, GREEN)):
+        lr = factor / first
+        steps = int(span / lr)
+        history = nk.simulate(
+            net, theta, x, y, nk.GradientDescent(lr, steps), nk.Record(keep, steps // 100)
+        ).history
+        late = history["sharpness"][-20:].mean()
+        print(f"  lr = {lr:.4f}: 2/lr = {2 / lr:.1f}, sharpness at the end {late:.1f}")
+        axes[0].plot(lr * history["time"], history["sharpness"], color=colour, label=f"lr = {lr:.3f}")
+        axes[0].axhline(2 / lr, color=colour, ls="--", lw=1)
+        axes[1].plot(lr * history["time"], history["loss"], color=colour)
+    history = nk.simulate(net, theta, x, y, nk.GradientFlow(span), nk.Record(keep, span / 60)).history
+    print(f"  flow: {history['sharpness'][0]:.1f} at the start, {history['sharpness'][-1]:.1f} at the end")
+    axes[0].plot(history["time"], history["sharpness"], color=GREY, label="flow")
+    axes[1].plot(history["time"], history["loss"], color=GREY)
+    axes[0].set(title="largest eigenvalue of the Hessian (dashed: 2/lr)", xlabel="lr · steps", ylim=(0, None))
+    axes[0].legend(loc="upper left")
+    axes[1].set(title="loss", xlabel="lr · steps", yscale="log")
+    return drawn
+
+
+def _few_digits(classes: int, count: int):
+    from sklearn.datasets import load_digits
+
+    pixels, labels = load_digits(return_X_y=True)
+    pixels, labels = pixels[labels < classes][:count], labels[labels < classes][:count]
+    return (pixels - pixels.mean()) / pixels.std(), labels
+
+
+@figure
+def density() -> plt.Figure:
+    """All eigenvalues of a Hessian: bulk, outliers, and which part of the Gauss-Newton matrix they come from."""
+    classes = 5
+    x, labels = _few_digits(classes, 200)
+    y = np.eye(classes)[labels]
+    net = nk.MLP(64, (64, 64), classes, "relu", weight_var=2.0, parametrization="standard")
+    theta = net.init(jax.random.key(0))
+    lr = 0.5 / nk.geometry.sharpness(net, theta, x, y, "cross_entropy")
+    params = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, 60), loss="cross_entropy").params
+    hessian = nk.geometry.Hessian(net, params, x, y, "cross_entropy")
+    found = nk.geometry.spectral_density(hessian, outliers=12, probes=6)
+    top = np.sort(found.outliers[found.outliers > 0])[::-1]
+    print(
+        f"  {hessian.size} parameters; largest eigenvalues {top[:6].round(1)}; lowest node {found.nodes.min():.1f}"
+    )
+    drawn, axes = axes_row(2, 3.5)
+    unit = 0.01 * top[0]
+    grid = np.linspace(found.nodes.min() - 5 * unit, top[0] + 5 * unit, 2000)
+    axes[0].plot(grid, unit * hessian.size * found.density(grid, unit), color=BLUE, lw=1.4)
+    axes[0].plot(top[: classes - 1], np.ones(classes - 1), "v", color=ORANGE, label=f"{classes - 1} outliers")
+    axes[0].set(
+        yscale="log", ylim=(2e-2, 1e4), xlabel="eigenvalue", ylabel="eigenvalues per 1 % of the largest"
+    )
+    axes[0].set_title(f"Hessian, {classes} classes")
+    axes[0].legend()
+    split = nk.geometry.gauss_newton_classes(net, params, x, labels)._asdict()
+    names = ("total", "between", "cross", "same", "within")
+    colours = (GREY, ORANGE, PURPLE, GREEN, BLUE)
+    for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
+        values = nk.geometry.top_eigenpairs(split[name], 12).values
+        print(f"  {name}: {values[:6].round(1)}")
+        axes[1].plot(values, np.full(12, -row), "|", color=colour, ms=16, mew=1.8)
+    axes[1].set_yticks(-np.arange(5), names)
+    axes[1].set(xlabel="eigenvalue", title="Gauss-Newton matrix by classes", ylim=(-4.6, 0.6))
+    return drawn
+
+
+@figure
+def collapse() -> plt.Figure:
+    """Neural collapse of a classifier of digits, long after it makes no error."""
+    import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
+
+    classes, decay = 5, 0.15
+    x, labels = _few_digits(classes, 150)
+    y = np.column_stack([np.eye(classes)[labels], np.zeros(len(x))])
+    net = nk.MLP(64, (64, 64), classes, "relu", weight_var=2.0, parametrization="standard")
+
+    def outputs(params, x):  # weight decay as one more output: the length of the parameters
+        size = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(params))
+        return jnp.column_stack([net(params, x), jnp.full(len(x), jnp.sqrt(decay / len(x) * size))])
+
+    def loss(z, y):
+        return -jnp.sum(y[:, :-1] * jax.nn.log_softmax(z[:, :-1])) + 0.5 * jnp.sum(z[:, -1] ** 2)
+
+    model, params, done, rows = nk.from_function(outputs), net.init(jax.random.key(0)), 0, []
+    for every, count in ((2, 20), (40, 20), (400, 50)):
+        keep = nk.Record({"flat": lambda p: ravel_pytree(p)[0]}, every)
+        descent = nk.GradientDescent(5e-4, every * count, momentum=0.95)
+        run = nk.simulate(model, params, x, y, descent, keep, loss=loss)
+        for i, step in enumerate(run.history["time"][:-1]):
+            with jax.enable_x64(True):
+                kept = ravel_pytree(params)[1](run.history["flat"][i])
+            features, classifier = nk.geometry.last_layer(net, kept, x)
+            found = nk.geometry.collapse(features, labels, classifier)
+            error = np.mean(np.argmax(features @ classifier[0].T + classifier[1], axis=1) != labels)
+            rows.append(
+                (done + step, found.nc1, found.nc2_norms, found.nc2_angles, found.nc3, found.nc4, error)
+            )
+        params, done = run.params, done + every * count
+    steps, *metrics, error = np.array(rows).T
+    zero = steps[np.flatnonzero(error > 0)[-1] + 1]
+    print(f"  no error from step {zero:.0f} on; at that step and at the end:")
+    drawn, (panel,) = axes_row(1, 3.7)
+    names = ("nc1: within / between", "nc2: norms", "nc2: angles", "nc3: self-duality", "nc4: nearest mean")
+    for name, values, colour in zip(names, metrics, (BLUE, GREEN, SKY, ORANGE, PURPLE), strict=True):
+        print(f"    {name} {values[steps == zero][0]:.3f}, {values[-1]:.3f}")
+        panel.plot(steps + 1, values, color=colour, label=name)
+    panel.axvline(zero + 1, color=GREY, ls="--", lw=1)
+    panel.text(1.08 * zero, 1.2, "no error from here on", color=GREY, fontsize=9)
+    panel.set(xscale="log", yscale="log", ylim=(3e-3, 2), xlabel="step", ylabel="distance from collapse")
+    panel.legend(loc="lower right", ncols=2)
+    return drawn

@@ -149,6 +149,7 @@ def test_overlaps_of_spaces():
     assert G.gradient_share(operator, basis) == pytest.approx(share)
 
 
+@pytest.mark.slow
 def test_many_points_are_summed_in_chunks(monkeypatch):
     from nearkernel.geometry import _curvature
 

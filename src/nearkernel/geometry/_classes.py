@@ -5,7 +5,7 @@ g_ic' that point i would have if its label were c', weighted by how likely the m
 class of i, weighted means over the points of a class, g_cc', and over the wrong labels, g_c, split it into four parts
 
     class     sum_c  w_c  g_c g_c^T                               at most C outliers
-    cross     sum_cc' w_cc' (g_cc' - g_c)(g_cc' - g_c)^T          at most C(C - 1) more
+    cross     sum_cc' w_cc' (g_cc' - g_c)(g_cc' - g_c)^T          at most C(C - 2) more
     within    sum_icc' w_icc' (g_icc' - g_cc')(g_icc' - g_cc')^T  the bulk
     same      sum_i w_icc g_icc g_icc^T                           the true label
 
@@ -19,6 +19,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from .._check import inputs, numeric, whole
 from .._precision import in_float64
@@ -94,7 +95,7 @@ class GaussNewtonPart(AbstractOperator):
         return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(self.params))
 
     def product(self, vector: jax.Array) -> jax.Array:
-        flat, unravel = jax.flatten_util.ravel_pytree(self.params)
+        unravel = ravel_pytree(self.params)[1]
 
         def outer(z, dz):
             p = jax.nn.softmax(z, axis=-1)
@@ -105,7 +106,7 @@ class GaussNewtonPart(AbstractOperator):
             )  # sum over c' of coefficient (p - e_c')
 
         found = sandwich(self.model, self.params, self.x, unravel(vector), outer)
-        return jax.flatten_util.ravel_pytree(found)[0]
+        return ravel_pytree(found)[0]
 
 
 @in_float64
@@ -114,7 +115,7 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
 
     **Arguments:** `model` with one output a class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
 
-    **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 1)),
+    **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
     x = inputs(x, "x", getattr(model, "in_dim", None))
@@ -125,7 +126,8 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     own = np.eye(classes)[index]
     total = GaussNewton(model, params, x, own, "cross_entropy")
     parts = [GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), part) for part in PARTS]
-    return ClassSplit(*parts, total)
+    between, cross, within, same = parts
+    return ClassSplit(between, cross, within, same, total)
 
 
 class FeatureSplit(NamedTuple):
@@ -137,7 +139,10 @@ class FeatureSplit(NamedTuple):
 
 
 def feature_classes(features: Any, labels: Any) -> FeatureSplit:
-    """The second moment of `features` (n, k), split: H = 1/n sum h h^T = sum_c (n_c/n) m_c m_c^T + 1/n sum (h - m_c)(h - m_c)^T."""
+    """The second moment of `features` (n, k), split into class means and what is around them.
+
+    1/n sum_i h_i h_i^T = sum_c (n_c/n) m_c m_c^T + 1/n sum_i (h_i - m_c)(h_i - m_c)^T, for any sizes n_c of classes.
+    """
     features = inputs(features, "features")
     index, classes = class_labels(labels, len(features))
     own, n = np.eye(classes)[index], len(features)

@@ -82,14 +82,15 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
         weights = weights.T
     if weights.shape != (classes, k) or len(biases) != classes:
         raise ValueError(
-            f"`classifier` must be weights ({classes}, {k}), or (weights, biases); got {weights.shape} and {biases.shape}."
+            f"`classifier` must be weights ({classes}, {k}), or (weights, biases); "
+            f"got {weights.shape} and {biases.shape}."
         )
     return weights, biases
 
 
 @in_float64
 def last_layer(model: MLP, params: Any, x: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Features (n, width) of an `nk.MLP` and its classifier, (weights (out, width), biases (out,)) as they act on them."""
+    """Features (n, width) of an `nk.MLP` and what acts on them: (weights (out, width), biases (out,))."""
     if not isinstance(model, MLP) or not model.widths:
         raise TypeError("`model` must be an nk.MLP with hidden layers, whose last layer is known.")
     x = inputs(x, "x", model.in_dim)

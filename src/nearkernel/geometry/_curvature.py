@@ -37,7 +37,7 @@ class AbstractCurvature(AbstractOperator):
     params: Any
     x: jax.Array
     y: jax.Array
-    loss: Callable = eqx.field(static=True)
+    loss: Any = eqx.field(static=True)
 
     @in_float64
     def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):

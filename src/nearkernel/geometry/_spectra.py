@@ -131,7 +131,7 @@ class SpectralDensity(eqx.Module):
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
     def density(self, grid: Any, width: float) -> np.ndarray:
-        """The density at the points `grid` (m,), each eigenvalue smeared to a Gaussian of deviation `width`; integral 1."""
+        """The density at `grid` (m,), each eigenvalue smeared to a Gaussian of deviation `width`; its integral is 1."""
         grid, width = numeric(grid, "grid"), positive(width, "width")
         rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
         nodes = np.concatenate([self.outliers, self.nodes.ravel()])
@@ -149,7 +149,7 @@ class SpectralDensity(eqx.Module):
 
 @in_float64
 def spectral_density(
-    operator: AbstractOperator, *, outliers: int = 10, probes: int = 8, steps: int = 60, seed: int = 0
+    operator: AbstractOperator, *, outliers: int = 10, probes: int = 5, steps: int = 50, seed: int = 0
 ) -> SpectralDensity:
     """The distribution of all eigenvalues by stochastic Lanczos quadrature.
 
