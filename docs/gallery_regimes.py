@@ -235,3 +235,92 @@ def collapse() -> plt.Figure:
     panel.set(xscale="log", yscale="log", ylim=(3e-3, 2), xlabel="step", ylabel="distance from collapse")
     panel.legend(loc="lower right", ncols=2)
     return drawn
+
+
+@figure
+def bias() -> plt.Figure:
+    """Diagonal networks between the L1 and the L2 solution, and how many points they need to find sparse weights."""
+    rng = np.random.default_rng(3)
+    d, truth = 40, np.zeros(40)
+    truth[:4] = 1.0, -1.5, 0.8, 2.0
+    x = rng.normal(size=(20, d))
+    alphas = np.geomspace(1e-5, 10, 61)
+    path = np.array([nk.dynamics.implicit_minimizer(x, x @ truth, alpha) for alpha in alphas])
+    least = np.linalg.lstsq(x, x @ truth, rcond=None)[0]
+    drawn, axes = axes_row(2, 3.5)
+    axes[0].plot(alphas, path[:, 4:], color=GREY, lw=0.6, alpha=0.6)
+    axes[0].plot(alphas, path[:, :4], color=BLUE)
+    axes[0].plot(np.full(4, alphas[0]), truth[:4], "o", color=ORANGE, ms=5, clip_on=False, label="truth")
+    axes[0].plot(
+        np.full(4, alphas[-1]), least[:4], "s", color=GREEN, ms=5, clip_on=False, label="minimum norm"
+    )
+    alpha = 0.1
+    net = nk.models.DiagonalNetwork(d, alpha)
+    end = nk.simulate(net, net.init(), x, x @ truth, nk.GradientFlow(), tol=1e-8).params
+    found = nk.dynamics.implicit_minimizer(x, x @ truth, alpha)
+    print(f"  flow at alpha = {alpha}: {np.abs(net.weights(end) - found).max():.1e} from the minimizer")
+    axes[0].plot(
+        np.full(4, alpha), net.weights(end)[:4], "x", color=PURPLE, ms=6, label="gradient flow, trained"
+    )
+    axes[0].set(
+        xscale="log", xlabel="scale α of the start", ylabel="weights", title="from sparse to minimum norm"
+    )
+    axes[0].legend(loc=(0.03, 0.12))
+    points = np.arange(6, 41, 2)
+    for alpha, colour in ((10.0, GREEN), (0.1, SKY), (1e-3, BLUE), (1e-6, PURPLE)):
+        errors = []
+        for n in points:
+            each = [rng.normal(size=(n, d)) for _ in range(12)]
+            away = [np.linalg.norm(nk.dynamics.implicit_minimizer(x, x @ truth, alpha) - truth) for x in each]
+            errors.append(np.mean(away) / np.linalg.norm(truth))
+        print(
+            f"  alpha = {alpha:g}: error below 5 % from {points[np.argmax(np.array(errors) < 0.05)]} points on"
+        )
+        axes[1].plot(points, errors, "o-", color=colour, ms=3.5, lw=1.3, label=f"α = {alpha:g}")
+    axes[1].set(xlabel="points", ylabel="relative error", title=f"recovery of 4 of {d} weights")
+    axes[1].legend()
+    return drawn
+
+
+@figure
+def margin() -> plt.Figure:
+    """Direction and margin of a linear classifier over the logarithm of time."""
+    rng = np.random.default_rng(2)
+    w = rng.normal(size=5)
+    x = rng.normal(size=(40, 5))
+    labels = np.sign(x @ w)
+    x = x + 0.3 * labels[:, None] * w
+    times = np.geomspace(1, 2000, 60)
+    drawn, axes = axes_row(2, 3.4)
+    for loss, colour, line in (("exponential", BLUE, "-"), ("logistic", ORANGE, "--")):
+        path = nk.dynamics.margin_flow(x, labels, times, loss)
+        axes[0].plot(times, path.direction_error, line, color=colour, label=loss)
+        axes[1].plot(times, path.margin_gap / path.limit.margin, line, color=colour)
+        slopes = [
+            np.diff(np.log(q[-10:][[0, -1]])) / np.diff(np.log(times[-10:][[0, -1]]))
+            for q in (path.direction_error, path.margin_gap)
+        ]
+        print(
+            f"  {loss}: {len(path.limit.support)} support vectors; powers of log t {slopes[0][0]:.3f}, {slopes[1][0]:.3f}"
+        )
+    run, lr, at = np.zeros(5), 0.05, []
+    rows = x * labels[:, None]
+    for step in range(200_001):
+        if step in (100, 1000, 10_000, 200_000):
+            at.append(
+                (
+                    np.log(1 + lr * step),
+                    np.linalg.norm(run / np.linalg.norm(run) - path.limit.w * path.limit.margin),
+                )
+            )
+        run = run + lr * rows.T @ np.exp(-rows @ run)
+    print(f"  after 200000 steps of descent the direction is still {at[-1][1]:.1%} off")
+    axes[0].plot(*np.array(at).T, "o", color=GREY, ms=5, label="descent, up to 200 000 steps")
+    guide = path.direction_error[-1] * times[-1] / times
+    axes[0].plot(times, guide, color=GREY, lw=0.9, ls=":", label="1 / log t")
+    axes[0].set(title="distance from the maximum-margin direction")
+    axes[1].set(title="missing share of the margin")
+    for panel in axes:
+        panel.set(xscale="log", yscale="log", xlabel="log t")
+    axes[0].legend(fontsize=9)
+    return drawn

@@ -14,6 +14,12 @@ from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
+from ._implicit_bias import implicit_minimizer as implicit_minimizer
+from ._implicit_bias import implicit_potential as implicit_potential
+from ._margin import MarginPath as MarginPath
+from ._margin import MaxMargin as MaxMargin
+from ._margin import margin_flow as margin_flow
+from ._margin import max_margin as max_margin
 from ._movement import Movement as Movement
 from ._movement import movement as movement
 from ._phase import Phase as Phase
