@@ -14,6 +14,11 @@ from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
+from ._fluctuation import StationarySGD as StationarySGD
+from ._fluctuation import fluctuation_observables as fluctuation_observables
+from ._fluctuation import gradient_moment as gradient_moment
+from ._fluctuation import sgd_stationary as sgd_stationary
+from ._fluctuation import sgd_until_stationary as sgd_until_stationary
 from ._implicit_bias import implicit_minimizer as implicit_minimizer
 from ._implicit_bias import implicit_potential as implicit_potential
 from ._margin import MarginPath as MarginPath
@@ -33,3 +38,4 @@ from ._solution import Prediction as Prediction
 from ._solution import Solution as Solution
 from ._solvable import has_kinks as has_kinks
 from ._solve import solve as solve
+from ._walk import walk_density as walk_density
