@@ -301,7 +301,8 @@ def margin() -> plt.Figure:
             for q in (path.direction_error, path.margin_gap)
         ]
         print(
-            f"  {loss}: {len(path.limit.support)} support vectors; powers of log t {slopes[0][0]:.3f}, {slopes[1][0]:.3f}"
+            f"  {loss}: {len(path.limit.support)} support vectors;",
+            f"powers of log t {slopes[0][0]:.3f}, {slopes[1][0]:.3f}",
         )
     run, lr, at = np.zeros(5), 0.05, []
     rows = x * labels[:, None]
@@ -323,4 +324,75 @@ def margin() -> plt.Figure:
     for panel in axes:
         panel.set(xscale="log", yscale="log", xlabel="log t")
     axes[0].legend(fontsize=9)
+    return drawn
+
+
+@figure
+def sgd() -> plt.Figure:
+    """Fluctuation and dissipation of SGD over the learning rate, and the drift along a valley."""
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(4)
+    phi = rng.normal(size=(30, 4))
+    y = phi @ rng.normal(size=4) + rng.normal(size=30)
+    top = np.linalg.eigvalsh(phi.T @ phi)[-1]
+    linear = nk.from_function(lambda p, x: x @ p)
+    drawn, axes = axes_row(2, 3.6)
+    ratios = np.geomspace(0.02, 1.2, 40)
+    exact = [nk.dynamics.sgd_stationary(phi, y, nk.SGD(ratio / top, 5, 1)) for ratio in ratios]
+    axes[0].plot(ratios, [law.dissipation for law in exact], color=BLUE, label="linear model: exact")
+    x = rng.normal(size=(60, 2))
+    target = np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=60)
+    net = nk.MLP(2, (3,), 1, "tanh", weight_var=1.5, bias_var=0.5)
+    theta = net.init(jax.random.key(0))
+    start = nk.simulate(
+        net, theta, x, target, nk.GradientDescent(0.02, 20_000), nk.Record(every=20_000)
+    ).params
+    sharp = nk.geometry.sharpness(net, start, x, target)
+    for name, model, begin, data, scale, colour in (
+        ("linear model", linear, exact[0].mean, (phi, y), top, BLUE),
+        ("tanh network", net, start, (x, target), sharp, ORANGE),
+    ):
+        for i, ratio in enumerate((0.05, 0.1, 0.2, 0.4)):
+            algorithm = nk.SGD(ratio / scale, 5, 120_000)
+            sides = nk.dynamics.fluctuation_observables(model, begin, *data, algorithm)
+            run = nk.simulate(
+                model, begin, *data, algorithm, nk.Record(sides, every=20), key=jax.random.key(i)
+            )
+            left, right = (run.history[side][1000:].mean() for side in sides)
+            print(f"  {name}, lr = {ratio}/sharpness: {left:.4g} and {right:.4g}")
+            label = dict(label=f"{name}: θ·∇L") if i == 0 else {}
+            axes[0].plot(ratio, left, "o", color=colour, ms=6, **label)
+            label = dict(label=f"{name}: lr/2 tr C") if i == 0 else {}
+            axes[0].plot(ratio, right, "x", color="black", ms=5, mew=1.3, **label)
+    axes[0].set(
+        xscale="log", yscale="log", xlabel="lr · sharpness", title="both sides of the relation, averaged"
+    )
+    axes[0].legend(fontsize=8.5)
+
+    n, batch, lr, steps = 8, 2, 0.02, 3000
+    ones, signs = np.ones((n, 1)), 0.5 * np.tile([1.0, -1.0], n // 2)
+    valley = nk.from_function(lambda p, x: p["u"] * jnp.sqrt(1 + p["v"] ** 2) * x[:, 0])
+    keep = nk.Record({"v": lambda p: p["v"]}, every=30)
+
+    def history(key):
+        params = {"u": jnp.zeros(()), "v": jnp.asarray(1.5)}
+        return nk.simulate(valley, params, ones, signs, nk.SGD(lr, batch, steps), keep, key=key).history["v"]
+
+    with jax.enable_x64(True):
+        runs = np.asarray(jax.jit(jax.vmap(history))(jax.random.split(jax.random.key(2), 100)))
+    expected = [1.5]
+    for _ in range(steps):
+        scaled = np.sqrt(1 + expected[-1] ** 2) * ones
+        spread = nk.dynamics.sgd_stationary(scaled, signs, nk.SGD(lr, batch, 1)).covariance[0, 0]
+        expected.append(expected[-1] * (1 - lr * spread * n))
+    print(
+        f"  valley: mean of 100 runs {runs[:, -1].mean():.3f}, theory {expected[30 * (runs.shape[1] - 1)]:.3f}"
+    )
+    times = 30 * np.arange(runs.shape[1])
+    axes[1].plot(times, runs[:25].T, color=GREY, lw=0.5, alpha=0.6)
+    axes[1].plot(times, runs.mean(0), color=ORANGE, label="mean of 100 runs")
+    axes[1].plot(expected, color=BLUE, ls="--", label="theory")
+    axes[1].set(xlabel="step", ylabel="v", title="SGD moves to the wide part of a valley (v = 0)")
+    axes[1].legend()
     return drawn

@@ -104,7 +104,7 @@ def test_weights_grow_with_the_logarithm_of_time_along_the_maximum_margin(loss):
     path = D.margin_flow(POINTS, LABELS, [20.0, 500.0, 1000.0, 2000.0], loss)
     limit = path.limit
     assert path.ok
-    # w - w_hat log t settles, to exp(-y x.w_tilde) = a on the support; the slowest as t^-0.01, by a near support vector.
+    # w - w_hat log t settles, to exp(-y x.w_tilde) = a on the support; slowly, by a point that almost supports.
     settled = path.w - path.log_time[:, None] * limit.w
     np.testing.assert_allclose(settled[-1], settled[-2], atol=1e-4)
     np.testing.assert_allclose(

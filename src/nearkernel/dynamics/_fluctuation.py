@@ -158,7 +158,7 @@ def _gradients(model, params, x, y, loss):
 def fluctuation_observables(
     model: AbstractModel, origin: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
 ) -> dict[str, Callable]:
-    """Both sides of the relation as observables of the parameters, for `nk.Record`: their averages agree when SGD is stationary.
+    """Both sides of the relation as observables, for `nk.Record`: their averages agree when SGD is stationary.
 
     **Arguments:** `model`, `x`, `y`, `sgd`, `loss` as in `nk.simulate`; `origin`, parameters from which theta is
     measured: any will do, since <grad L> = 0, but those near the mean fluctuate least.
@@ -180,7 +180,7 @@ def _sides(params, origin, model, x, y, loss, lr, share, rest):
     """(theta - origin) . grad L and lr/2 tr C, point by point: memory for two gradients only."""
 
     def add(sums, row):
-        gradient = _point_gradient(model, params, *row, loss)
+        gradient = _point_gradient(model, params, row[0], row[1], loss)
         return (sums[0] + gradient, sums[1] + jnp.sum(gradient**2)), None
 
     moved = ravel_pytree(jax.tree.map(jnp.subtract, params, origin))[0]
@@ -235,7 +235,8 @@ def sgd_until_stationary(
         "fluctuation": lambda both: _sides(both["theta"], both["origin"], *arguments)[1],
     }
     record, anchored = Record(sides, every=_EVERY), _Anchored(model)
-    done, window, histories, ratio, near = 0, _FIRST_WINDOW, [], np.nan, False
+    histories: list[dict] = []
+    done, window, ratio, near = 0, _FIRST_WINDOW, np.nan, False
     while done + window <= most:
         run = simulate(
             anchored,

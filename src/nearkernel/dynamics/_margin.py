@@ -16,7 +16,9 @@ from .._precision import in_float64
 from ._ode import integrate
 
 LOSSES = ("exponential", "logistic")
-_NOT_SEPARABLE = "`X` is not linearly separable by `labels` through the origin: there is no margin (append ones for a bias?)."
+_NOT_SEPARABLE = (
+    "`X` is not linearly separable by `labels` through the origin: no margin (append ones for a bias?)."
+)
 
 
 class MaxMargin(eqx.Module):
@@ -119,7 +121,7 @@ def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -
 
 @jax.jit(static_argnums=3)
 def _follow(rows, w_hat, times, loss):
-    """v = w - w_hat s with s = log(1 + t): on support vectors its equation does not depend on s, so it is never stiff."""
+    """v = w - w_hat s with s = log(1 + t): on support vectors its equation is free of s, so it is never stiff."""
     ahead = rows @ w_hat - 1  # 0 on support vectors, positive elsewhere
 
     def field(state):
