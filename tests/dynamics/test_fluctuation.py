@@ -64,8 +64,8 @@ def test_too_large_steps_have_no_stationary_law():
 
 
 def test_the_moment_of_batch_gradients_is_the_average_over_batches():
-    net = nk.MLP(3, (4,), 2, "tanh")
-    theta, y = jax.tree.map(np.asarray, net.init(jax.random.key(0))), RNG.normal(size=(5, 2))
+    net = nk.from_function(lambda p, x: jnp.tanh(x @ p))
+    theta, y = RNG.normal(size=(3, 2)), RNG.normal(size=(5, 2))
     # The gradient of the batch of both points i and j is 5/2 (g_i + g_j).
     single = [D.gradient_moment(net, theta, PHI[[i]], y[[i]], 1) for i in range(5)]
     pairs = [D.gradient_moment(net, theta, PHI[list(rows)], y[list(rows)], 2) for rows in batches(5, 2)]
@@ -109,6 +109,11 @@ def test_sgd_runs_until_it_is_stationary():
     exact = D.sgd_stationary(PHI, Y, nk.SGD(0.3 / TOP, 4, 1))
     late = run.history["time"] >= run.steps / 2
     assert run.history["fluctuation"][late].mean() == pytest.approx(exact.fluctuation, rel=0.1)
+
+
+@pytest.mark.slow
+def test_sgd_that_is_not_stationary_says_so():
+    start = np.array([3.0, -3.0, 3.0])
     slow = D.sgd_until_stationary(LINEAR, start, PHI, Y, nk.SGD(1e-5 / TOP, 4, 3000), jax.random.key(1))
     assert (
         slow.status.startswith("not stationary after 2800 steps: dissipation / fluctuation = ")

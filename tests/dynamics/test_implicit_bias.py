@@ -99,7 +99,7 @@ def test_the_maximum_margin_satisfies_its_optimality_conditions_and_is_that_of_a
     np.testing.assert_allclose(scaled.w, 1e3 * found.w, rtol=1e-10)
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("loss", ["exponential", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_weights_grow_with_the_logarithm_of_time_along_the_maximum_margin(loss):
     path = D.margin_flow(POINTS, LABELS, [20.0, 500.0, 1000.0, 2000.0], loss)
     limit = path.limit

@@ -60,7 +60,7 @@ def test_the_gauss_newton_matrix_is_the_sum_of_its_four_parts():
     assert ranks == [C, C * (C - 2)]
 
 
-@pytest.mark.parametrize("layer", [1, 2])
+@pytest.mark.parametrize("layer", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_backpropagated_gradients_are_the_sum_of_their_parts(layer):
     split = G.gradient_classes(NET, THETA, X, np.eye(C)[LABELS], layer)
 

@@ -67,7 +67,7 @@ def test_metrics_follow_their_definitions():
 
 
 def test_the_last_layer_of_a_network_gives_its_outputs():
-    net = nk.MLP(4, (9, 8), 3, "relu", weight_var=1.3, bias_var=0.2)
+    net = nk.MLP(4, (9,), 3, "relu", weight_var=1.3, bias_var=0.2)
     theta, x = net.init(jax.random.key(0)), RNG.normal(size=(5, 4))
     features, (weights, biases) = nk.geometry.last_layer(net, theta, x)
     np.testing.assert_allclose(features @ weights.T + biases, net(theta, x), atol=1e-12)

@@ -21,12 +21,13 @@ def followed(every):
 def test_gradient_descent_sharpens_up_to_the_edge_of_stability():
     start = G.sharpness(NET, THETA, X, Y)
     lr = 0.5 / start
-    run = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(lr, 4000), followed(100))
+    run = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(lr, 3000), followed(100))
     sharpness, loss = lr * run.history["sharpness"], run.history["loss"]
     assert sharpness[0] == pytest.approx(0.5, rel=1e-6)
+    assert sharpness[-1] == pytest.approx(lr * G.sharpness(NET, run.params, X, Y), rel=1e-4)
     assert (np.diff(sharpness[:10]) > 0).all()  # progressive sharpening
     assert np.abs(sharpness[20:] - 2).max() < 0.2  # and then it hovers at 2/lr
-    assert loss[-1] < 0.3 * loss[20] and loss[-1] < 0.02 * loss[0]  # while the loss goes on falling
+    assert loss[-1] < 0.5 * loss[20] and loss[-1] < 0.05 * loss[0]  # while the loss goes on falling
 
 
 @pytest.mark.slow

@@ -73,7 +73,8 @@ def hidden_features(model: MLP, params: Any, x: Any) -> jax.Array:
 
 def tangent_matrix(model: AbstractModel, params: Any, x: np.ndarray, lr_factors: Any) -> np.ndarray:
     """The tangent kernel of every point and output, (n out, n out)."""
-    full = np.asarray(EmpiricalNTK(model, params, lr_factors).full(x))
+    method = "layers" if isinstance(model, MLP) else "jacobian"
+    full = np.asarray(EmpiricalNTK(model, params, lr_factors, method).full(x))
     return full.reshape(full.shape[0] * full.shape[1], -1)
 
 

@@ -95,6 +95,9 @@ def last_layer(model: MLP, params: Any, x: Any) -> tuple[np.ndarray, tuple[np.nd
         raise TypeError("`model` must be an nk.MLP with hidden layers, whose last layer is known.")
     x = inputs(x, "x", model.in_dim)
     params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
-    features = np.asarray(model.activation(model.layer_outputs(params, x)[-2]))
+    features = np.asarray(_hidden(model, params, x))
     weight_scale, bias_scale = (float(scale) for scale in model.scales(len(model.widths)))
     return features, (weight_scale * params[-1]["weight"].T, bias_scale * params[-1]["bias"])
+
+
+_hidden = jax.jit(lambda model, params, x: model.activation(model.layer_outputs(params, x)[-2]))
