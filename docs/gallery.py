@@ -15,33 +15,18 @@ from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import matplotlib
-import mpmath
-
-matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+import mpmath
 import numpy as np
 from PIL import Image
 
 import nearkernel as nk
 
+sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
+import gallery_regimes
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, axes_row
+
 FOLDER = Path(__file__).parent / "figures"
-BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#6B7280"
-STYLE = {
-    "font.size": 10.5,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E5E7EB",
-    "grid.linewidth": 0.7,
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.fontsize": 9.5,
-    "lines.linewidth": 1.8,
-    "figure.dpi": 130,
-}
 FIGURES: dict[str, Callable[[], plt.Figure]] = {}
 
 
@@ -49,12 +34,6 @@ def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
     """Registers a function under its own name."""
     FIGURES[draw.__name__] = draw
     return draw
-
-
-def axes_row(count: int, height: float = 3.4, **options):
-    """One row of panels, as wide as a page."""
-    drawn, axes = plt.subplots(1, count, figsize=(8.6, height), layout="constrained", **options)
-    return drawn, np.atleast_1d(axes)
 
 
 @figure
@@ -481,6 +460,9 @@ def helps() -> plt.Figure:
         panel.legend(loc="upper left", fontsize=8.5)
     axes[0].set(ylabel="mean squared error on test data", ylim=(0, 42))
     return drawn
+
+
+FIGURES |= gallery_regimes.FIGURES
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:

@@ -117,7 +117,7 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown():
 
 def test_imports_go_only_downward():
     """As ARCHITECTURE.md says: a room imports lower rooms and the base; only the edges import everything."""
-    rooms = ["activations", "models", "kernels", "dynamics", "statistics"]
+    rooms = ["activations", "models", "kernels", "dynamics", "statistics", "geometry"]
     source = ROOT / "src/nearkernel"
     for floor, room in enumerate(rooms):
         for path in (source / room).glob("*.py"):
@@ -133,7 +133,7 @@ def public() -> list:
     """Every class and function that a public module of the library exports."""
     from nearkernel import estimators
 
-    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.dynamics, nk.statistics, estimators]
+    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.dynamics, nk.statistics, nk.geometry, estimators]
     found = {
         f"{item.__module__}.{name}": item
         for room in rooms

@@ -2,6 +2,7 @@
 
 from . import activations as activations
 from . import dynamics as dynamics
+from . import geometry as geometry
 from . import kernels as kernels
 from . import models as models
 from . import statistics as statistics
@@ -12,6 +13,7 @@ from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
+from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import MLP as MLP

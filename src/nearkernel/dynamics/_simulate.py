@@ -56,7 +56,8 @@ class Trajectory(eqx.Module):
     """What a run leaves.
 
     **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record;
-    `status`, "finished", "converged", "not converged ..." or "diverged ..."; `steps` taken (0 for flows).
+    `status`, "finished", "converged", "stationary", "not converged ..." or "diverged ..."; `steps` taken (0 for
+    flows).
     """
 
     params: Any
@@ -66,7 +67,7 @@ class Trajectory(eqx.Module):
 
     @property
     def ok(self) -> bool:
-        return self.status in ("finished", "converged")
+        return self.status in ("finished", "converged", "stationary")
 
 
 @in_float64

@@ -187,7 +187,10 @@ def _roots(kernel: EmpiricalNTK) -> jax.Array:
 
 def _operations(model: AbstractModel, params: Any, x: np.ndarray) -> float:
     """Floating-point operations of one input, as the compiler counts them."""
-    counts = [jax.jit(model).lower(params, x[:1].repeat(n, 0)).cost_analysis() for n in (1, 2)]
+    # A function, not the model itself: a model that holds lists of parameters has no hash.
+    counts = [
+        jax.jit(lambda p, x: model(p, x)).lower(params, x[:1].repeat(n, 0)).cost_analysis() for n in (1, 2)
+    ]
     flops = [float((count or {}).get("flops", np.inf)) for count in counts]
     return flops[1] - flops[0] if np.isfinite(flops).all() else np.inf
 

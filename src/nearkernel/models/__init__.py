@@ -4,6 +4,7 @@ from ._base import AbstractModel as AbstractModel
 from ._derivatives import AbstractDerivatives as AbstractDerivatives
 from ._derivatives import ModelDerivatives as ModelDerivatives
 from ._derivatives import effective_features as effective_features
+from ._diagonal import DiagonalNetwork as DiagonalNetwork
 from ._expand import Taylor as Taylor
 from ._expand import expand as expand
 from ._feature_derivatives import FeatureDerivatives as FeatureDerivatives

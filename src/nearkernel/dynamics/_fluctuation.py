@@ -1,0 +1,266 @@
+r"""Stochastic gradient descent when it has become stationary: what it gains by gradients it loses by noise.
+
+A step is theta <- theta - lr g with the gradient g of a random batch. If the law of theta no longer changes, then
+averages over it satisfy, to all orders in lr,
+
+    <grad L> = 0,    <theta grad L^T> + <grad L theta^T> = lr <C>,    <theta . grad L> = lr/2 <tr C>
+
+with C = E[g g^T] the second moment (not the covariance) of batch gradients. Batches of b of the n points, drawn
+without replacement, with gradients g = n/b sum_batch g_i, have C = n/b ((1 - r) sum_i g_i g_i^T + r G G^T), r = (b
+- 1)/(n - 1).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._check import inputs, numeric, positive, targets, whole
+from .._memory import require_fits
+from .._precision import in_float64
+from ..models import AbstractModel
+from ._algorithms import SGD
+from ._losses import get_loss
+from ._simulate import Record, Trajectory, simulate
+
+_EVERY = 10  # steps between two looks at both sides of the relation
+_FIRST_WINDOW = 400
+
+
+class StationarySGD(eqx.Module):
+    """The stationary law of SGD on a linear model, to second order in its parameters.
+
+    **Fields:** `mean` (f,), the least-squares weights; `covariance` (f, f) of the weights; `gradient_moment` (f,
+    f), <C>; `dissipation` = <theta . grad L> and `fluctuation` = lr/2 <tr C>, which are equal; `loss`, its mean;
+    `status`: "stationary", or why not.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    gradient_moment: np.ndarray
+    dissipation: float
+    fluctuation: float
+    loss: float
+    status: str = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "stationary"
+
+
+def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
+    """The exact stationary moments of SGD on z = features . theta with the loss 1/2 sum (z - y)^2.
+
+    Solves S = S - lr (H S + S H) + lr^2 C(S) for the covariance S. If the second moment grows for ever, which
+    happens before lr reaches 2/lambda_max, that is the status, and the moments are infinite.
+
+    **Arguments:** `features` (n, f) of full column rank; `y` (n,); `sgd`, of which `lr` and `batch_size` count.
+    """
+    phi = inputs(features, "features")
+    y = targets(y, len(phi), x_name="features", out=1)[:, 0]
+    n, f = phi.shape
+    lr, share, rest = _sampling(sgd, n)
+    if np.linalg.matrix_rank(phi) < f:
+        raise ValueError(
+            f"`features` must have rank {f}, one for each column: along flat directions nothing is stationary."
+        )
+    require_fits(24 * f**4, f"the moment equation of {f} features", "use fewer features")
+    mean = np.linalg.lstsq(phi, y, rcond=None)[0]
+    residual = phi @ mean - y
+    hessian = phi.T @ phi
+
+    def moment(second: np.ndarray, noise: np.ndarray) -> np.ndarray:
+        each = np.einsum("if,fg,ig->i", phi, second, phi) + noise
+        return share * (phi.T * each) @ phi + rest * hessian @ second @ hessian
+
+    def moved(second: np.ndarray) -> np.ndarray:
+        return second - lr * (hessian @ second + second @ hessian) + lr**2 * moment(second, np.zeros(n))
+
+    growth, state = 0.0, np.eye(f)
+    for _ in range(1000):  # power iteration: the map keeps positive matrices positive
+        state = moved(state)
+        growth, before = np.trace(state), growth
+        state = state / growth
+        if abs(growth - before) < 1e-10:
+            break
+    if growth >= 1:
+        infinite = np.full((f, f), np.inf)
+        status = f"not stationary: at lr = {lr:.4g} the second moment grows by {growth:.4g} a step"
+        return StationarySGD(mean, infinite, infinite, np.inf, np.inf, np.inf, status)
+    eye = np.eye(f)
+    quartic = np.einsum("ia,ib,ic,id->abcd", phi, phi, phi, phi, optimize=True).reshape(f * f, f * f)
+    kept = lr * (np.kron(hessian, eye) + np.kron(eye, hessian))
+    kept = kept - lr**2 * (share * quartic + rest * np.kron(hessian, hessian))
+    source = lr**2 * moment(np.zeros((f, f)), residual**2)
+    covariance = np.linalg.solve(kept, source.ravel()).reshape(f, f)
+    covariance = 0.5 * (covariance + covariance.T)
+    gradient = moment(covariance, residual**2)
+    spread = float(np.sum(hessian * covariance))
+    return StationarySGD(
+        mean=mean,
+        covariance=covariance,
+        gradient_moment=gradient,
+        dissipation=spread,
+        fluctuation=float(0.5 * lr * np.trace(gradient)),
+        loss=float(0.5 * residual @ residual + 0.5 * spread),
+        status="stationary",
+    )
+
+
+def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
+    """lr, and the factors of sum_i g_i g_i^T and of G G^T in the second moment of a batch gradient."""
+    if not isinstance(sgd, SGD):
+        raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
+    b = sgd.batch_size
+    if b > n:
+        raise ValueError(f"`batch_size` must be at most the number of points, {n}; got {b}.")
+    both = (b - 1) / (n - 1) if n > 1 else 1.0
+    return float(sgd.lr), n / b * (1 - both), n / b * both
+
+
+@in_float64
+def gradient_moment(
+    model: AbstractModel, params: Any, x: Any, y: Any, batch_size: int, loss: Any = "squared"
+) -> np.ndarray:
+    """C = E[g g^T] (P, P), the second moment of the gradient of a random batch at fixed `params`.
+
+    **Arguments:** `model`; `params`; `x` (n, d); `y`; `batch_size`; `loss` as in `nk.simulate`.
+    """
+    x, y, function = _data(model, params, x, y, loss)
+    _, share, rest = _sampling(SGD(1.0, batch_size, 1), len(x))
+    params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
+    each = np.asarray(_gradients(model, params, x, y, function))
+    total = each.sum(axis=0)
+    return share * each.T @ each + rest * np.outer(total, total)
+
+
+def _data(
+    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any
+) -> tuple[np.ndarray, np.ndarray, Callable]:
+    x = inputs(x, "x", getattr(model, "in_dim", None))
+    y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
+    return x, y, get_loss(loss, y.shape[1])
+
+
+def _point_gradient(model, params, x, y, loss):
+    return ravel_pytree(jax.grad(lambda p: loss(model(p, x[None]), y[None]))(params))[0]
+
+
+@jax.jit(static_argnums=4)
+def _gradients(model, params, x, y, loss):
+    return jax.vmap(lambda a, b: _point_gradient(model, params, a, b, loss))(x, y)
+
+
+def fluctuation_observables(
+    model: AbstractModel, origin: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
+) -> dict[str, Callable]:
+    """Both sides of the relation as observables, for `nk.Record`: their averages agree when SGD is stationary.
+
+    **Arguments:** `model`, `x`, `y`, `sgd`, `loss` as in `nk.simulate`; `origin`, parameters from which theta is
+    measured: any will do, since <grad L> = 0, but those near the mean fluctuate least.
+
+    **Returns:** dict(dissipation = (theta - origin) . grad L, fluctuation = lr/2 tr C), two functions of the
+    parameters.
+    """
+    x, y, function = _data(model, origin, x, y, loss)
+    lr, share, rest = _sampling(sgd, len(x))
+    origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
+    arguments = (model, x, y, function, lr, share, rest)
+    return {
+        "dissipation": lambda params: _sides(params, origin, *arguments)[0],
+        "fluctuation": lambda params: _sides(params, origin, *arguments)[1],
+    }
+
+
+def _sides(params, origin, model, x, y, loss, lr, share, rest):
+    """(theta - origin) . grad L and lr/2 tr C, point by point: memory for two gradients only."""
+
+    def add(sums, row):
+        gradient = _point_gradient(model, params, row[0], row[1], loss)
+        return (sums[0] + gradient, sums[1] + jnp.sum(gradient**2)), None
+
+    moved = ravel_pytree(jax.tree.map(jnp.subtract, params, origin))[0]
+    start = (jnp.zeros_like(moved), jnp.zeros((), moved.dtype))
+    (total, squares), _ = jax.lax.scan(add, start, (jnp.asarray(x), jnp.asarray(y)))
+    return moved @ total, 0.5 * lr * (share * squares + rest * total @ total)
+
+
+class _Anchored(AbstractModel):
+    """A model that carries along parameters which it does not use, and which therefore do not move."""
+
+    model: AbstractModel
+
+    def init(self, key):
+        theta = self.model.init(key)
+        return {"theta": theta, "origin": theta}
+
+    def __call__(self, params, x):
+        return self.model(params["theta"], x)
+
+
+@in_float64
+def sgd_until_stationary(
+    model: AbstractModel,
+    params: Any,
+    x: Any,
+    y: Any,
+    sgd: SGD,
+    key: jax.Array,
+    *,
+    tol: float = 0.1,
+    loss: Any = "squared",
+) -> Trajectory:
+    """Runs SGD until its fluctuations balance its dissipation: a rule for when to stop, or to lower the learning rate.
+
+    Windows of 400, 800, 1600, ... steps are averaged, with theta measured from where the window starts, until
+    <theta . grad L> is within `tol` of lr/2 <tr C>, relatively, in two windows one after the other. Over a window
+    of T steps the two differ by |theta_T - theta_0|^2 / (2 lr T): that falls with T if theta wanders around one
+    place, and does not if it drifts.
+
+    **Arguments:** `sgd.steps` is the most that is run; `key`, `loss` as in `nk.simulate`; `tol`.
+
+    **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is "stationary", or
+    says that it is not.
+    """
+    positive(tol, "tol")
+    most = whole(sgd.steps, "steps", _FIRST_WINDOW)
+    x, y, function = _data(model, params, x, y, loss)
+    arguments = (model, x, y, function, *_sampling(sgd, len(x)))
+    sides = {
+        "dissipation": lambda both: _sides(both["theta"], both["origin"], *arguments)[0],
+        "fluctuation": lambda both: _sides(both["theta"], both["origin"], *arguments)[1],
+    }
+    record, anchored = Record(sides, every=_EVERY), _Anchored(model)
+    histories: list[dict] = []
+    done, window, ratio, near = 0, _FIRST_WINDOW, np.nan, False
+    while done + window <= most:
+        run = simulate(
+            anchored,
+            {"theta": params, "origin": params},  # the same observables for every window: one compilation
+            x,
+            y,
+            SGD(sgd.lr, sgd.batch_size, window),
+            record,
+            loss=loss,
+            key=jax.random.fold_in(key, len(histories)),
+        )
+        history = {name: values[:-1] for name, values in run.history.items()}
+        histories.append({**history, "time": history["time"] + done})
+        params, done = run.params["theta"], done + window
+        if not run.ok:
+            return Trajectory(params, _joined(histories), run.status, done)
+        ratio = float(history["dissipation"].mean() / history["fluctuation"].mean())
+        near, before = abs(ratio - 1) < tol, near
+        if near and before:
+            return Trajectory(params, _joined(histories), "stationary", done)
+        window *= 2
+    status = f"not stationary after {done} steps: dissipation / fluctuation = {ratio:.3g}"
+    return Trajectory(params, _joined(histories), status, done)
+
+
+def _joined(histories: list[dict]) -> dict:
+    return {name: np.concatenate([history[name] for history in histories]) for name in histories[0]}

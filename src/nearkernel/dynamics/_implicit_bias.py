@@ -1,0 +1,110 @@
+r"""Which interpolating solution gradient flow finds in a diagonal network: the minimum of a potential.
+
+For beta = plus^2 - minus^2 from plus = minus = alpha theta_0 and s = alpha^2 theta_0^2, the flow keeps plus * minus
+and moves along beta(t) = 2 s sinh(X^T nu(t)). Among all beta with X beta = y it ends at the minimum of
+
+    Q(beta) = sum_i s_i q(beta_i / s_i),    q(u) = 2 - sqrt(4 + u^2) + u arcsinh(u / 2).
+
+alpha -> infinity: alpha^2 Q -> 1/4 sum beta^2/theta_0^2, weighted least squares. alpha -> 0: Q / log(1/alpha^2) ->
+|beta|_1, sparse, though slowly: only the logarithm of alpha counts.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .._check import inputs, numeric, positive, targets
+
+_MOST_STEPS = 200
+
+
+def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
+    """Q(beta), which gradient flow of a diagonal network from alpha theta_0 minimizes among interpolating weights.
+
+    **Arguments:** `beta` (d,); `alpha` > 0; `theta0` (d,), 1 by default, nowhere 0 where `beta` is not.
+    """
+    beta = numeric(beta, "beta")
+    scale = _scale(alpha, theta0, beta.shape[0] if beta.ndim == 1 else -1, "beta")
+    if np.any((scale == 0) & (beta != 0)):
+        raise ValueError("`beta` must be 0 where `theta0` is: such weights never move.")
+    u = np.divide(beta, scale, out=np.zeros_like(beta), where=scale > 0)
+    # 2 - sqrt(4 + u^2) without cancellation at small u.
+    return float(np.sum(scale * (u * np.arcsinh(u / 2) - u**2 / (2 + np.sqrt(4 + u**2)))))
+
+
+def implicit_minimizer(X: Any, y: Any, alpha: float, theta0: Any = None) -> np.ndarray:
+    """The weights beta (d,) at which gradient flow of a diagonal network ends on data it can interpolate.
+
+    Minimizes `implicit_potential` among all X beta = y through its convex dual, sum 2 s cosh(X^T nu) - nu y, by
+    damped Newton steps; as alpha falls, each solution starts the next.
+
+    **Arguments:** `X` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,), its shape, 1 by
+    default. Weights whose theta0 is 0 stay 0.
+    """
+    X = inputs(X, "X")
+    y = targets(y, len(X), x_name="X", out=1)[:, 0]
+    scale = _scale(alpha, theta0, X.shape[1], "X")
+    moving = scale > 0
+    beta = np.zeros(X.shape[1])
+    left, sigma, right = np.linalg.svd(X[:, moving], full_matrices=False)
+    kept = sigma > max(X.shape) * np.finfo(float).eps * sigma.max(initial=0.0)
+    rows, goal = right[kept], (left[:, kept].T @ y) / sigma[kept]  # orthonormal constraints: rows beta = goal
+    missed = np.linalg.norm(X[:, moving] @ (rows.T @ goal) - y)
+    if missed > 1e-9 * np.linalg.norm(y):
+        raise ValueError(
+            "`X` cannot interpolate `y`: no weights give X beta = y (more points than features?)."
+        )
+    if not np.any(goal):
+        return beta
+    size = np.abs(rows.T @ goal).max()
+    s = scale[moving] / size  # weights in units of the minimum-norm solution
+    beta[moving] = size * _dual_newton(rows, goal / size, s)
+    return beta
+
+
+def _dual_newton(rows: np.ndarray, goal: np.ndarray, s: np.ndarray) -> np.ndarray:
+    """2 s sinh(rows^T nu) with rows beta = goal, at `s` reached from above by factors of ten."""
+    nu = np.zeros(len(rows))
+    count = max(1, int(np.ceil(np.log10(max(1.0, 1.0 / s.min())))) + 1)
+    for factor in np.geomspace(max(1.0, 1.0 / s.min()), 1.0, count):
+        nu = _newton(rows, goal, s * factor, nu)
+    return 2 * s * np.sinh(rows.T @ nu)
+
+
+def _newton(rows: np.ndarray, goal: np.ndarray, s: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    def look(nu):
+        """The dual, its gradient, and the largest entry of that."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            inner = rows.T @ nu
+            gradient = rows @ (2 * s * np.sinh(inner)) - goal
+            return np.sum(2 * s * np.cosh(inner)) - nu @ goal, gradient, np.abs(gradient).max()
+
+    value, gradient, size = look(nu)
+    for _ in range(_MOST_STEPS):
+        if size < 1e-15 * (1 + np.abs(goal).max()):
+            break
+        step = -np.linalg.solve((rows * (2 * s * np.cosh(rows.T @ nu))) @ rows.T, gradient)
+        length = 1.0
+        while length > 1e-9:
+            new_value, new_gradient, new_size = look(nu + length * step)
+            # Near the end the value is lost in rounding, and the gradient tells.
+            if new_value <= value + 1e-4 * length * (gradient @ step) or new_size < 0.5 * size:
+                break
+            length /= 2
+        else:
+            break
+        nu, value, gradient, size = nu + length * step, new_value, new_gradient, new_size
+    return nu
+
+
+def _scale(alpha: Any, theta0: Any, d: int, name: str) -> np.ndarray:
+    """s = alpha^2 theta_0^2 (d,)."""
+    if d < 0:
+        raise ValueError(f"`{name}` must be a vector (d,).")
+    alpha = positive(alpha, "alpha")
+    shape = np.ones(d) if theta0 is None else numeric(theta0, "theta0")
+    if shape.shape != (d,):
+        raise ValueError(f"`theta0` must have shape ({d},), one number a feature; got {shape.shape}.")
+    if not np.any(shape):
+        raise ValueError("`theta0` is 0: from there nothing moves.")
+    return alpha**2 * shape**2

@@ -1,0 +1,155 @@
+r"""Training on separable data for ever: the direction of the weights tends to the maximum margin, in log time.
+
+For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde + o(1), where w_hat is the shortest
+w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, numeric, one_of
+from .._precision import in_float64
+from ._ode import integrate
+
+LOSSES = ("exponential", "logistic")
+_NOT_SEPARABLE = (
+    "`X` is not linearly separable by `labels` through the origin: no margin (append ones for a bias?)."
+)
+
+
+class MaxMargin(eqx.Module):
+    """The maximum-margin classifier without a bias.
+
+    **Fields:** `w` (d,), the shortest with y_i w.x_i >= 1; `margin` = 1/|w|; `dual` (n,), a_i >= 0 with w = sum
+    a_i y_i x_i; `support`, indices with a_i > 0; `offset` (d,), the part of w_tilde in the span of the support
+    vectors.
+    """
+
+    w: np.ndarray
+    margin: float
+    dual: np.ndarray
+    support: np.ndarray
+    offset: np.ndarray
+
+
+def max_margin(X: Any, labels: Any) -> MaxMargin:
+    """The direction that gradient flow on separable data tends to: min |w| with y_i w.x_i >= 1 for all i.
+
+    **Arguments:** `X` (n, d); `labels` (n,), two values, the larger is the positive class. There is no bias: for
+    one, append a column of ones to `X`. Data that no w separates are refused.
+
+    Solved as a nonnegative least-squares problem by an active set, exact up to rounding.
+    """
+    from scipy.optimize import nnls
+
+    rows, scale = _signed_rows(X, labels)
+    # Least-distance programming (Lawson and Hanson): with u >= 0 minimizing |E u - f|, E = [rows^T; 1], f = (0, 1),
+    # the residual r = f - E u holds the answer, w = r[:d] / -r[d]. It vanishes if no w separates.
+    system = np.vstack([rows.T, np.ones(len(rows))])
+    u, _ = nnls(system, np.append(np.zeros(rows.shape[1]), 1.0), maxiter=30 * len(rows) + 100)
+    rest = 1.0 - u.sum()  # the last residual, |r|^2 at the optimum
+    if rest <= 1e-13:
+        raise ValueError(_NOT_SEPARABLE)
+    dual = u / rest
+    # Polish on the active set: rows_S w = 1 with w = rows_S^T a, so that the margins are 1 to rounding.
+    active = dual > 1e-10 * dual.max()
+    polished = np.linalg.lstsq(rows[active] @ rows[active].T, np.ones(active.sum()), rcond=None)[0]
+    if (polished > 0).all():
+        dual = np.zeros(len(rows))
+        dual[active] = polished
+    w = rows.T @ dual
+    if np.min(rows @ w) < 1 - 1e-6:
+        raise ValueError(_NOT_SEPARABLE)
+    support = np.flatnonzero(active)
+    offset = np.linalg.lstsq(rows[support] / scale, -np.log(dual[support] * scale**2), rcond=None)[0]
+    w = w * scale
+    return MaxMargin(w, float(1 / np.linalg.norm(w)), dual * scale**2, support, offset)
+
+
+class MarginPath(eqx.Module):
+    """Weights of a linear classifier along gradient flow.
+
+    **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
+    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`.
+    """
+
+    log_time: np.ndarray
+    w: np.ndarray
+    direction_error: np.ndarray
+    margin_gap: np.ndarray
+    limit: MaxMargin
+    status: str = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "finished"
+
+
+@in_float64
+def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
+    """Gradient flow from w = 0 on separable data, integrated in the logarithm of time, so that exp(1000) is in reach.
+
+    **Arguments:** `X` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: log(1 + t), where
+    lr * steps is the time of gradient descent; `loss`, "exponential" (sum exp(-y w.x)) or "logistic" (sum log(1 +
+    exp(-y w.x))).
+    """
+    one_of(loss, "loss", LOSSES)
+    times = numeric(log_time, "log_time")
+    if times.ndim != 1 or len(times) == 0 or times[0] < 0 or (np.diff(times) <= 0).any():
+        raise ValueError("`log_time` must be an increasing vector of numbers that are at least 0.")
+    limit = max_margin(X, labels)
+    rows, scale = _signed_rows(X, labels)
+    rows = rows / scale
+    saved = np.concatenate([[0.0], times[times > 0]])
+    path, success = _follow(jnp.asarray(rows), jnp.asarray(limit.w), jnp.asarray(saved), loss)
+    path = np.asarray(path)
+    w = path[1:] if times[0] > 0 else path
+    w = w + times[:, None] * limit.w
+    length = np.maximum(np.linalg.norm(w, axis=1), 1e-300)
+    unit = w / length[:, None]
+    gap = limit.margin - (unit @ rows.T).min(axis=1)
+    error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
+    fine = bool(success) and np.isfinite(w).all()
+    return MarginPath(
+        times, w, error, gap, limit, "finished" if fine else "not finished: the flow is too stiff"
+    )
+
+
+@jax.jit(static_argnums=3)
+def _follow(rows, w_hat, times, loss):
+    """v = w - w_hat s with s = log(1 + t): on support vectors its equation is free of s, so it is never stiff."""
+    ahead = rows @ w_hat - 1  # 0 on support vectors, positive elsewhere
+
+    def field(state):
+        v, s = state
+        exponent = -rows @ v - s * ahead  # s - y x.w
+        force = (
+            jnp.exp(exponent) if loss == "exponential" else jnp.exp(exponent) / (1 + jnp.exp(exponent - s))
+        )
+        return rows.T @ force - w_hat, jnp.ones_like(s)
+
+    (path, _), success = integrate(
+        field, (jnp.zeros_like(w_hat), jnp.zeros(())), times, rtol=1e-10, atol=1e-12
+    )
+    return path, success
+
+
+def _signed_rows(X: Any, labels: Any) -> tuple[np.ndarray, float]:
+    """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
+    X = inputs(X, "X")
+    labels = np.asarray(labels)
+    if labels.shape != (len(X),):
+        raise ValueError(f"`labels` must have shape ({len(X)},), one a point; got {labels.shape}.")
+    names = np.unique(labels)
+    if len(names) != 2:
+        what = f"all are {names[0]!r}" if len(names) == 1 else f"got {len(names)}"
+        raise ValueError(f"`labels` must have two values; {what}.")
+    rows = X * np.where(labels == names[1], 1.0, -1.0)[:, None]
+    longest = np.linalg.norm(rows, axis=1).max()
+    if longest == 0:
+        raise ValueError("`X` is 0 everywhere: nothing separates it.")
+    return rows / longest, 1.0 / longest

@@ -1,0 +1,84 @@
+"""How far training moved a network: its weights, its features, its tangent kernel."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs
+from .._precision import in_float64
+from ..kernels import EmpiricalNTK
+from ..models import MLP, AbstractModel
+
+
+class Movement(eqx.Module):
+    """Distances between start and end, each relative to the size at the start.
+
+    **Fields:** `weights`, |theta - theta_0| / |theta_0|; `correlation`, the cosine of theta and theta_0;
+    `features`, of the last hidden layer's activations (NaN if the model is not an `nk.MLP` with hidden layers);
+    `kernel`, of the tangent kernel matrix in the Frobenius norm; `ntk_start` and `ntk_end`, its largest
+    eigenvalues.
+    """
+
+    weights: float
+    correlation: float
+    features: float
+    kernel: float
+    ntk_start: float
+    ntk_end: float
+
+
+@in_float64
+def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> Movement:
+    """How far the parameters `end` are from `start`, in weights and in what they do to the inputs `x` (n, d).
+
+    **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
+    parameters, as in `nk.simulate`, which enters the tangent kernel.
+    """
+    if not isinstance(model, AbstractModel):
+        raise TypeError(
+            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+        )
+    x = inputs(x, "x", getattr(model, "in_dim", None))
+    a, b = flat(start), flat(end)
+    if a.shape != b.shape:
+        raise ValueError(
+            f"`start` and `end` must be parameters of one model; they have {a.size} and {b.size} numbers."
+        )
+    kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
+    features = np.nan
+    if isinstance(model, MLP) and model.widths:
+        first, last = (np.asarray(hidden_features(model, params, x)) for params in (start, end))
+        features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
+    return Movement(
+        weights=float(np.linalg.norm(b - a) / np.linalg.norm(a)),
+        correlation=float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))),
+        features=features,
+        kernel=float(np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0])),
+        ntk_start=_largest(kernels[0]),
+        ntk_end=_largest(kernels[1]),
+    )
+
+
+def flat(params: Any) -> np.ndarray:
+    """All parameters in one vector."""
+    return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(params)])
+
+
+def hidden_features(model: MLP, params: Any, x: Any) -> jax.Array:
+    """Activations of the last hidden layer (n, width)."""
+    return model.activation(model.layer_outputs(params, x)[-2])
+
+
+def tangent_matrix(model: AbstractModel, params: Any, x: np.ndarray, lr_factors: Any) -> np.ndarray:
+    """The tangent kernel of every point and output, (n out, n out)."""
+    method = "layers" if isinstance(model, MLP) else "jacobian"
+    full = np.asarray(EmpiricalNTK(model, params, lr_factors, method).full(x))
+    return full.reshape(full.shape[0] * full.shape[1], -1)
+
+
+def _largest(matrix: np.ndarray) -> float:
+    from scipy.linalg import eigvalsh
+
+    return float(eigvalsh(matrix, subset_by_index=(len(matrix) - 1, len(matrix) - 1))[0])

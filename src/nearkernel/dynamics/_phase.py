@@ -1,0 +1,114 @@
+"""Which phase a learning rate is in: lazy, catapult or divergent."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, positive, whole
+from .._precision import in_float64
+from ..models import AbstractModel
+from ._algorithms import GradientDescent
+from ._movement import Movement, movement, tangent_matrix
+from ._simulate import Record, simulate
+
+_RISE = 0.01  # of the loss at the start: what counts as a rise
+
+
+class Phase(eqx.Module):
+    """What a run of gradient descent at one learning rate did.
+
+    **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio` = lr times the largest eigenvalue of the
+    tangent kernel at the start: lazy below 2; `losses`, one a step; `moved`, a `Movement` with the kernel and the
+    correlation of the weights at the end, None if not finite; `params` at the end; `status` of the run.
+    """
+
+    name: str = eqx.field(static=True)
+    lr: float
+    ratio: float
+    losses: np.ndarray
+    moved: Movement | None
+    params: Any
+    status: str = eqx.field(static=True)
+
+
+def phase_of(losses: Any) -> str:
+    """The phase that a run's losses, one a step from the start on, show.
+
+    "divergent": not finite, or above the start at the end. "catapult": rises by more than a hundredth of the
+    loss at the start above an earlier value, and falls again. "lazy": neither.
+    """
+    losses = np.asarray(losses, dtype=np.float64)
+    if losses.ndim != 1 or len(losses) < 2 or not np.isfinite(losses[0]):
+        raise ValueError(
+            f"`losses` must be a vector of at least 2 that starts finite; got shape {losses.shape}."
+        )
+    if not np.isfinite(losses).all() or losses[-1] > losses[0]:
+        return "divergent"
+    rise = np.max(losses - np.minimum.accumulate(losses))
+    return "catapult" if rise > _RISE * losses[0] else "lazy"
+
+
+@in_float64
+def phase(
+    model: AbstractModel, params: Any, x: Any, y: Any, lr: float, steps: int = 1000, *, lr_factors: Any = None
+) -> Phase:
+    """Trains `model` from `params` at a learning rate and says which phase that is.
+
+    For a linear model lr < 2/lambda_0 converges and all else diverges, with lambda_0 the largest eigenvalue of the
+    tangent kernel at the start. A quadratic model of a wide network has a third phase between: up to 4/lambda_0
+    the loss grows until the kernel has shrunk below 2/lr, then falls. Real networks have their own upper limit.
+
+    **Arguments:** as in `nk.simulate`, with the squared loss; `steps` must suffice for the loss to come down again:
+    some multiples of log(width) / log|1 - lr lambda_0|.
+    """
+    positive(lr, "lr")
+    steps = whole(steps, "steps", 1)
+    run = simulate(model, params, x, y, GradientDescent(lr, steps), Record(every=1), lr_factors=lr_factors)
+    x = inputs(x)
+    losses = np.asarray(run.history["loss"])
+    if run.ok:
+        name = phase_of(losses)
+    else:
+        name, losses = "divergent", np.append(losses, np.inf)
+    moved = movement(model, params, run.params, x, lr_factors=lr_factors) if run.ok else None
+    if moved is None:
+        top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
+    else:
+        top = moved.ntk_start
+    return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
+
+
+def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1e-3) -> tuple[float, float]:
+    """The learning rates where the lazy phase ends and where divergence starts, found by bisection.
+
+    **Arguments:** `losses`, maps a learning rate to the losses of a run, one a step; `ntk`, the largest eigenvalue
+    of the tangent kernel at the start, which sets the scale: 0.1/ntk must be lazy; `rtol`, the relative width of
+    the final brackets.
+
+    **Returns:** (onset, limit), in units of the learning rate. For a linear model the two coincide.
+    """
+    positive(ntk, "ntk")
+    positive(rtol, "rtol")
+
+    def found(lr: float) -> str:
+        return phase_of(losses(lr))
+
+    low = 0.1 / ntk
+    if found(low) != "lazy":
+        raise ValueError(f"`losses` is not lazy at 0.1/ntk = {low:g}: give the largest eigenvalue as `ntk`.")
+    high = 2.0 / ntk
+    while found(high) != "divergent":
+        high *= 2.0
+        if high > 1e6 / ntk:
+            raise ValueError("`losses` does not diverge up to 1e6/ntk: no upper boundary.")
+
+    def bisect(inside: Callable[[str], bool]) -> float:
+        below, above = low, high
+        while above > (1 + rtol) * below:
+            middle = (below * above) ** 0.5
+            below, above = (middle, above) if inside(found(middle)) else (below, middle)
+        return (below * above) ** 0.5
+
+    return bisect(lambda name: name == "lazy"), bisect(lambda name: name != "divergent")

@@ -1,0 +1,31 @@
+"""A random walk whose steps depend on where it is: noise alone pushes it to where noise is small."""
+
+from typing import Any
+
+import numpy as np
+
+from .._memory import require_fits
+
+
+def walk_density(steps: Any) -> np.ndarray:
+    """The stationary probabilities (n,) of a walk on a circle of n sites that jumps by +- steps[i] from site i.
+
+    The step is chosen where the walk stands (Ito), so the density falls like 1/step^2 for many sites: with steps 1
+    on one half and 2 on the other, 4/5 of the time is spent on the slow half.
+
+    **Arguments:** `steps` (n,), whole numbers >= 1, such that every site can be reached from every other.
+    """
+    steps = np.asarray(steps)
+    if steps.ndim != 1 or len(steps) < 3 or steps.dtype.kind not in "iu" or steps.min() < 1:
+        raise ValueError("`steps` must be a vector of at least 3 whole numbers, each at least 1.")
+    n = len(steps)
+    require_fits(16 * n**2, f"the transitions between {n} sites", "use fewer sites")
+    sites = np.arange(n)
+    flow = np.zeros((n, n))
+    for sign in (1, -1):
+        np.add.at(flow, ((sites + sign * steps) % n, sites), 0.5)
+    balance = flow - np.eye(n)
+    if np.linalg.matrix_rank(balance) < n - 1:
+        raise ValueError("`steps` do not connect all sites of the circle: there is no single stationary law.")
+    balance[-1] = 1.0
+    return np.linalg.solve(balance, np.eye(n)[-1])

@@ -1,0 +1,195 @@
+r"""The class structure of a classifier's second moments: how much of them class means explain.
+
+For cross-entropy, the Gauss-Newton matrix is a second moment, G = sum_i sum_c' p_i(c') g_ic' g_ic'^T, of the gradient
+g_ic' that point i would have if its label were c', weighted by how likely the model holds that label. With c the true
+class of i, weighted means over the points of a class, g_cc', and over the wrong labels, g_c, split it into four parts
+
+    class     sum_c  w_c  g_c g_c^T                               at most C outliers
+    cross     sum_cc' w_cc' (g_cc' - g_c)(g_cc' - g_c)^T          at most C(C - 2) more
+    within    sum_icc' w_icc' (g_icc' - g_cc')(g_icc' - g_cc')^T  the bulk
+    same      sum_i w_icc g_icc g_icc^T                           the true label
+
+with c' != c in the first three; they sum to G exactly. All weights are w_icc' = p_i(c'), summed: plain averages
+would not add up.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._check import inputs, numeric, whole
+from .._precision import in_float64
+from ..models import MLP, AbstractModel
+from ._curvature import GaussNewton, sandwich
+from ._operator import AbstractOperator
+
+PARTS = ("class", "cross", "within", "same")
+
+
+def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
+    """(n,) class numbers 0 .. C - 1 (one-hot rows are read too) and C; every class must occur."""
+    array = np.asarray(labels)
+    if array.ndim == 2 and array.shape[1] > 1 and np.array_equal(array.sum(axis=1), np.ones(len(array))):
+        array = array.argmax(axis=1)
+    if array.ndim != 1 or len(array) != n:
+        raise ValueError(f"`labels` must have shape ({n},), one class a point; got {array.shape}.")
+    names, index = np.unique(array, return_inverse=True)
+    if len(names) < least:
+        raise ValueError(f"`labels` must name at least {least} classes; all are {names[0]!r}.")
+    return index, len(names)
+
+
+class ClassSplit(NamedTuple):
+    """Four parts that sum to `total`: a tuple of matrices (k, k) or of operators; see `gauss_newton_classes`."""
+
+    between: Any
+    cross: Any
+    within: Any
+    same: Any
+    total: Any
+
+
+class _Means(eqx.Module):
+    """Weighted means over the points of a class and over its wrong labels."""
+
+    own: jax.Array  # (n, C) one-hot true class
+    weights: jax.Array  # (n, C) w_icc'
+
+    def part(self, part: str, s: jax.Array) -> jax.Array:
+        """Of values s_icc' (n, C, ...): w_icc' times what the part sees of them, whose parts sum to w_icc' s_icc'."""
+        extra = (1,) * (s.ndim - 2)
+        own = self.own.reshape(*self.own.shape, *extra)
+        weights = self.weights.reshape(*self.weights.shape, *extra)
+        if part == "same":
+            return own * weights * s
+        wrong = (1 - own) * weights
+        sum_ccl = jnp.einsum("nc,nl...->cl...", self.own, wrong * s)
+        w_ccl = jnp.einsum("nc,nl...->cl...", self.own, wrong)
+        mean_ccl = _ratio(sum_ccl, w_ccl)
+        mean_c = _ratio(sum_ccl.sum(axis=1), w_ccl.sum(axis=1))
+        of_point = jnp.einsum("nc,cl...->nl...", self.own, mean_ccl)
+        of_class = jnp.einsum("nc,c...->n...", self.own, mean_c)[:, None]
+        seen = {"class": of_class, "cross": of_point - of_class, "within": s - of_point}[part]
+        return wrong * seen
+
+
+def _ratio(a, b):
+    return jnp.where(b > 0, a / jnp.where(b > 0, b, 1.0), 0.0)
+
+
+class GaussNewtonPart(AbstractOperator):
+    """One part of the cross-entropy Gauss-Newton matrix, as an operator; made by `gauss_newton_classes`."""
+
+    model: AbstractModel
+    params: Any
+    x: jax.Array
+    own: jax.Array
+    part: str = eqx.field(static=True)
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(self.params))
+
+    def product(self, vector: jax.Array) -> jax.Array:
+        unravel = ravel_pytree(self.params)[1]
+
+        def outer(z, dz):
+            p = jax.nn.softmax(z, axis=-1)
+            along = jnp.sum(p * dz, axis=1, keepdims=True) - dz  # g_icc' . vector for every label c'
+            coefficient = _Means(self.own, p).part(self.part, along)
+            return (
+                coefficient.sum(axis=1, keepdims=True) * p - coefficient
+            )  # sum over c' of coefficient (p - e_c')
+
+        found = sandwich(self.model, self.params, self.x, unravel(vector), outer)
+        return ravel_pytree(found)[0]
+
+
+@in_float64
+def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any) -> ClassSplit:
+    """The Gauss-Newton matrix of the cross-entropy, split by classes into operators that sum to it exactly.
+
+    **Arguments:** `model` with one output a class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
+
+    **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
+    `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
+    """
+    x = inputs(x, "x", getattr(model, "in_dim", None))
+    index, classes = class_labels(labels, len(x))
+    out = jax.eval_shape(model, params, x[:1]).shape[1]
+    if out != classes:
+        raise ValueError(f"`labels` name {classes} classes; the model has {out} outputs.")
+    own = np.eye(classes)[index]
+    total = GaussNewton(model, params, x, own, "cross_entropy")
+    parts = [GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), part) for part in PARTS]
+    between, cross, within, same = parts
+    return ClassSplit(between, cross, within, same, total)
+
+
+class FeatureSplit(NamedTuple):
+    """Second moments (k, k) of features: `between` class means and `within` classes, which sum to `total`."""
+
+    between: np.ndarray
+    within: np.ndarray
+    total: np.ndarray
+
+
+def feature_classes(features: Any, labels: Any) -> FeatureSplit:
+    """The second moment of `features` (n, k), split into class means and what is around them.
+
+    1/n sum_i h_i h_i^T = sum_c (n_c/n) m_c m_c^T + 1/n sum_i (h_i - m_c)(h_i - m_c)^T, for any sizes n_c of classes.
+    """
+    features = inputs(features, "features")
+    index, classes = class_labels(labels, len(features))
+    own, n = np.eye(classes)[index], len(features)
+    means = (own.T @ features) / own.sum(axis=0)[:, None]
+    rest = features - means[index]
+    between = (means.T * own.mean(axis=0)) @ means
+    return FeatureSplit(between, rest.T @ rest / n, features.T @ features / n)
+
+
+@in_float64
+def gradient_classes(model: MLP, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
+    """The second moment of backpropagated gradients at one layer of a classifier, split by classes.
+
+    d_icc' is the gradient of the cross-entropy by the layer's preactivations z^layer if the label of point i were c';
+    the matrix is 1/n sum_icc' p_i(c') d_icc' d_icc'^T, and its parts are those of `gauss_newton_classes`.
+
+    **Arguments:** `model`, an `nk.MLP` with one output a class; `params`; `x`; `labels`; `layer` = 1 ... L, where
+    L is the output.
+    """
+    if not isinstance(model, MLP):
+        raise TypeError(f"`model` must be an nk.MLP, whose layers are known; got {type(model).__name__}.")
+    x = inputs(x, "x", model.in_dim)
+    index, classes = class_labels(labels, len(x))
+    depth = len(model.widths) + 1
+    if whole(layer, "layer", 1) > depth:
+        raise ValueError(f"`layer` must be at most {depth}, the output layer; got {layer}.")
+    if model.out_dim != classes:
+        raise ValueError(f"`labels` name {classes} classes; the model has {model.out_dim} outputs.")
+    params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
+    own = jnp.asarray(np.eye(classes)[index])
+    parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
+    return ClassSplit(*parts)
+
+
+@jax.jit(static_argnums=4)
+def _gradient_parts(model: MLP, params: Any, x: jax.Array, own: jax.Array, layer: int):
+    preactivations = model.layer_outputs(params, x)[layer - 1]
+
+    def above(z):
+        for at in range(layer, len(params)):
+            z = model.affine(at, params[at], model.activation(z))
+        return z
+
+    outputs = above(preactivations)
+    p = jax.nn.softmax(outputs, axis=-1)
+    jacobian = jax.vmap(jax.jacrev(lambda z: above(z[None])[0]))(preactivations)  # (n, out, width)
+    gradients = jnp.einsum("no,now->nw", p, jacobian)[:, None] - jacobian  # (n, label, width)
+    means = _Means(own, p)
+    moments = [jnp.einsum("nlw,nlv->wv", means.part(part, gradients), gradients) for part in PARTS]
+    return *(moment / len(x) for moment in moments), sum(moments) / len(x)

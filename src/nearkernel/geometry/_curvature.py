@@ -1,0 +1,158 @@
+r"""Second derivatives of a loss by the parameters, never formed: Hessian = Gauss-Newton + residual part.
+
+With outputs z (n, out), their Jacobian J and the loss L(z, y),
+
+    Hessian       H = J^T L'' J + sum_i L'_i z_i''
+    Gauss-Newton  G = J^T L'' J
+    Fisher        F = sum_i E[g_i g_i^T], labels drawn from the model: N(z, 1) or softmax(z). It equals G.
+    empirical     sum_i g_i g_i^T, with the labels that are there.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from .._check import inputs, numeric, targets
+from .._precision import in_float64, is_traced
+from ..dynamics._losses import cross_entropy, get_loss, squared
+from ..models import AbstractModel
+from ._operator import AbstractOperator
+
+_ROWS = 1024  # points that are differentiated together
+
+
+class AbstractCurvature(AbstractOperator):
+    """A curvature matrix of the training loss at given parameters, as an operator.
+
+    **Arguments:** `model`; `params`; `x` (n, d); `y` (n,) or (n, out); `loss`, "squared" (1/2 sum (z - y)^2),
+    "cross_entropy" (`y` one-hot or probabilities) or a JAX function loss(z, y) that is a sum over points.
+    """
+
+    model: AbstractModel
+    params: Any
+    x: jax.Array
+    y: jax.Array
+    loss: Any = eqx.field(static=True)
+
+    @in_float64
+    def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
+        if not isinstance(model, AbstractModel):
+            raise TypeError(
+                f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+            )
+        if not is_traced(x, y):
+            x = inputs(x, "x", getattr(model, "in_dim", None))
+            out = jax.eval_shape(model, params, x[:1]).shape[1]
+            y = targets(y, len(x), out=out)
+        if not is_traced(params):
+            params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
+        self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
+        self.loss = get_loss(loss, y.shape[1])
+        if not is_traced(params, x, y):
+            value = float(_value(self))
+            if not np.isfinite(value):
+                raise ValueError(f"the loss at `params` is {value}: it has no curvature there.")
+
+    @property
+    def size(self) -> int:
+        return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(self.params))
+
+    @in_float64
+    def gradient(self) -> np.ndarray:
+        """The gradient of the loss (P,)."""
+        return np.asarray(_gradient(self))
+
+    def product(self, vector: jax.Array) -> jax.Array:
+        """Summed over chunks of points, which bounds the memory."""
+        direction = ravel_pytree(self.params)[1](vector)
+        n, whole = len(self.x), len(self.x) // _ROWS * _ROWS
+
+        def rows_product(x, y):
+            return ravel_pytree(self.rows_product(direction, x, y))[0]
+
+        if n <= _ROWS:
+            return rows_product(self.x, self.y)
+        chunks = [array[:whole].reshape(-1, _ROWS, array.shape[1]) for array in (self.x, self.y)]
+        total, _ = jax.lax.scan(
+            lambda sum, rows: (sum + rows_product(*rows), None), jnp.zeros_like(vector), chunks
+        )
+        return total + rows_product(self.x[whole:], self.y[whole:]) if whole < n else total
+
+    def rows_product(self, direction: Any, x: jax.Array, y: jax.Array) -> Any:
+        """What the points `x`, `y` add to the product with the tree `direction`."""
+        raise NotImplementedError
+
+
+class Hessian(AbstractCurvature):
+    __doc__ = "The Hessian of the loss. " + (AbstractCurvature.__doc__ or "")
+
+    def rows_product(self, direction, x, y):
+        gradient = jax.grad(lambda params: self.loss(self.model(params, x), y))
+        return jax.jvp(gradient, (self.params,), (direction,))[1]
+
+
+class GaussNewton(AbstractCurvature):
+    __doc__ = "The Gauss-Newton matrix J^T L'' J. " + (AbstractCurvature.__doc__ or "")
+
+    def rows_product(self, direction, x, y):
+        def outer(z, dz):
+            return jax.jvp(lambda z: jax.grad(self.loss)(z, y), (z,), (dz,))[1]
+
+        return sandwich(self.model, self.params, x, direction, outer)
+
+
+class Fisher(AbstractCurvature):
+    __doc__ = "The Fisher information of the model's own labels. " + (AbstractCurvature.__doc__ or "")
+
+    def __check_init__(self):
+        if self.loss not in (squared, cross_entropy):
+            raise ValueError(
+                '`loss` must be "squared" or "cross_entropy": another has no distribution of labels.'
+            )
+
+    def rows_product(self, direction, x, y):
+        def outer(z, dz):
+            if self.loss is squared:
+                return dz
+            p = jax.nn.softmax(z, axis=-1)
+            scores = p[:, None, :] - jnp.eye(z.shape[1])  # (n, label, out): dl/dz if the label were that
+            return jnp.einsum("nc,nco,ncj,nj->no", p, scores, scores, dz)
+
+        return sandwich(self.model, self.params, x, direction, outer)
+
+
+class EmpiricalFisher(AbstractCurvature):
+    __doc__ = "The sum of the points' squared gradients, sum_i g_i g_i^T. " + (
+        AbstractCurvature.__doc__ or ""
+    )
+
+    def rows_product(self, direction, x, y):
+        def losses(params):
+            z = self.model(params, x)
+            return jax.vmap(lambda z, y: self.loss(z[None], y[None]))(z, y)
+
+        along = jax.jvp(losses, (self.params,), (direction,))[1]
+        return jax.vjp(losses, self.params)[1](along)[0]
+
+
+def sandwich(model: AbstractModel, params: Any, x: jax.Array, direction: Any, outer: Callable) -> Any:
+    """J^T outer(z, J direction), the product with a matrix J^T M J."""
+    outputs = lambda p: model(p, x)
+    z, dz = jax.jvp(outputs, (params,), (direction,))
+    return jax.vjp(outputs, params)[1](outer(z, dz))[0]
+
+
+@jax.jit
+def _value(curvature: AbstractCurvature) -> jax.Array:
+    return curvature.loss(curvature.model(curvature.params, curvature.x), curvature.y)
+
+
+@jax.jit
+def _gradient(curvature: AbstractCurvature) -> jax.Array:
+    loss = lambda params: curvature.loss(curvature.model(params, curvature.x), curvature.y)
+    return ravel_pytree(jax.grad(loss)(curvature.params))[0]

@@ -1,0 +1,233 @@
+"""Spectra of operators: top eigenpairs, spectral densities, overlaps of subspaces."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import numeric, one_of, positive, whole
+from .._memory import cores
+from .._precision import in_float64, is_traced
+from ..models import AbstractModel
+from ..statistics._measure import Estimate
+from ._curvature import AbstractCurvature, Hessian
+from ._operator import AbstractOperator, one_product
+
+_SMALL = 64  # up to this size a dense matrix is quicker than Lanczos
+_WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
+
+
+class Eigenpairs(eqx.Module):
+    """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
+
+    `status` is "converged", or says how many pairs were found.
+    """
+
+    values: np.ndarray
+    vectors: np.ndarray
+    residuals: np.ndarray
+    status: str = eqx.field(static=True)
+
+
+@in_float64
+def top_eigenpairs(
+    operator: AbstractOperator, k: int, which: str = "largest", *, tol: float = 1e-8, seed: int = 0
+) -> Eigenpairs:
+    """The `k` eigenpairs at one end of the spectrum, by Lanczos iteration (ARPACK) on products with vectors.
+
+    **Arguments:** `operator`, e.g. `Hessian(...)`; `k`, at most its size; `which`: "largest" (first), "smallest"
+    (first) or "magnitude" (largest absolute values first); `tol`, relative accuracy of the values; `seed` of the
+    first vector.
+    """
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+    _checked(operator)
+    size, k = operator.size, whole(k, "k", 1)
+    one_of(which, "which", tuple(_WHICH))
+    positive(tol, "tol")
+    if k > size:
+        raise ValueError(f"`k` must be at most the number of parameters, {size}; got {k}.")
+    status = "converged"
+    if size <= _SMALL or k > size // 3:
+        values, vectors = np.linalg.eigh(operator.dense())
+    else:
+
+        def product(vector):
+            return np.asarray(one_product(operator, np.ravel(vector)))
+
+        start = np.random.default_rng(seed).normal(size=size)
+        linear = LinearOperator((size, size), matvec=product, dtype=np.float64)
+        most = min(size, max(2 * k + 20, 40))
+        try:
+            values, vectors = eigsh(linear, k, which=_WHICH[which], v0=start, tol=tol, ncv=most, maxiter=100)
+        except ArpackNoConvergence as failure:
+            values, vectors = failure.eigenvalues, failure.eigenvectors
+            status = f"not converged: {len(values)} of {k} eigenpairs were found"
+    order = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
+    chosen = np.argsort(order)[:k]
+    values, vectors = values[chosen], vectors[:, chosen]
+    images = operator(vectors) if len(values) else vectors
+    return Eigenpairs(values, vectors, np.linalg.norm(images - vectors * values, axis=0), status)
+
+
+@in_float64
+def sharpness(
+    model: AbstractModel,
+    params: Any,
+    x: Any,
+    y: Any,
+    loss: Any = "squared",
+    *,
+    steps: int = 40,
+    seed: int = 0,
+) -> Any:
+    """The largest eigenvalue of the loss's Hessian: gradient descent is stable where lr * sharpness < 2.
+
+    **Arguments:** `model`, `params`, `x`, `y`, `loss` as for `Hessian`; `steps` of Lanczos where it is traced, as
+    in `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which follows it along a run;
+    else it is iterated to a relative 1e-8; `seed` of the first vector.
+    """
+    hessian = Hessian(model, params, x, y, loss)
+    steps = whole(steps, "steps", 1)
+    if not is_traced(hessian):
+        found = top_eigenpairs(hessian, 1, seed=seed)
+        return float(found.values[0]) if len(found.values) else float("nan")
+    start = np.random.default_rng(seed).normal(size=hessian.size)
+    diagonal, off = _tridiagonal(hessian.product, jnp.asarray(start), min(steps, hessian.size))
+    return jnp.linalg.eigvalsh(jnp.diag(diagonal) + jnp.diag(off, 1) + jnp.diag(off, -1))[-1]
+
+
+def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array, jax.Array]:
+    """Lanczos with full reorthogonalization. Where the Krylov space ends early, the rest is cut off and decoupled."""
+    from matfree import decomp
+
+    algorithm = decomp.tridiag_sym(steps, materialize=False, reortho="full", custom_vjp=False)
+    diagonal, off = algorithm(product, start).J_small
+    return jnp.where(jnp.isnan(diagonal), diagonal[0], diagonal), jnp.where(jnp.isnan(off), 0.0, off)
+
+
+class SpectralDensity(eqx.Module):
+    """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of all others.
+
+    **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
+    """
+
+    outliers: np.ndarray
+    nodes: np.ndarray
+    weights: np.ndarray
+    size: int = eqx.field(static=True)
+
+    def moment(self, order: int) -> Estimate:
+        """trace(A^order) / P with the standard error over probes."""
+        order = whole(order, "order", 0)
+        rest = (self.size - len(self.outliers)) / self.size
+        each = np.sum(self.outliers**order) / self.size + rest * np.sum(
+            self.weights * self.nodes**order, axis=1
+        )
+        count = len(each)
+        sem = np.std(each, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(())
+        return Estimate(mean=np.mean(each), sem=sem, size=count)
+
+    def density(self, grid: Any, width: float) -> np.ndarray:
+        """The density at `grid` (m,), each eigenvalue smeared to a Gaussian of deviation `width`; its integral is 1."""
+        grid, width = numeric(grid, "grid"), positive(width, "width")
+        rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
+        nodes = np.concatenate([self.outliers, self.nodes.ravel()])
+        weights = np.concatenate([np.full(len(self.outliers), 1 / self.size), rest * self.weights.ravel()])
+        bells = np.exp(-0.5 * ((grid[..., None] - nodes) / width) ** 2) / (width * np.sqrt(2 * np.pi))
+        return bells @ weights
+
+    def count_above(self, threshold: float) -> float:
+        """The (estimated) number of eigenvalues above `threshold`."""
+        rest = (self.size - len(self.outliers)) / len(self.nodes)
+        return float(
+            np.sum(self.outliers > threshold) + rest * np.sum(self.weights * (self.nodes > threshold))
+        )
+
+
+@in_float64
+def spectral_density(
+    operator: AbstractOperator, *, outliers: int = 10, probes: int = 5, steps: int = 50, seed: int = 0
+) -> SpectralDensity:
+    """The distribution of all eigenvalues by stochastic Lanczos quadrature.
+
+    The few eigenvalues of largest magnitude are computed exactly and projected out, since they would dominate the
+    variance; the rest is seen by random probes, whose `steps` of Lanczos give a Gauss quadrature each (2 steps - 1
+    moments exact).
+
+    **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, how many are exact; `probes`; `steps` a probe; `seed`.
+    Costs about probes * steps products, and memory for `steps` vectors.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from scipy.linalg import eigh_tridiagonal
+
+    size = _checked(operator).size
+    outliers, probes, steps = (
+        whole(outliers, "outliers", 0),
+        whole(probes, "probes", 1),
+        whole(steps, "steps", 1),
+    )
+    if outliers > size:
+        raise ValueError(f"`outliers` must be at most the number of parameters, {size}; got {outliers}.")
+    if size - outliers <= probes:  # as many probes as dimensions: no need for chance
+        values = np.linalg.eigvalsh(operator.dense())
+        values = values[np.argsort(-np.abs(values))]
+        rest = values[None, outliers:] if outliers < size else values[None, -1:]
+        return SpectralDensity(values[:outliers], rest, np.full(rest.shape, 1 / rest.size), size)
+    values, basis = np.zeros(0), np.zeros((size, 0))
+    if outliers:
+        pairs = top_eigenpairs(operator, outliers, "magnitude", tol=1e-6, seed=seed)
+        values, basis = pairs.values, pairs.vectors
+    draws = np.random.default_rng([seed, 1]).normal(size=(size, probes))
+    draws, _ = np.linalg.qr(draws - basis @ (basis.T @ draws))  # orthogonal probes vary less together
+    steps = min(steps, size - len(values))
+
+    @in_float64  # the context belongs to a thread
+    def quadrature(start):
+        return _quadrature(operator, basis, start, steps)
+
+    with ThreadPoolExecutor(cores()) as pool:  # one probe a core: XLA has little else to share out here
+        found = [tuple(map(np.asarray, pair)) for pair in pool.map(quadrature, draws.T)]
+    spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in found]
+    nodes, weights = np.stack([lam for lam, _ in spectra]), np.stack([v[0] ** 2 for _, v in spectra])
+    return SpectralDensity(values, nodes, weights, size)
+
+
+@jax.jit(static_argnums=3)
+def _quadrature(operator: AbstractOperator, basis: jax.Array, start: jax.Array, steps: int):
+    def project(vector):
+        return vector - basis @ (basis.T @ vector)
+
+    return _tridiagonal(lambda v: project(operator.product(project(v))), start, steps)
+
+
+def overlap(first: Any, second: Any) -> float:
+    """How much of the span of `first` (P, k) lies in that of `second` (P, m): mean squared cosine, 0 to 1.
+
+    Columns are orthonormalized before. It is symmetric if k = m; with k = 1 it is the share of one vector, e.g. of
+    `operator.gradient()[:, None]`, in a space of top eigenvectors. Random spaces overlap by m / P.
+    """
+    first, second = numeric(first, "first"), numeric(second, "second")
+    for name, array in (("first", first), ("second", second)):
+        if array.ndim != 2 or len(array) != len(first) or 0 in array.shape:
+            raise ValueError(
+                f"`{name}` must have shape (P, k), vectors as columns, one P for both; got {array.shape}."
+            )
+    (a, _), (b, _) = np.linalg.qr(first), np.linalg.qr(second)
+    return float(np.sum((a.T @ b) ** 2) / a.shape[1])
+
+
+def _checked(operator: Any) -> AbstractOperator:
+    if not isinstance(operator, AbstractOperator):
+        raise TypeError(
+            f"`operator` must be a curvature such as nk.geometry.Hessian(...); got {type(operator).__name__}."
+        )
+    return operator
+
+
+def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
+    """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
+    return overlap(curvature.gradient()[:, None], vectors)
