@@ -100,11 +100,13 @@ class Series(AbstractActivation):
         reach = 2.0 ** np.ceil(np.log2(REACH * max(np.sqrt(q_max), 1.0)))
         return cached_panels(on_numpy(self.function), float(reach), self.name)
 
-    def prepared(self, q: np.ndarray) -> "Series":
+    def prepared(self, q: np.ndarray, pairs: bool = True) -> "Series":
         """With the number of terms and the nodes that the range of `q` needs."""
         low, high = max(float(q.min()), _SMALLEST_Q), max(float(q.max()), _SMALLEST_Q)
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
+        if not pairs:
+            return self._with(2, spacing)
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
             trial = self._with(terms, dense)
