@@ -10,6 +10,7 @@ from .._check import inputs, whole
 from .._precision import in_float64
 from ..kernels import layer_kernels
 from ..models import MLP
+from ._fluctuations import fluctuations
 
 
 class Layer(eqx.Module):
@@ -25,7 +26,10 @@ class Layer(eqx.Module):
 
 
 class Propagation(eqx.Module):
-    """All layers of a network: `found[l]` for l = 1 .. number of affine layers; iterable, in that order."""
+    """All layers of a network: `found[l]` for l = 1 .. number of affine layers; iterable, in that order.
+
+    **Fields:** `layers`, a `Layer` or, with order=1, a `Fluctuations` each.
+    """
 
     layers: tuple[Any, ...]
 
@@ -45,15 +49,21 @@ class Propagation(eqx.Module):
 def propagate(net: MLP, x: Any, order: int = 0) -> Propagation:
     r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, d).
 
-        K^{l+1} = C_b + C_W E[s s],   Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l.
+        K^{l+1} = C_b + C_W E[s s],   Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
 
-    **Arguments:** `order`, the power of 1/width kept: 0.
+    at infinite width, and with `order=1` the leading corrections of finite width: how much the outputs and the tangent
+    kernel of a network differ from these, and how its kernel begins to move in training.
 
-    **Returns:** `found[l]` with fields `kernel`, `ntk`, `correlation`.
+    **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 needs four-fold tensors of the inputs, so it is for
+    up to a dozen inputs or two; its widths are those of `net`.
+
+    **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP: its layers are known; got {type(net).__name__}.")
-    if whole(order, "order", 0) > 0:
+    if whole(order, "order", 0) > 1:
         raise ValueError(f"`order` must be 0 or 1; got {order}.")
     x = inputs(x, "x", net.in_dim)
+    if order == 1:
+        return Propagation(fluctuations(net, x))
     return Propagation(tuple(Layer(k, t, 1.0 - gap) for k, t, gap in layer_kernels(net, x)))
