@@ -11,7 +11,8 @@ from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
 from ..models import MLP
 from ._averages import Averages
-from ._kinked import Folded, Kinked
+from ._folded import Folded
+from ._kinked import Kinked
 from ._smooth import Smooth
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
 
