@@ -144,7 +144,7 @@ class Series(AbstractActivation):
         return np.maximum(1.0 - value / np.where(size > 0, size, 1.0), 0.0), slope
 
     def pair_nodes(self, q1: float, q2: float, gap: float) -> Iterator[tuple[np.ndarray, ...]]:
-        """Nodes of both inputs, (m,) and (m, k), and weights (m, k) in chunks: for averages of any function of s and s'."""
+        """Nodes of both inputs, (m,) and (m, k), and weights (m, k), in chunks: for averages of functions of both."""
         q1, q2 = max(q1, _SMALLEST_Q), max(q2, _SMALLEST_Q)
         return pair_nodes(self.panels(max(q1, q2)), q1**0.5, q2**0.5, gap)
 

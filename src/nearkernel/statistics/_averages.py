@@ -15,11 +15,14 @@ KNOWN_TO_SLOPES = ((0, 0, 0, 0), (0, 0, 1, 1), (1, 1, 1, 1))
 ORDERS = (*KNOWN_TO_SLOPES, (0, 1, 1, 2), (1, 1, 1, 3), (1, 1, 2, 2))
 
 
+Fours = dict[tuple[int, ...], np.ndarray]
+
+
 class Averages(NamedTuple):
     """`pairs` (6, 6, n, n) and `fours`: sorted orders -> (n, n, n, n). What an activation lacks is nan or absent."""
 
     pairs: np.ndarray
-    fours: dict[tuple[int, ...], np.ndarray]
+    fours: Fours
 
     def pair(self, i: int, j: int) -> np.ndarray:
         """E[s^(i)_a s^(j)_b] as [a, b]."""
@@ -36,7 +39,7 @@ def multisets(n: int):
     return itertools.combinations_with_replacement(range(n), 4)
 
 
-def store(fours: dict[tuple[int, ...], np.ndarray], chosen: tuple[int, ...], table: np.ndarray) -> None:
+def store(fours: Fours, chosen: tuple[int, ...], table: np.ndarray) -> None:
     """Put `table[i, j, k, l]`, the averages at the inputs `chosen`, into all places that equal them by symmetry."""
     for slots in itertools.permutations(range(4)):
         place = tuple(chosen[slot] for slot in slots)

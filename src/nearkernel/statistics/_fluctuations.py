@@ -36,7 +36,8 @@ FIELDS = {
 class Fluctuations(eqx.Module):
     r"""A layer to order 1/n. Field / `width` is what one would measure, up to terms of order 1/width^2.
 
-    z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i, j and dH = H - E[H]; 0 and 1 are different neurons.
+    z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i and j, dH = H - E[H]; 0 and 1 are two
+    different neurons.
 
     | field | is `width` times | |
     |---|---|---|
@@ -107,6 +108,7 @@ def _averages(activation: AbstractActivation, kernel: np.ndarray, derivatives: b
         return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel)
     if isinstance(activation, PiecewiseLinear):
         return Folded(activation).averages(kernel, derivatives)
+    assert isinstance(activation, Series)
     return Kinked(activation).averages(kernel, derivatives)
 
 
@@ -125,7 +127,10 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
     if isinstance(activation, PiecewiseLinear):
         if n == 1:
             return (*names, *DNTK_TENSORS), "ddntk_r to ddntk_u hold squares of delta functions at the kink."
-        return names, "dntk_p to ddntk_u hold delta functions at the kink: known for one input (dntk_p, dntk_q) only."
+        return (
+            names,
+            "dntk_p to ddntk_u hold delta functions at the kink: known for one input (dntk_p, dntk_q) only.",
+        )
     if n > 2:
         raise ValueError(
             f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
@@ -136,11 +141,11 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
 def _require_fits(n: int, layers: int) -> None:
     """Refuse more inputs than the tensors of all layers, and what is needed to make one of them, can hold."""
     tensors = 11 * layers + 20
-    free = available_bytes()
-    if 8 * tensors * n**4 > free:
+    needed, free = 8 * tensors * n**4, available_bytes()
+    if needed > free:
         most = int((free / (8 * tensors)) ** 0.25)
         raise MemoryError(
-            f"`order=1` keeps 11 tensors of {n}^4 numbers in each of {layers} layers: {human_bytes(8 * tensors * n**4)}, "
+            f"`order=1` keeps 11 tensors of {n}^4 numbers in each of {layers} layers: {human_bytes(needed)}, "
             f"but {human_bytes(free)} are free: at most {most} inputs fit."
         )
 

@@ -14,7 +14,7 @@ import itertools
 import numpy as np
 
 from ..activations import PiecewiseLinear
-from ._averages import KNOWN_TO_SLOPES, Averages, multisets, store
+from ._averages import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 _NOISE = 1e-10
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
@@ -30,7 +30,7 @@ class Folded:
     def averages(self, kernel: np.ndarray, derivatives: bool) -> Averages:
         """All averages under N(0, kernel) that have no delta functions left; pairs beyond slopes if `derivatives`."""
         n = len(kernel)
-        fours = {orders: np.empty((n,) * 4) for orders in KNOWN_TO_SLOPES}
+        fours: Fours = {orders: np.empty((n,) * 4) for orders in KNOWN_TO_SLOPES}
         groups: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for chosen in multisets(n):  # those with the same inputs equal are done together
             pattern = tuple(sorted(set(chosen)).index(a) for a in chosen)
@@ -45,7 +45,7 @@ class Folded:
 
     def _fours(self, kernel: np.ndarray, pattern: tuple[int, ...]) -> np.ndarray:
         """(batch, 2, 2, 2, 2): averages of s and s' at four slots, slot k at the input `pattern[k]` of `kernel`."""
-        found = np.zeros((len(kernel), 2, 2, 2, 2))
+        found = np.zeros((2, 2, 2, 2, len(kernel)))
         for orders in itertools.product((0, 1), repeat=4):
             if sum(orders) % 2:
                 continue
@@ -57,8 +57,8 @@ class Folded:
                     signs = frozenset(p for p in set(pattern) if sum(pattern[k] == p for k in slots) % 2)
                     weight = self.mean ** (4 - size) * self.half**size
                     if weight:
-                        found[(slice(None), *orders)] += weight * moment(kernel, tuple(powers), signs)
-        return found
+                        found[orders] += weight * moment(kernel, tuple(powers), signs)
+        return np.moveaxis(found, -1, 0)
 
     def _pairs(self, k: np.ndarray, derivatives: bool) -> np.ndarray:
         own = np.diagonal(k)
@@ -114,7 +114,9 @@ def moment(kernel: np.ndarray, powers: tuple[int, ...], signs: frozenset[int]) -
         if rest[j]:
             total += rest[j] * kernel[:, i, j] * moment(kernel, _less(rest, j), signs)
         elif j in signs:
-            density = kernel[:, i, j] * _inverse_root(kernel[:, j, j]) * np.sqrt(2 / np.pi)  # K_ij 2 p(z_j = 0)
+            density = (
+                kernel[:, i, j] * _inverse_root(kernel[:, j, j]) * np.sqrt(2 / np.pi)
+            )  # K_ij 2 p(z_j = 0)
             others = [k for k in range(kernel.shape[1]) if k != j]
             left = frozenset(others.index(k) for k in signs if k != j)
             total += density * moment(_given_zero(kernel, j), tuple(rest[k] for k in others), left)

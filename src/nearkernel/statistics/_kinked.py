@@ -4,7 +4,7 @@ Its second derivative is a delta function, so derivatives are moved to the Gauss
 
     <d_p d_q f> = <f (y_p y_q - K^{-1}_pq)>,   and <d^4 f> by the Hermite polynomial of fourth degree.
 
-For one input only sums such as <(s^2)''''> are finite; they are shared out among the pairs of orders that occur in them.
+For one input only sums such as <(s^2)''''> are finite; they are shared out among the pairs of orders in them.
 """
 
 import itertools
@@ -12,7 +12,7 @@ import itertools
 import numpy as np
 
 from ..activations import Series
-from ._averages import KNOWN_TO_SLOPES, Averages, multisets, store
+from ._averages import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 
 class Kinked:
@@ -25,7 +25,7 @@ class Kinked:
         """Averages of s and s' under N(0, kernel), one or two inputs; pairs beyond slopes if `derivatives`."""
         n = len(kernel)
         pairs = np.zeros((6, 6, n, n))
-        fours = {orders: np.empty((n,) * 4) for orders in KNOWN_TO_SLOPES}
+        fours: Fours = {orders: np.empty((n,) * 4) for orders in KNOWN_TO_SLOPES}
         nodes = self._nodes(kernel)
         for chosen in multisets(n):
             store(fours, chosen, _four(nodes, chosen))
@@ -42,7 +42,9 @@ class Kinked:
         gap = 0.0 if len(kernel) == 1 else float(np.clip(1.0 - kernel[0, 1] / np.sqrt(q1 * q2), 0.0, 2.0))
         parts = list(self.activation.pair_nodes(q1, q2, gap))
         weights = np.concatenate([w.ravel() for _, _, w in parts])
-        z = np.concatenate([np.stack([np.broadcast_to(u[:, None], v.shape), v]).reshape(2, -1) for u, v, _ in parts], 1)
+        z = np.concatenate(
+            [np.stack([np.broadcast_to(u[:, None], v.shape), v]).reshape(2, -1) for u, v, _ in parts], 1
+        )
         z = z[: len(kernel)]
         return z, np.stack([function(z) for function in self.activation.on_numpy()]), weights
 

@@ -3,7 +3,8 @@
 Given all layers but the last, the outputs are Gaussian and their average over the last layer is done by hand: the
 same mean with a far smaller error. With W the last weights, s the neurons before it and M_jk = s'_j H_jk s'_k,
 
-    E[z_a z_b] = C_b + (C_W/n) s_a.s_b,   E[H_ab] = E[z_a z_b] + (C_W/n) tr M_ab,   E[z_a z_b H_cd] -> (C_W/n)^2 s_a M_cd s_b.
+    E[z_a z_b] = C_b + (C_W/n) s_a.s_b,   E[H_ab] = E[z_a z_b] + (C_W/n) tr M_ab,
+    E[z_{0;a} z_{1;b} H_{01;cd}] = (C_W/n)^2 s_a.M_cd s_b,   E[H_{01;ab} H_{01;cd}] = (C_W/n)^2 tr M_ab M_cd^T.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, one_of
+from .._check import inputs, one_of, whole
 from .._precision import in_float64
 from ..kernels import layer_kernels
 from ..models import MLP
 from ._fluctuations import FIELDS
+from ._measure import Estimate
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS
 
 _LETTERS = {field: letter for letter, field in FIELDS.items()}
@@ -36,9 +38,13 @@ def observables(net: MLP, x: Any, fields: str | Sequence[str] = ("four_point",))
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    fields = [one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)]
+    fields = [
+        one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)
+    ]
     if not net.widths:
-        raise ValueError("`net` has no hidden layer: its outputs are exactly Gaussian, there is nothing to measure.")
+        raise ValueError(
+            "`net` has no hidden layer: its outputs are exactly Gaussian, there is nothing to measure."
+        )
     if net.parametrization == "mean_field":
         raise ValueError('`net` must have parametrization "ntk" or "standard"; got "mean_field".')
     by_derivatives = [_LETTERS[name] for name in fields if name in _BY_DERIVATIVES]
@@ -84,7 +90,7 @@ def _averaged(net: MLP, params, x, kernel, ntk, letters: list[str], tangent: boo
         s = net.activation(z)
         if tangent:
             slope, weight = _slope(net, z), net.scales(layer)[0] * params[layer]["weight"]
-            inner = weight.T @ (slope[:, None, :, None] * h * slope[None, :, None, :]) @ weight
+            inner = _sandwich(weight, slope[:, None, :, None] * h * slope[None, :, None, :])
             h = inner + (c_b + c / s.shape[1] * (s @ s.T))[..., None, None] * jnp.eye(weight.shape[1])
         z = net.affine(layer, params[layer], s)
     s, n = net.activation(z), net.widths[-1]
@@ -96,9 +102,17 @@ def _averaged(net: MLP, params, x, kernel, ntk, letters: list[str], tangent: boo
         dh = dg + kernel - ntk + c / n * jnp.trace(inner, axis1=2, axis2=3)
         flat = inner.reshape(m * m, -1)
         found |= {"H": n * dh, "D": n * _outer(dg, dh), "A": n * _outer(dh, dh)}
-        found["F"] = c * c / n * jnp.einsum("aj,cdjk,bk->abcd", s, inner, s, optimize="optimal")
+        left = s @ inner.transpose(2, 0, 1, 3).reshape(n, -1)  # [a, (c, d, k)]
+        found["F"] = c * c / n * (left.reshape(-1, n) @ s.T).reshape(m, m, m, m).transpose(0, 3, 1, 2)
         found["B"] = c * c / n * (flat @ flat.T).reshape(m, m, m, m)
     return {letter: found[letter] for letter in letters}
+
+
+def _sandwich(weight: jax.Array, inner: jax.Array) -> jax.Array:
+    """W^T M_ab W for every a, b in two matrix products, which XLA does faster than a batch of small ones."""
+    m, n, out = len(inner), *weight.shape
+    half = weight.T @ inner.transpose(2, 0, 1, 3).reshape(n, -1)  # [i, (a, b, k)]
+    return (half.reshape(-1, n) @ weight).reshape(out, m, m, out).transpose(1, 2, 0, 3)
 
 
 def _outer(a: jax.Array, b: jax.Array) -> jax.Array:
@@ -108,7 +122,7 @@ def _outer(a: jax.Array, b: jax.Array) -> jax.Array:
 def _differentiated(net: MLP, params, x: jax.Array, letters: list[str]) -> dict[str, jax.Array]:
     """Tensors of the dNTK and ddNTK from derivatives of two outputs by all parameters.
 
-    An average with an output is one of derivatives by the last layer, since that is Gaussian: E[z X] = E[grad z . grad X].
+    An average with an output is one of derivatives by the last layer, which is Gaussian: E[z X] = E[grad z . grad X].
     """
     n = net.widths[-1]
     start, unravel = ravel_pytree(params)
@@ -123,7 +137,7 @@ def _differentiated(net: MLP, params, x: jax.Array, letters: list[str]) -> dict[
         """[b, i, a, params]: the Hessian of output i at a times direction b."""
         return jax.vmap(lambda v: jax.jvp(gradients, (p,), (v,))[1])(directions)
 
-    found = {}
+    found: dict[str, jax.Array] = {}
     if "P" in letters or "Q" in letters:
         found |= _with_outputs(net, unravel, start, gradients, hessian_products)
     if any(letter in letters for letter in DDNTK_TENSORS):
@@ -161,9 +175,25 @@ def _with_outputs(net: MLP, unravel, start, gradients, hessian_products) -> dict
     return {"P": at_p, "Q": at_q}
 
 
-def extrapolated(values: Sequence[np.ndarray], errors: Sequence[np.ndarray], widths: Sequence[int]):
-    """Limit of infinite width, and its standard error, of values that are polynomials of 1/width: one degree a width less."""
-    design = np.vander(1.0 / np.asarray(widths, dtype=float), increasing=True)
+def extrapolated(estimates: Sequence[Estimate], widths: Sequence[int]) -> Estimate:
+    """The limit of infinite width of what was measured at several `widths`, by the polynomial in 1/width through it.
+
+    Standard errors are carried along; the more widths, the less bias and the more noise.
+    """
+    widths = [whole(width, "widths", 1) for width in widths]
+    if len(set(widths)) != len(widths) or len(widths) != len(estimates):
+        raise ValueError(
+            f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)}."
+        )
+    design = np.vander(1.0 / np.array(widths), increasing=True)
     weights = np.linalg.inv(design)[0]
-    mean = sum(w * np.asarray(v) for w, v in zip(weights, values, strict=True))
-    return mean, np.sqrt(sum((w * np.asarray(e)) ** 2 for w, e in zip(weights, errors, strict=True)))
+
+    def combine(*values):
+        return sum(w * v for w, v in zip(weights, values, strict=True))
+
+    def combine_errors(*values):
+        return np.sqrt(sum((w * v) ** 2 for w, v in zip(weights, values, strict=True)))
+
+    mean = jax.tree.map(combine, *(estimate.mean for estimate in estimates))
+    sem = jax.tree.map(combine_errors, *(estimate.sem for estimate in estimates))
+    return Estimate(mean, sem, min(estimate.size for estimate in estimates))

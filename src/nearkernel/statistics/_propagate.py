@@ -54,8 +54,8 @@ def propagate(net: MLP, x: Any, order: int = 0) -> Propagation:
     at infinite width, and with `order=1` the leading corrections of finite width: how much the outputs and the tangent
     kernel of a network differ from these, and how its kernel begins to move in training.
 
-    **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 needs four-fold tensors of the inputs, so it is for
-    up to a dozen inputs or two; its widths are those of `net`.
+    **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 has tensors of four inputs each, so it is for a
+    dozen inputs or two; its widths are those of `net`.
 
     **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """

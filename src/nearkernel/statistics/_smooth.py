@@ -1,8 +1,8 @@
 """Averages of smooth activations by quadrature: no more than three nested dimensions, and no matrix inverted.
 
-The inputs at hand are written as z = L e with independent normal e and L a pivoted Cholesky factor, so that equal, opposite
-or nearly equal inputs only have fewer or thinner dimensions. Equally spaced nodes converge exponentially for
-smooth functions. The last input is averaged over its own noise first, into a table; what is left is interpolated from it.
+The inputs at hand are written as z = L e with independent normal e and L a pivoted Cholesky factor, so that equal,
+opposite or nearly equal inputs only have fewer or thinner dimensions. Equally spaced nodes converge exponentially
+for smooth functions. The last input is averaged over its own noise first, into a table, and interpolated from it.
 """
 
 import functools
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..activations import AbstractActivation
-from ._averages import ORDERS, Averages, multisets, store
+from ._averages import ORDERS, Averages, Fours, multisets, store
 
 _ORDERS = 6  # derivatives 0 to 5
 _PAIR_TOLERANCE, _FOUR_TOLERANCE = 1e-11, 1e-8
@@ -51,7 +51,7 @@ class Smooth:
             for b in range(a + 1):
                 found = self._pair(kernel[np.ix_((a, b), (a, b))])
                 pairs[:, :, a, b], pairs[:, :, b, a] = found, found.T
-        fours = {orders: np.empty((n,) * 4) for orders in ORDERS}
+        fours: Fours = {orders: np.empty((n,) * 4) for orders in ORDERS}
         for chosen in multisets(n):
             store(fours, chosen, self._four(kernel[np.ix_(chosen, chosen)]))
         return Averages(pairs, fours)
@@ -61,7 +61,9 @@ class Smooth:
 
         def averages(spacing: float, reach: float) -> np.ndarray:
             z, weights = Rule(spacing, reach).nodes(1.0)
-            return np.array([[p @ weights, np.abs(p) @ weights] for p in products(self.derivatives(self.scale * z))])
+            return np.array(
+                [[p @ weights, np.abs(p) @ weights] for p in products(self.derivatives(self.scale * z))]
+            )
 
         def settled(coarse: np.ndarray, fine: np.ndarray) -> bool:
             return bool((np.abs(coarse - fine)[:, 0] <= tolerance * fine[:, 1] + 1e-300).all())
@@ -111,7 +113,10 @@ class Smooth:
             inside = np.abs(e3) <= max(left, 1e-9)
             part = slice(at, at + max(1, _POINTS // int(inside.sum())))
             at = part.stop
-            s3 = self._interpolated(self._table, base3[part, None] + root[2, 2] * e3[inside]) * w3[inside, None]
+            s3 = (
+                self._interpolated(self._table, base3[part, None] + root[2, 2] * e3[inside])
+                * w3[inside, None]
+            )
             s4 = self._interpolated(last, base4[part, None] + root[3, 2] * e3[inside])
             inner = np.matmul(s3.swapaxes(-1, -2), s4)
             total += outer[:, part] @ inner.reshape(-1, 16)

@@ -91,7 +91,7 @@ class _Step:
     # The tangent kernel.
 
     def d(self) -> np.ndarray:
-        """C cov(s_a s_b, w_cd) + r { (C/4) V <dd(s_a s_b)> <dd w_cd> + (C^2/2) <d_p d_q (s_a s_b)> D_pqcd <s'_c s'_d> }"""
+        """C cov(s_a s_b, w_cd) + r { (C/4) V <dd(s_a s_b)> <dd w_cd> + (C^2/2) <dd(s_a s_b)> D_pqcd <s'_c s'_d> }"""
         c, r = self.c, self.r
         cov = self.lam * self.four(0, 0, 0, 0) + c * self.theta * self.four(0, 0, 1, 1)
         cov = cov - _outer(self.values, self.mean_w)
@@ -120,7 +120,11 @@ class _Step:
         c, lam = self.c, self.lam
         mixed = lam * c * self.four(0, 0, 1, 1) * self.theta
         cov = lam**2 * self.four(0, 0, 0, 0) + mixed + _swap(mixed)
-        cov = cov + c * c * self.four(1, 1, 1, 1) * _outer(self.theta, self.theta) - _outer(self.mean_w, self.mean_w)
+        cov = (
+            cov
+            + c * c * self.four(1, 1, 1, 1) * _outer(self.theta, self.theta)
+            - _outer(self.mean_w, self.mean_w)
+        )
         spread = self.second_w(_swap(self.second_w(_swap(self.old["V"])))) / 4
         through = c / 2 * self.second_w(self.old["D"]) * self.slopes
         kept = c * c * _outer(self.slopes, self.slopes) * self.old["A"]
@@ -142,7 +146,10 @@ class _Step:
     # The first derivative of the tangent kernel.
 
     def p(self) -> np.ndarray:
-        """C^2 <s''_a s'_b s'_c s_d> Theta_ab Theta_ac + r C^2 <s'_b s'_c> { <s''_a s_d> B_abac + <d_p (s'_a s_d)> P_abcp }"""
+        """C^2 <s''_a s'_b s'_c s_d> Theta_ab Theta_ac
+
+        + r C^2 <s'_b s'_c> { <s''_a s_d> B_abac + <d_p (s'_a s_d)> P_abcp }
+        """
         near = np.einsum("abac->abc", self.old["B"]) + np.einsum("abca->abc", self.old["P"])
         own = near[..., None] * self.pair(2, 0)[:, None, None, :]
         own = own + self.old["P"] * self.slopes[:, None, None, :]
@@ -156,10 +163,15 @@ class _Step:
         """
         c, f, q = self.c, self.old["F"], self.old["Q"]
         theta_ac = self.theta[:, None, :, None]
-        source = c * c * self.four(2, 1, 1, 0) * self._theta_ab_ac() + self.lam * c * self.four(1, 0, 1, 0) * theta_ac
+        source = (
+            c * c * self.four(2, 1, 1, 0) * self._theta_ab_ac()
+            + self.lam * c * self.four(1, 0, 1, 0) * theta_ac
+        )
         at_c, at_d = self.pair(2, 0), self.slopes  # <d_q (s'_c s_d)> at q = c, and at q = d
         ua, ub = self.ua[:, :, None, None], self.ub[:, :, None, None]
-        through = (ua * np.einsum("acac->ac", f)[:, None, :, None] + ub * _at(f, "bcac->abc")[..., None]) * at_c
+        through = (
+            ua * np.einsum("acac->ac", f)[:, None, :, None] + ub * _at(f, "bcac->abc")[..., None]
+        ) * at_c
         through = through + (ua * _at(f, "adac->acd")[:, None] + ub * np.einsum("bdac->abcd", f)) * at_d
         kept = self.slopes[:, :, None, None] * (_at(q, "abcc->abc")[..., None] * at_c + q * at_d)
         return source + self.r * (c * through + c * c * kept)
@@ -172,7 +184,10 @@ class _Step:
         + r C <s'_c s'_d> { ua_ab B_acad + <d_p u_ab> P_acdp + C <s'_a s'_b> R_abcd }
         """
         c, p = self.c, self.old["P"]
-        theta_ab, theta_acad = self.theta[:, :, None, None], (self.theta[:, :, None] * self.theta[:, None])[:, None]
+        theta_ab, theta_acad = (
+            self.theta[:, :, None, None],
+            (self.theta[:, :, None] * self.theta[:, None])[:, None],
+        )
         source = c * c * self.four(3, 1, 1, 1) * theta_ab + self.lam * c * self.four(2, 0, 1, 1)
         near = (_at(self.old["B"], "acad->acd") + _at(p, "acda->acd"))[:, None]
         own = self.ua[:, :, None, None] * near + self.ub[:, :, None, None] * np.einsum("acdb->abcd", p)
@@ -201,8 +216,12 @@ class _Step:
         source = source + c * lam * (theta_ac * self.four(2, 1, 1, 0) + theta_bd * self.four(1, 2, 0, 1))
         ua_ac, ub_ac, slope_ac = (m[:, None, :, None] for m in (self.ua, self.ub, self.slopes))
         ua_bd, ub_bd, slope_bd = (m[None, :, None, :] for m in (self.ua, self.ub, self.slopes))
-        through = ua_ac * (ua_bd * _at(f, "abab->ab")[:, :, None, None] + ub_bd * _at(f, "adab->abd")[:, :, None])
-        through = through + ub_ac * (ua_bd * _at(f, "cbab->abc")[..., None] + ub_bd * np.einsum("cdab->abcd", f))
+        through = ua_ac * (
+            ua_bd * _at(f, "abab->ab")[:, :, None, None] + ub_bd * _at(f, "adab->abd")[:, :, None]
+        )
+        through = through + ub_ac * (
+            ua_bd * _at(f, "cbab->abc")[..., None] + ub_bd * np.einsum("cdab->abcd", f)
+        )
         by_q = ua_ac * _at(q, "bdaa->abd")[:, :, None] + ub_ac * np.einsum("bdac->abcd", q)
         by_p = ua_bd * _at(q, "acbb->abc")[..., None] + ub_bd * np.einsum("acbd->abcd", q)
         kept = c * slope_bd * by_q + c * slope_ac * by_p + c * c * slope_ac * slope_bd * self.old["T"]
