@@ -12,7 +12,7 @@ import numpy as np
 
 from .._check import numeric
 from .._precision import in_float64
-from ..activations import AbstractActivation, dual, get, moments
+from ..activations import AbstractActivation, Moments, dual, get, moments
 from ._taylor import Scan, scan
 
 ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
@@ -63,7 +63,7 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     found = Fixed(*(field.reshape(cells[0].shape) for field in found))
     chi_perp = found.chi_perp
     phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
-    line = _critical_line(scan(activation), float(bias_vars.max()))
+    line = _critical_line(activation, scan(activation), float(bias_vars.max()))
     return PhaseDiagram(weight_vars, bias_vars, **found._asdict(), phase=phase, critical_line=line)
 
 
@@ -78,13 +78,26 @@ def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
     return array
 
 
-def _critical_line(seen: Scan, most_bias: float) -> np.ndarray:
+def _critical_line(activation: AbstractActivation, seen: Scan, most_bias: float) -> np.ndarray:
     """chi_perp = 1 at K* = K gives C_W = 1/E[s'^2] and C_b = K - C_W E[s^2], one point a variance K."""
-    weight_var = 1.0 / np.maximum(seen.moments.slope, 1e-300)
-    bias_var = seen.k - weight_var * seen.moments.value
-    rounding = 1e-9 * seen.k
-    kept = (bias_var >= -rounding) & (bias_var <= most_bias + rounding)
-    return np.column_stack([weight_var[kept], np.maximum(bias_var[kept], 0.0)])
+
+    def points(k: np.ndarray, at: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        weight_var = 1.0 / np.maximum(at.slope, 1e-300)
+        bias_var = k - weight_var * at.value
+        rounding = 1e-9 * k
+        return (
+            weight_var,
+            np.maximum(bias_var, 0.0),
+            (bias_var >= -rounding) & (bias_var <= most_bias + rounding),
+        )
+
+    rough = np.flatnonzero(points(*seen)[2])
+    if len(rough) == 0:
+        return np.empty((0, 2))
+    first, last = max(rough[0] - 1, 0), min(rough[-1] + 1, len(seen.k) - 1)
+    k = np.geomspace(seen.k[first], seen.k[last], 300)
+    weight_var, bias_var, kept = points(k, moments(activation, k))
+    return np.column_stack([weight_var[kept], bias_var[kept]])
 
 
 def fixed_points(activation: AbstractActivation, weight_var: np.ndarray, bias_var: np.ndarray) -> Fixed:
