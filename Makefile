@@ -35,6 +35,7 @@ format: $(DEV_READY)  ## rewrite the code in the house format
 benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (half an hour)
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/solve.py
+	$(BIN)/python benchmarks/statistics.py
 
 clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

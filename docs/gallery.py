@@ -479,6 +479,7 @@ def helps() -> plt.Figure:
         panel.set(title="useful meta-features" if useful else "random meta-features", xlabel="eps")
         panel.legend(loc="upper center", fontsize=8.5)
     axes[0].set(ylabel="mean squared error on test data", ylim=(0, 30))
+    return drawn
 
 
 @figure
@@ -518,7 +519,7 @@ def phases() -> plt.Figure:
         panel.text(0.12, 0.85, "ordered", transform=panel.transAxes, fontsize=11)
         panel.text(0.72, 0.12 if name == "tanh" else 0.85, "chaotic", transform=panel.transAxes, fontsize=11)
     axes[0].set_ylabel("bias variance $C_b$")
-    axes[0].legend(loc="lower center")
+    axes[0].legend(loc="center left")
     bar = drawn.colorbar(mesh, ax=axes, shrink=0.9, ticks=[0.0, 0.4, 0.8, 1.0, 1.2, 1.6])
     bar.set_label("χ⊥ deep in the network")
     return drawn

@@ -129,8 +129,9 @@ def main() -> None:
 
 Each row: a field of `nk.propagate(net, x, order=1)[layer]` and the same from networks that were drawn at widths
 {", ".join(map(str, WIDTHS))} (times the shape below) and extrapolated to 1/width = 0 by a parabola. *entry* gives the
-inputs of the entry shown; *rms* and *worst* are over all entries of the tensor, in standard errors. Entries of a tensor are
-strongly correlated, so a whole row moves together. The worst of {len(table)} rows is {worst:.1f} standard errors.
+inputs of the entry shown; *rms* and *worst* are over all entries of the tensor, in standard errors. Entries of a
+tensor are strongly correlated, so a whole row moves together. The worst of {len(table)} rows is {worst:.1f}
+standard errors.
 
 {chr(10).join(lines)}
 
