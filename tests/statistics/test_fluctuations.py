@@ -87,6 +87,17 @@ def test_tensors_have_their_symmetries():
     assert found.width == 9 and found.note == ""
 
 
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_inputs_that_are_zero_parallel_or_opposite(activation):
+    x = np.array([[0.0, 0.0], [1.0, 0.5], [2.0, 1.0], [-1.0, -0.5]])
+    found = nk.propagate(nk.MLP(2, (4, 4, 4), 1, activation, 1.5), x, order=1)[4]
+    for name in SMALL:
+        tensor = getattr(found, name)
+        assert np.isfinite(tensor).all() and not tensor[0].round(12).any(), name
+        if activation == "relu":  # without biases, doubling an input doubles its outputs
+            np.testing.assert_allclose(tensor[2], 2 * tensor[1], rtol=1e-4, atol=1e-4 * np.abs(tensor).max())
+
+
 def test_scaling_of_the_parameters_does_not_matter():
     net, standard = (nk.MLP(3, (5, 4), 1, "sin", 1.5, 0.1, p) for p in ("ntk", "standard"))
     one, other = nk.propagate(net, X, order=1)[3], nk.propagate(standard, X, order=1)[3]
@@ -141,6 +152,12 @@ def test_limit_of_infinite_width_by_extrapolation():
         (
             lambda: nk.propagate(nk.MLP(3, (4,), 1, helpers.hard_tanh), helpers.points(3, 3), order=1),
             "other than the relu family, is for 1 or 2 inputs; got 3",
+        ),
+        (
+            lambda: nk.propagate(
+                nk.MLP(3, (4, 4), 1, helpers.hard_tanh, 1.0), X[0] + [[0.0], [1e-5]], order=1
+            ),
+            "`x` holds two inputs whose correlation is within 1e-06 of 1 in some layer",
         ),
         (lambda: nk.statistics.observables(nk.MLP(3, ()), X), "`net` has no hidden layer"),
         (lambda: nk.statistics.observables(nk.MLP(3, (4,)), X, "four_points"), "Did you mean 'four_point'?"),

@@ -9,8 +9,9 @@ import nearkernel as nk
 X = np.vstack([helpers.points(3, 4), helpers.points(1, 4), -helpers.points(1, 4, 1)])  # a copy among them
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu", helpers.hard_tanh])
-@pytest.mark.parametrize("parametrization", ["ntk", "mean_field"])
+@pytest.mark.parametrize(
+    "activation, parametrization", [("tanh", "ntk"), ("relu", "mean_field"), (helpers.hard_tanh, "standard")]
+)
 def test_every_layer_is_the_kernel_of_the_network_cut_off_there(activation, parametrization):
     def net(depth):
         return nk.MLP(4, (7,) * depth, 2, activation, 1.3, 0.1, parametrization)

@@ -51,7 +51,7 @@ def _one_pair(function, slope, panels: Panels, root1: float, root2: float, gap: 
 
 def pair_nodes(panels: Panels, root1: float, root2: float, gap: float) -> Iterator[tuple[np.ndarray, ...]]:
     """Chunks of nodes u (m,), v (m, k) and weights (m, k) for a pair with deviations `root1`, `root2`."""
-    c, sine = 1.0 - gap, np.sqrt(gap * (2.0 - gap))
+    c, sine = 1.0 - gap, np.sqrt(max(gap * (2.0 - gap), 0.0))
     own, seen = panels.edges / root1, panels.edges / root2
     if abs(c) > 1e-3:
         crossings = panels.features()[:, None] / (root2 * c) + _AROUND * (sine / abs(c))

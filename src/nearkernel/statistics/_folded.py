@@ -17,6 +17,9 @@ from ..activations import PiecewiseLinear
 from ._averages import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 _NOISE = 1e-10
+_PARALLEL = (
+    1e-4  # below this angle, third powers of 1/angle would drown in rounding; the error is of its order
+)
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 
 
@@ -73,7 +76,8 @@ class Folded:
         e[1, 1] = m2 + h2 * angle
         if not derivatives:
             return e
-        off = ~np.eye(len(k), dtype=bool)  # on the diagonal they are all 0, by symmetry
+        # Parallel inputs have all of these 0, by symmetry, and so has the diagonal, and an input that is 0.
+        off = (root > _PARALLEL * size) & (size > 1e-30 * own.max())
         with np.errstate(divide="ignore", invalid="ignore"):
             ka = own[:, None]
             e[2, 0] = h2 * root / ka

@@ -14,6 +14,8 @@ import numpy as np
 from ..activations import Series
 from ._averages import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
+_NEAREST = 1e-6
+
 
 class Kinked:
     """One activation with kinks."""
@@ -40,6 +42,11 @@ class Kinked:
         """z (n, m), [s, s'] (2, n, m) and weights (m,)."""
         q1, q2 = kernel[0, 0], kernel[-1, -1]
         gap = 0.0 if len(kernel) == 1 else float(np.clip(1.0 - kernel[0, 1] / np.sqrt(q1 * q2), 0.0, 2.0))
+        if len(kernel) == 2 and gap < _NEAREST:
+            raise ValueError(
+                f"`x` holds two inputs whose correlation is within {_NEAREST:g} of 1 in some layer: `order=1` of an "
+                "activation with kinks loses its digits there. Leave one of them out."
+            )
         parts = list(self.activation.pair_nodes(q1, q2, gap))
         weights = np.concatenate([w.ravel() for _, _, w in parts])
         z = np.concatenate(

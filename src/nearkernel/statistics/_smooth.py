@@ -66,7 +66,8 @@ class Smooth:
             )
 
         def settled(coarse: np.ndarray, fine: np.ndarray) -> bool:
-            return bool((np.abs(coarse - fine)[:, 0] <= tolerance * fine[:, 1] + 1e-300).all())
+            size = fine[:, 1] + 1e-3 * fine[:, 1].max()  # what is small may have lost its digits
+            return bool((np.abs(coarse - fine)[:, 0] <= tolerance * size + 1e-300).all())
 
         spacing, reach = _WIDEST, 6.0
         while reach < 20 and not settled(averages(0.2, reach), averages(0.2, reach + 1.0)):
