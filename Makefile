@@ -38,6 +38,7 @@ benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (ha
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/statistics.py
 
 clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

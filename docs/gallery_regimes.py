@@ -37,7 +37,7 @@ def catapult() -> plt.Figure:
 
 
 @figure
-def phases() -> plt.Figure:
+def lr_phases() -> plt.Figure:
     """A sweep over the learning rate: a real network, its quadratic model, its linearization."""
     x = np.random.default_rng(0).normal(size=(6, 5))
     y = np.sin(x.sum(axis=1))

@@ -23,8 +23,11 @@ from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand
 from .models import from_function as from_function
+from .statistics import critical as critical
 from .statistics import forecast as forecast
 from .statistics import measure as measure
+from .statistics import phase_diagram as phase_diagram
+from .statistics import propagate as propagate
 
 __version__ = "0.1.0"
 

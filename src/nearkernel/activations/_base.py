@@ -53,8 +53,11 @@ class AbstractActivation(eqx.Module):
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting the rows against `gap`."""
 
-    def prepared(self, q: np.ndarray) -> "AbstractActivation":
-        """This activation made ready for variances within the range of `q` (concrete, not traced)."""
+    def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
+        """This activation made ready for variances within the range of `q` (concrete, not traced).
+
+        Without `pairs`, for `moments` only, which takes less work.
+        """
         return self
 
     def trusted_correlation(self) -> float:
@@ -72,7 +75,12 @@ def moments(activation: AbstractActivation, q: Any) -> Moments:
     q = numeric(q, "q")
     if np.any(q < 0):
         raise ValueError("`q` is a variance and must be at least 0.")
-    return jax.tree.map(np.asarray, activation.prepared(np.ravel(q)).moments(q))
+    ready = activation.prepared(np.ravel(q), pairs=False)
+    found = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
+    return jax.tree.map(np.asarray, found)
+
+
+_moments = jax.jit(lambda activation, q: activation.moments(q))
 
 
 _pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, rows2, gap))

@@ -5,7 +5,7 @@ and grow geometrically around the places where v crosses a feature of the functi
 rounds off over a width of sqrt(1 - c^2).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -42,26 +42,29 @@ def pair_quadrature(
 
 
 def _one_pair(function, slope, panels: Panels, root1: float, root2: float, gap: float) -> tuple[float, float]:
-    c, sine = 1.0 - gap, np.sqrt(gap * (2.0 - gap))
+    total_value = total_slope = 0.0
+    for u, v, weights in pair_nodes(panels, root1, root2, gap):
+        total_value += function(u) @ (weights * function(v)).sum(axis=1)
+        total_slope += slope(u) @ (weights * slope(v)).sum(axis=1)
+    return float(total_value), float(total_slope)
+
+
+def pair_nodes(panels: Panels, root1: float, root2: float, gap: float) -> Iterator[tuple[np.ndarray, ...]]:
+    """Chunks of nodes u (m,), v (m, k) and weights (m, k) for a pair with deviations `root1`, `root2`."""
+    c, sine = 1.0 - gap, np.sqrt(max(gap * (2.0 - gap), 0.0))
     own, seen = panels.edges / root1, panels.edges / root2
     if abs(c) > 1e-3:
         crossings = panels.features()[:, None] / (root2 * c) + _AROUND * (sine / abs(c))
         outer = _edges(_BASE, own, seen / c, crossings.ravel())
     else:
         outer = _edges(_BASE, own)
-    outer = np.unique(outer)
-    z, weights = _gaussian_nodes(outer)
-    value_u, slope_u = function(root1 * z), slope(root1 * z)
+    z, weights = _gaussian_nodes(np.unique(outer))
     if sine == 0.0:
-        v = root2 * c * z
-        return float(weights @ (value_u * function(v))), float(weights @ (slope_u * slope(v)))
-    total_value = total_slope = 0.0
+        yield root1 * z, (root2 * c * z)[:, None], weights[:, None]
+        return
     step = max(1, _CHUNK // (len(NODES) * (len(seen) + len(_BASE))))
     for at in range(0, len(z), step):
         part = slice(at, at + step)
         inner = _edges(_BASE, (seen - c * z[part, None]) / sine)
         e, inner_weights = _gaussian_nodes(inner)
-        v = root2 * (c * z[part, None] + sine * e)
-        total_value += weights[part] * value_u[part] @ (inner_weights * function(v)).sum(axis=1)
-        total_slope += weights[part] * slope_u[part] @ (inner_weights * slope(v)).sum(axis=1)
-    return float(total_value), float(total_slope)
+        yield root1 * z[part], root2 * (c * z[part, None] + sine * e), weights[part, None] * inner_weights

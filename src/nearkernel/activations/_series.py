@@ -10,7 +10,7 @@ and quadrature does the rest.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -21,7 +21,7 @@ import numpy as np
 from .._precision import is_traced
 from ._base import AbstractActivation, Moments, Rows
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
-from ._quadrature import pair_quadrature
+from ._quadrature import pair_nodes, pair_quadrature
 
 REACH = 12.0  # exp(-REACH^2 / 2) = 5e-32: no more Gaussian beyond
 _TOLERANCE = 1e-11
@@ -100,11 +100,13 @@ class Series(AbstractActivation):
         reach = 2.0 ** np.ceil(np.log2(REACH * max(np.sqrt(q_max), 1.0)))
         return cached_panels(on_numpy(self.function), float(reach), self.name)
 
-    def prepared(self, q: np.ndarray) -> "Series":
+    def prepared(self, q: np.ndarray, pairs: bool = True) -> "Series":
         """With the number of terms and the nodes that the range of `q` needs."""
         low, high = max(float(q.min()), _SMALLEST_Q), max(float(q.max()), _SMALLEST_Q)
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
+        if not pairs:
+            return self._with(2, spacing)
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
             trial = self._with(terms, dense)
@@ -140,6 +142,15 @@ class Series(AbstractActivation):
             * pair_quadrature(*functions, panels, q2, q2, same)[0]
         )
         return np.maximum(1.0 - value / np.where(size > 0, size, 1.0), 0.0), slope
+
+    def pair_nodes(self, q1: float, q2: float, gap: float) -> Iterator[tuple[np.ndarray, ...]]:
+        """Nodes of both inputs, (m,) and (m, k), and weights (m, k), in chunks: for averages of functions of both."""
+        q1, q2 = max(q1, _SMALLEST_Q), max(q2, _SMALLEST_Q)
+        return pair_nodes(self.panels(max(q1, q2)), q1**0.5, q2**0.5, gap)
+
+    def on_numpy(self) -> tuple[Callable, Callable]:
+        """s and s' of NumPy arrays."""
+        return on_numpy(self.function), on_numpy(slope_of(self.function))
 
     def _nodes(self, q: Any) -> tuple[Any, Any]:
         if self.spacing:

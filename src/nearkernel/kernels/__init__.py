@@ -15,4 +15,5 @@ from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures
 from ._network import NNGP as NNGP
 from ._network import NTK as NTK
+from ._network import layer_kernels as layer_kernels
 from ._network import nngp_and_ntk as nngp_and_ntk

@@ -6,6 +6,7 @@ the derivative factor of the tangent kernel carries no C_b. Angles are carried a
 that nothing cancels near the diagonal.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -14,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import inputs
+from .._memory import require_fits
 from .._precision import in_float64, is_traced
 from ..activations import AbstractActivation
 from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
-from ._tiles import as_column, as_row, matrices, ready, traced_matrices
+from ._tiles import as_column, as_row, gaps, matrices, ready, traced_matrices
 
 _UNROLLED = 6  # hidden layers of series activations
 
@@ -135,23 +137,29 @@ class Recursion(InvariantKernel):
 
     def repaired_pairs(self, rows1, rows2, gap: np.ndarray):
         """Layer by layer, with quadrature where a series does not reach; None if all of them do."""
-        limits = [activation.trusted_correlation() for activation in self.activations]
-        if min(limits, default=1.0) >= 1.0:
+        if min((activation.trusted_correlation() for activation in self.activations), default=1.0) >= 1.0:
             return None
+        *_, last = self.states(rows1, rows2, gap)
+        return self._select(last)
+
+    def states(self, rows1, rows2, gap: np.ndarray) -> Iterator[tuple]:
+        """(NNGP, NTK, gap) of each layer in turn, with quadrature where a series does not reach."""
         column, row = as_column(rows1), as_row(rows2)
         roots1, roots2 = rows1["first"]["root"], rows2["first"]["root"]
-        state = _jit_start(self, column, row, gap)
-        for layer, (activation, limit) in enumerate(zip(self.activations, limits, strict=True)):
+        affine = eqx.tree_at(lambda r: r.activations, self, ())  # JAX looks at every leaf at each call
+        state = _jit_start(affine, {"first": column["first"]}, {"first": row["first"]}, gap)
+        yield state
+        for layer, activation in enumerate(self.activations):
             row1, row2 = self._layer(column, layer), self._layer(row, layer)
             out_gap, slope = _jit_pair(activation, row1["activation"], row2["activation"], state[2])
             now = np.asarray(state[2])
-            far = np.abs(1.0 - now) > limit
+            far = np.abs(1.0 - now) > activation.trusted_correlation()
             if far.any():
                 out_gap, slope = np.array(out_gap), np.array(slope)
                 out_gap[far], slope[far] = self._quadrature(activation, roots1, roots2, now, far)
-            state = _jit_step(self, row1, row2, state, (out_gap, slope))
+            state = _jit_step(affine, row1, row2, state, (out_gap, slope))
+            yield state
             roots1, roots2 = self._layer(rows1, layer)["root"], self._layer(rows2, layer)["root"]
-        return self._select(state)
 
     def _layer(self, rows, layer: int):
         return jax.tree.map(lambda a: a[layer], rows["layers"]) if self._looped else rows["layers"][layer]
@@ -230,3 +238,28 @@ def nngp_and_ntk(net: MLP, x1: Any, x2: Any = None) -> tuple[Any, Any]:
     x2 = None if x2 is None else inputs(x2, "x2", net.in_dim)
     prepared, side1, side2 = ready(kernel, x1, x2)
     return matrices(prepared, side1, side2, 2)  # type: ignore[return-value]
+
+
+@in_float64
+def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for checked inputs `x` (n, d)."""
+    kernel, side, _ = ready(_recursion(net, ("nngp", "ntk")), x, None)
+    require_fits(
+        8 * (3 * len(net.sizes) + 9) * len(x) ** 2,
+        f"kernels of {len(x)} points in every layer",
+        "use fewer points",
+    )
+    rows = side.rows
+    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    gap = gaps(side.unit, side.unit, True)
+    for state in kernel.states(rows, rows, gap):
+        layer = len(found)
+        diagonal = rows["first"] if layer == 0 else kernel._layer(rows, layer - 1)
+        nngp, ntk, apart = (np.array(a) for a in state)
+        for matrix, exact in ((nngp, diagonal["root"] ** 2), (ntk, diagonal["ntk"]), (apart, 0.0)):
+            matrix[...] = 0.5 * (matrix + matrix.T)
+            np.fill_diagonal(matrix, exact)
+        found.append((nngp, ntk, apart))
+    if kernel.last_bias_only:
+        found[-1] = (np.full_like(found[-1][0], net.bias_var), found[-1][1], np.zeros_like(found[-1][2]))
+    return found

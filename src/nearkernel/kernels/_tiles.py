@@ -108,7 +108,7 @@ def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
 
 def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
     size = _bucket(len(found[0])), _bucket(len(found[0].T))
-    gap = _padded(_gaps(side1.unit[i], side2.unit[j], symmetric and i.start == j.start), size)
+    gap = _padded(gaps(side1.unit[i], side2.unit[j], symmetric and i.start == j.start), size)
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
@@ -122,7 +122,7 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
             matrix[i, j] = np.tril(block) + np.tril(block, -1).T
 
 
-def _gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:
+def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:
     """1 - cos of the angles between unit vectors, to full accuracy also for parallel and antiparallel ones."""
     gap = unit1 @ unit2.T
     np.subtract(1.0, gap, out=gap)

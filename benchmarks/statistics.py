@@ -1,0 +1,104 @@
+"""Statistics of random networks: `nk.measure` against a loop over networks, and `nk.propagate` against its time limits.
+
+    .venv/bin/python benchmarks/statistics.py [--quick] [--write]
+
+The loop draws a network, computes the same observable by the same compiled arithmetic, and adds it up, one network a
+turn. It is timed over a share of the networks, in turns with `measure`, and scaled up.
+"""
+
+import argparse
+import resource
+import time
+
+import jax
+import numpy as np
+from _common import machine, table, write
+
+import nearkernel as nk
+
+WIDTH, LAYERS, NETWORKS, TURNS, SHARE = 64, 5, 100_000, 3, 25
+MEMORY = 2**30
+
+
+def peak() -> int:
+    """Largest memory of this process so far, bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def timed(function, *arguments) -> tuple[float, float]:
+    """Seconds and CPU seconds."""
+    start, cpu = time.perf_counter(), time.process_time()
+    function(*arguments)
+    return time.perf_counter() - start, time.process_time() - cpu
+
+
+def measured_v(networks: int) -> dict[str, str]:
+    """V of the last layer, one input."""
+    net = nk.MLP(10, (WIDTH,) * (LAYERS - 1), 1, "tanh", weight_var=1.5, bias_var=0.1)
+    x = np.random.default_rng(0).normal(size=(1, 10))
+    observe, key = nk.statistics.observables(net, x, "four_point"), jax.random.key(0)
+
+    with jax.enable_x64(True):
+        one = jax.jit(lambda index: observe(net.init(jax.random.fold_in(key, index)))["four_point"])
+        one(0).block_until_ready()
+
+        def loop(count: int) -> None:
+            values = [np.asarray(one(index)) for index in range(count)]
+            np.mean(values, axis=0), np.std(values, axis=0)
+
+        few, before = networks // SHARE, peak()
+        ours, theirs = [], []
+        for _ in range(TURNS):
+            theirs.append(timed(loop, few))
+            ours.append(timed(nk.measure, observe, net, networks, key))
+        added = peak() - before
+    seconds, cpu = (min(run[k] for run in ours) for k in (0, 1))
+    loop_seconds, loop_cpu = (SHARE * min(run[k] for run in theirs) for k in (0, 1))
+    missed = {"speed": loop_seconds < 5 * seconds, "memory": added > MEMORY}
+    return {
+        "row": f"measure V, {LAYERS} layers of width {WIDTH}, {networks} networks",
+        "loop, s": f"{loop_seconds:.1f}",
+        "ours, s": f"{seconds:.1f}",
+        "loop/ours": f"{loop_seconds / seconds:.1f}",
+        "target": "5",
+        "in CPU s": f"{loop_cpu / cpu:.1f}",
+        "peak, MB": f"{added / 1e6:.0f}",
+        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
+    }
+
+
+def propagated(inputs: int, limit: float) -> dict[str, str]:
+    net = nk.MLP(10, (128,) * 9, 1, "tanh", weight_var=1.0)
+    x = np.random.default_rng(inputs).normal(size=(inputs, 10))
+    before = peak()
+    seconds, cpu = timed(lambda: nk.propagate(net, x, order=1))
+    return {
+        "row": f"propagate(order=1), tanh, 10 layers, {inputs} inputs, first call",
+        "ours, s": f"{seconds:.1f}",
+        "in CPU s": f"{cpu:.1f}",
+        "limit, s": f"{limit:g}",
+        "peak, MB": f"{(peak() - before) / 1e6:.0f}",
+        "missed": "speed" if seconds > limit else "none",
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the networks")
+    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
+    chosen = parser.parse_args()
+    theory = [propagated(2, 5.0), propagated(8, 120.0)]
+    experiment = [measured_v(NETWORKS // 10 if chosen.quick else NETWORKS)]
+    made_with = machine("jax", "numpy", "scipy")
+    text = (
+        f"{table(experiment)}\n\n{table(theory)}\n\nMade by `python benchmarks/statistics.py` on {made_with}."
+    )
+    print(text)
+    if chosen.write:
+        write("statistics", text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+r"""The verb `critical`: the initialization at which signals neither die nor explode with depth.
+
+    K' = C_b + C_W E[s^2],   chi_perp = C_W E[s'^2],   chi_par = dK'/dK = C_W E[s'^2 + s s''],   z ~ N(0, K):
+
+critical is a fixed point K* = K' at which chi_perp = chi_par = 1.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy.optimize
+
+from .._check import positive
+from .._precision import in_float64
+from ..activations import AbstractActivation, get, moments
+from ._phases import fixed_points
+from ._taylor import Scan, derivatives_at_zero, scan, variance_map_at_zero
+
+_TINY = 1e-16  # a variance at which only the slope at 0 counts
+SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half-stable", "none"
+
+
+class Critical(eqx.Module):
+    """The critical point of an activation, or why there is none.
+
+    **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan where any K is fixed);
+    `universality`: "scale-invariant", "K* = 0", "half-stable" or "none"; `message`, one line in words;
+    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l (0 and nan if K does not move);
+    `attracts`: the side from which K is drawn to K*: "above", "below", "both", "all" (every K is fixed) or "none".
+    """
+
+    activation: AbstractActivation
+    weight_var: float
+    bias_var: float
+    fixed_point: float
+    universality: str = eqx.field(static=True)
+    message: str = eqx.field(static=True)
+    power: float
+    coefficient: float
+    attracts: str = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is a critical point."""
+        return self.universality != NONE
+
+    @in_float64
+    def chi_perp(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
+        """C_W E[s'^2]: by what a small difference of two inputs of variance `kernel` grows in a layer, squared."""
+        return self._weight_var(weight_var) * moments(self.activation, kernel).slope
+
+    @in_float64
+    def chi_par(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
+        """C_W E[s'^2 + s s'']: by what a small change of the variance `kernel` grows in a layer."""
+        found = moments(self.activation, kernel)
+        return self._weight_var(weight_var) * (found.slope + found.curvature)
+
+    @in_float64
+    def correlation_length(self, weight_var: float, bias_var: float = 0.0) -> float:
+        """Layers over which the angle between two inputs forgets where it started; infinite at criticality.
+
+        -1/ln of the slope of the correlation map at its fixed point: chi_perp in the ordered phase.
+        """
+        weight_var, bias_var = positive(weight_var, "weight_var"), positive(bias_var, "bias_var", zero=True)
+        cells = np.array([float(weight_var)]), np.array([float(bias_var)])
+        return float(fixed_points(self.activation, *cells).depth_scale[0])
+
+    @in_float64
+    def kernel_law(self, depth: Any) -> np.ndarray:
+        """K at large `depth` when started on an attracted side: K* + coefficient / depth^power."""
+        if not self.ok or self.attracts in ("all", "none"):
+            raise ValueError(f"K follows no decay law here: {self.message}")
+        return self.fixed_point + self.coefficient / np.asarray(depth, np.float64) ** self.power
+
+    def _weight_var(self, weight_var: float | None) -> float:
+        if weight_var is None and not self.ok:
+            raise ValueError(f"`weight_var` is needed, since there is no critical one: {self.message}")
+        return self.weight_var if weight_var is None else positive(weight_var, "weight_var")
+
+
+@in_float64
+def critical(activation: Any) -> Critical:
+    """The critical initialization of `activation`, a name or any JAX callable.
+
+    Solves K* = C_b + C_W E[s^2], chi_perp = chi_par = 1. An activation that has no solution gets `universality`
+    "none" and a `message` that says why.
+    """
+    activation = get(activation)
+    seen = scan(activation)
+    ratio, slope = seen.moments.value / seen.k, seen.moments.slope
+    if np.ptp(ratio) <= 1e-9 * ratio.max() and np.ptp(slope) <= 1e-9 * slope.max():
+        return _scale_invariant(activation, float(ratio[0]))
+    return _at_zero(activation, seen) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
+
+
+def _scale_invariant(activation: AbstractActivation, power: float) -> Critical:
+    message = f"every variance is kept as it is, at weight_var = {1 / power:.8g} and bias_var = 0."
+    return Critical(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
+
+
+def _at_zero(activation: AbstractActivation, seen: Scan) -> Critical | None:
+    """The class of tanh: K falls to 0 like a power of the depth."""
+    tiny = moments(activation, _TINY)
+    slope = float(tiny.slope)
+    if not abs(float(tiny.value) / _TINY - slope) <= 1e-6 * slope:  # s(0) is not 0, or s'(0) is
+        return None
+    weight_var = 1.0 / slope
+    low = np.flatnonzero((seen.k > 1e-5) & (seen.k < 2e-2))
+    loss = 1.0 - weight_var * seen.moments.value[low] / seen.k[low]
+    if (loss < -1e-9).any():
+        return None  # K = 0 repels
+    exponents = np.diff(np.log(np.maximum(loss, 1e-300))) / np.diff(np.log(seen.k[low]))
+    first, second = exponents[0], exponents[-1]
+    if loss[0] < 1e-11 or not 0.2 < first < 6 or abs(first - second) > 0.3:
+        message = f"weight_var = {weight_var:.8g}: K falls to 0 more slowly than any power of the depth."
+        return Critical(activation, float(weight_var), 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
+    p = round(2 * first) / 2
+    powers = seen.k[low[[0, -1]]] ** p
+    rates = loss[[0, -1]] / powers
+    rate = float(
+        (rates[0] * powers[1] - rates[1] * powers[0]) / (powers[1] - powers[0])
+    )  # K' = K (1 - rate K^p)
+    derivatives = derivatives_at_zero(activation, 6)
+    if p == 1 and derivatives[1] != 0:
+        exact = -variance_map_at_zero(derivatives)[0]
+        if abs(exact - rate) < 1e-2 * rate:  # not so if the function has a kink of some derivative at 0
+            rate, weight_var = exact, 1.0 / derivatives[1] ** 2
+    coefficient = (p * rate) ** (-1.0 / p)
+    message = (
+        f"weight_var = {weight_var:.8g}, bias_var = 0: K falls to 0 as {coefficient:.6g} / depth^{1 / p:g}."
+    )
+    return Critical(
+        activation, float(weight_var), 0.0, 0.0, AT_ZERO, message, 1.0 / p, float(coefficient), "above"
+    )
+
+
+def _away_from_zero(activation: AbstractActivation, seen: Scan) -> Critical | None:
+    """The class of gelu: E[s s''] = 0 at some K* > 0, where the flow comes to rest from one side only."""
+    curvature = seen.moments.curvature
+    floor = 1e-12 * seen.moments.slope
+    for i in np.flatnonzero((curvature[:-1] * curvature[1:] < 0) & (np.abs(curvature[:-1]) > floor[:-1])):
+        k = scipy.optimize.brentq(
+            lambda k: float(moments(activation, k).curvature),
+            seen.k[i],
+            seen.k[i + 1],
+            xtol=1e-14,
+            rtol=1e-14,
+        )
+        at = moments(activation, k)
+        weight_var = 1.0 / float(at.slope)
+        bias_var = k - weight_var * float(at.value)
+        if bias_var >= 0:
+            return _half_stable(activation, k, weight_var, bias_var)
+    return None
+
+
+def _half_stable(activation: AbstractActivation, k: float, weight_var: float, bias_var: float) -> Critical:
+    def bend(step: float) -> float:
+        at = moments(activation, np.array([k - step, k + step]))
+        return weight_var * float(np.diff(at.slope + at.curvature)[0]) / (2 * step)
+
+    a2 = 0.5 * (4 * bend(0.01 * k) - bend(0.02 * k)) / 3  # K' - K* = dK + a2 dK^2
+    side = "above" if a2 < 0 else "below"
+    message = (
+        f"K* = {k:.8g} at weight_var = {weight_var:.8g}, bias_var = {bias_var:.8g}; "
+        f"K is drawn to it from {side} only, as {-1 / a2:.6g} / depth."
+    )
+    return Critical(activation, weight_var, bias_var, k, HALF_STABLE, message, 1.0, -1.0 / a2, side)
+
+
+def _no_solution(activation: AbstractActivation, seen: Scan) -> Critical:
+    curvature = seen.moments.curvature
+    if (curvature > 0).all():
+        reason = "E[s s''] > 0 at every variance, so chi_par > chi_perp: small changes of the variance grow"
+    elif (curvature < 0).all():
+        reason = "E[s s''] < 0 at every variance, so chi_par < chi_perp, and s(0) is not 0, so K = 0 is no fixed point"
+    else:
+        reason = "where chi_par = chi_perp = 1, bias_var would have to be negative"
+    message = f"no critical point: {reason}."
+    return Critical(activation, np.nan, np.nan, np.nan, NONE, message, 0.0, np.nan, "none")

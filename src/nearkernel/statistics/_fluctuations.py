@@ -1,0 +1,157 @@
+"""Statistics of order 1/n: what `propagate(net, x, order=1)` returns for a layer, and how layers are walked through."""
+
+import itertools
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._memory import available_bytes, human_bytes
+from ..activations import AbstractActivation, PiecewiseLinear, Series
+from ..kernels import layer_kernels
+from ..models import MLP
+from ._averages import Averages
+from ._folded import Folded
+from ._kinked import Kinked
+from ._smooth import Smooth
+from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
+
+FIELDS = {
+    "V": "four_point",
+    "G": "kernel_correction",
+    "H": "ntk_correction",
+    "D": "ntk_output_d",
+    "F": "ntk_output_f",
+    "A": "ntk_variance_a",
+    "B": "ntk_variance_b",
+    "P": "dntk_p",
+    "Q": "dntk_q",
+    "R": "ddntk_r",
+    "S": "ddntk_s",
+    "T": "ddntk_t",
+    "U": "ddntk_u",
+}
+
+
+class Fluctuations(eqx.Module):
+    r"""A layer to order 1/n. Field / `width` is what one would measure, up to terms of order 1/width^2.
+
+    z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i and j, dH = H - E[H]; 0 and 1 are two
+    different neurons.
+
+    | field | is `width` times | |
+    |---|---|---|
+    | `kernel_correction` [a,b] | E[z_{0;a} z_{0;b}] - kernel | G^(1) |
+    | `ntk_correction` [a,b] | E[H_{00;ab}] - ntk | H^(1) |
+    | `four_point` [a,b,c,d] | E[z_{0;a} z_{0;b} z_{1;c} z_{1;d}] - E[z_{0;a} z_{0;b}] E[z_{1;c} z_{1;d}] | V_(ab)(cd) |
+    | `ntk_output_d` [a,b,c,d] | E[z_{0;a} z_{0;b} dH_{11;cd}] | D |
+    | `ntk_output_f` [a,b,c,d] | E[z_{0;a} z_{1;b} H_{01;cd}] | F |
+    | `ntk_variance_a` [a,b,c,d] | E[dH_{00;ab} dH_{11;cd}] | A |
+    | `ntk_variance_b` [a,b,c,d] | E[H_{01;ab} H_{01;cd}] | B |
+    | `dntk_p` [a,b,c,d] | E[dH_{011;abc} z_{0;d}], dH_{ijk;abc} = z_{i;a,mn} z_{j;b,m} z_{k;c,n} | P |
+    | `dntk_q` [a,b,c,d] | E[dH_{001;abc} z_{1;d}] | Q |
+    | `ddntk_r` [a,b,c,d] | E[z_{0;a,mno} z_{0;b,m} z_{1;c,n} z_{1;d,o}] | R |
+    | `ddntk_s` [a,b,c,d] | E[z_{0;a,mn} z_{0;b,mo} z_{1;c,n} z_{1;d,o}] | S |
+    | `ddntk_t` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{0;c,n} z_{1;d,o}] | T |
+    | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
+
+    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
+    width. `width`: of the layer that feeds this one. Fields that are infinite or unknown for an activation with kinks
+    are None, and `note` says why.
+    """
+
+    kernel: np.ndarray
+    ntk: np.ndarray
+    correlation: np.ndarray
+    width: int = eqx.field(static=True)
+    note: str = eqx.field(static=True)
+    kernel_correction: np.ndarray
+    ntk_correction: np.ndarray
+    four_point: np.ndarray
+    ntk_output_d: np.ndarray
+    ntk_output_f: np.ndarray
+    ntk_variance_a: np.ndarray
+    ntk_variance_b: np.ndarray
+    dntk_p: np.ndarray | None = None
+    dntk_q: np.ndarray | None = None
+    ddntk_r: np.ndarray | None = None
+    ddntk_s: np.ndarray | None = None
+    ddntk_t: np.ndarray | None = None
+    ddntk_u: np.ndarray | None = None
+
+
+def fluctuations(net: MLP, x: np.ndarray) -> tuple[Fluctuations, ...]:
+    """All layers of `net` to order 1/n, for checked inputs."""
+    if net.parametrization == "mean_field":
+        raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
+    distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
+    _require_fits(len(x), len(net.sizes) - 1)
+    names, note = _known(net.activation, len(distinct))
+    kernels = layer_kernels(net, distinct)
+    tensors = first_tensors(len(distinct), names)
+    found = []
+    for layer, ((kernel, ntk, gap), width) in enumerate(zip(kernels, net.sizes, strict=False)):
+        if layer:
+            before, theta, _ = kernels[layer - 1]
+            averages = _averages(net.activation, before, layer > 1)
+            ratio = width / net.sizes[layer - 1] if layer > 1 else 0.0  # layer 1 has nothing to hand on
+            tensors = next_tensors(tensors, theta, float(net.weight_var), ratio, averages)
+        fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
+        fields |= {FIELDS[name]: tensor for name, tensor in tensors.items()}
+        expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
+        found.append(Fluctuations(width=width, note=note, **expanded))
+    return tuple(found)
+
+
+def _averages(activation: AbstractActivation, kernel: np.ndarray, derivatives: bool) -> Averages:
+    if is_smooth(activation):
+        return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel)
+    if isinstance(activation, PiecewiseLinear):
+        return Folded(activation).averages(kernel, derivatives)
+    assert isinstance(activation, Series)
+    return Kinked(activation).averages(kernel, derivatives)
+
+
+def is_smooth(activation: AbstractActivation) -> bool:
+    """Whether five derivatives may be taken."""
+    if isinstance(activation, PiecewiseLinear):
+        return activation.right == activation.left
+    return not (isinstance(activation, Series) and activation.spacing == 0)
+
+
+def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str]:
+    """Which tensors can be had, and a word on the others."""
+    names = (*KERNELS, *NTK_TENSORS)
+    if is_smooth(activation):
+        return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), ""
+    if isinstance(activation, PiecewiseLinear):
+        if n == 1:
+            return (*names, *DNTK_TENSORS), "ddntk_r to ddntk_u hold squares of delta functions at the kink."
+        return (
+            names,
+            "dntk_p to ddntk_u hold delta functions at the kink: known for one input (dntk_p, dntk_q) only.",
+        )
+    if n > 2:
+        raise ValueError(
+            f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
+        )
+    return names, "dntk_p to ddntk_u hold delta functions at the kinks."
+
+
+def _require_fits(n: int, layers: int) -> None:
+    """Refuse more inputs than the tensors of all layers, and what is needed to make one of them, can hold."""
+    tensors = 11 * layers + 20
+    needed, free = 8 * tensors * n**4, available_bytes()
+    if needed > free:
+        most = int((free / (8 * tensors)) ** 0.25)
+        raise MemoryError(
+            f"`order=1` keeps 11 tensors of {n}^4 numbers in each of {layers} layers: {human_bytes(needed)}, "
+            f"but {human_bytes(free)} are free: at most {most} inputs fit."
+        )
+
+
+def _expanded(array: np.ndarray, back: np.ndarray) -> Any:
+    """The same with copies of inputs in their places."""
+    if len(back) == len(array) and (back == np.arange(len(back))).all():
+        return array
+    return array[np.ix_(*itertools.repeat(back, array.ndim))]

@@ -1,0 +1,169 @@
+r"""The verb `phase_diagram`: where deep networks forget differences of inputs, and where they amplify them.
+
+Deep in a network the variance is K* = C_b + C_W E[s^2]. There, chi_perp < 1 draws all inputs together (ordered),
+chi_perp > 1 drives them apart to a correlation c* < 1 (chaotic), and the critical line lies between.
+"""
+
+import functools
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from .._check import numeric
+from .._precision import in_float64
+from ..activations import AbstractActivation, Moments, dual, get, moments
+from ._taylor import Scan, scan
+
+ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
+_NEAR_ONE = 1e-6
+_BISECTIONS = 55
+
+
+class Fixed(NamedTuple):
+    """Where the flow of kernels ends, one entry a pair (C_W, C_b); see `PhaseDiagram`."""
+
+    kernel: np.ndarray
+    chi_par: np.ndarray
+    chi_perp: np.ndarray
+    correlation: np.ndarray
+    depth_scale: np.ndarray
+
+
+class PhaseDiagram(eqx.Module):
+    """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
+
+    **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
+    explodes); `chi_par`, `chi_perp` there; `correlation`, that of two inputs in the end; `depth_scale`, layers over
+    which the correlation gets there; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
+    `critical_line` (q, 2): pairs C_W, C_b at which chi_perp = 1, within the range of `bias_vars`.
+    """
+
+    weight_vars: np.ndarray
+    bias_vars: np.ndarray
+    kernel: np.ndarray
+    chi_par: np.ndarray
+    chi_perp: np.ndarray
+    correlation: np.ndarray
+    depth_scale: np.ndarray
+    phase: np.ndarray
+    critical_line: np.ndarray
+
+
+@in_float64
+def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagram:
+    """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
+
+    **Arguments:** `activation`, a name or a JAX callable; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
+    """
+    activation = get(activation)
+    weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
+    cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
+    found = fixed_points(activation, *(cell.ravel() for cell in cells))
+    found = Fixed(*(field.reshape(cells[0].shape) for field in found))
+    chi_perp = found.chi_perp
+    phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
+    line = _critical_line(activation, scan(activation), float(bias_vars.max()))
+    return PhaseDiagram(weight_vars, bias_vars, **found._asdict(), phase=phase, critical_line=line)
+
+
+def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
+    array = np.atleast_1d(numeric(values, name))
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"`{name}` must be a vector of at least one number; got shape {array.shape}.")
+    if (array < 0).any() or (not zero and (array == 0).any()):
+        raise ValueError(
+            f"`{name}` must be {'at least 0' if zero else 'greater than 0'}; got {array.min():g}."
+        )
+    return array
+
+
+def _critical_line(activation: AbstractActivation, seen: Scan, most_bias: float) -> np.ndarray:
+    """chi_perp = 1 at K* = K gives C_W = 1/E[s'^2] and C_b = K - C_W E[s^2], one point a variance K."""
+
+    def points(k: np.ndarray, at: Moments) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        weight_var = 1.0 / np.maximum(at.slope, 1e-300)
+        bias_var = k - weight_var * at.value
+        rounding = 1e-9 * k
+        return (
+            weight_var,
+            np.maximum(bias_var, 0.0),
+            (bias_var >= -rounding) & (bias_var <= most_bias + rounding),
+        )
+
+    rough = np.flatnonzero(points(*seen)[2])
+    if len(rough) == 0:
+        return np.empty((0, 2))
+    first, last = max(rough[0] - 1, 0), min(rough[-1] + 1, len(seen.k) - 1)
+    k = np.geomspace(seen.k[first], seen.k[last], 300)
+    weight_var, bias_var, kept = points(k, moments(activation, k))
+    return np.column_stack([weight_var[kept], bias_var[kept]])
+
+
+def fixed_points(activation: AbstractActivation, weight_var: np.ndarray, bias_var: np.ndarray) -> Fixed:
+    """Where an input of unit mean square ends up, for each pair of the flat arrays."""
+    seen = scan(activation)
+    kernel = _end_of_flow(activation, seen, weight_var, bias_var)
+    at = moments(activation, np.where(np.isfinite(kernel), kernel, seen.k[-1]))
+    chi_perp = weight_var * at.slope
+    chi_par = weight_var * (at.slope + at.curvature)
+    correlation, slope = _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        depth_scale = np.where(np.abs(slope - 1) < _NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
+    depth_scale = np.where(np.isnan(correlation) & (slope > 1 + _NEAR_ONE), np.nan, depth_scale)
+    return Fixed(kernel, chi_par, chi_perp, correlation, depth_scale)
+
+
+def _end_of_flow(activation, seen: Scan, weight_var: np.ndarray, bias_var: np.ndarray) -> np.ndarray:
+    """The fixed point of K' = C_b + C_W E[s^2] that the flow from K = C_b + C_W meets; 0 or inf if it meets none."""
+    change = (
+        bias_var[:, None] + weight_var[:, None] * seen.moments.value - seen.k
+    )  # of K in a layer, (cells, m)
+    rounding = 1e-11 * seen.k
+    start = np.clip(np.searchsorted(seen.k, bias_var + weight_var), 1, len(seen.k) - 1)
+    grows = np.take_along_axis(change, start[:, None], 1)[:, 0] > 0
+    kernel = np.where(grows, np.inf, 0.0)
+    low, high = np.full((2, len(kernel)), np.nan)
+    index = np.arange(len(seen.k))
+    for cell, (at, up) in enumerate(zip(start, grows, strict=True)):
+        if abs(change[cell, at]) <= rounding[at]:  # every K is fixed
+            kernel[cell] = bias_var[cell] + weight_var[cell]
+            continue
+        beyond = (index > at) & (change[cell] < 0) if up else (index < at) & (change[cell] > 0)
+        if beyond.any():
+            end = index[beyond].min() - 1 if up else index[beyond].max()
+            low[cell], high[cell] = seen.k[end], seen.k[end + 1]
+    inside = np.isfinite(low)
+    if inside.any():
+        kernel[inside] = _bisect(activation, low[inside], high[inside], weight_var[inside], bias_var[inside])
+    return kernel
+
+
+def _bisect(activation, low, high, weight_var, bias_var) -> np.ndarray:
+    ready = activation.prepared(np.concatenate([low, high]), pairs=False)
+    average = ready.moments if ready.depends_on_range else functools.partial(moments, ready)
+    for _ in range(_BISECTIONS):
+        middle = np.sqrt(low * high)
+        up = bias_var + weight_var * average(middle).value > middle
+        low, high = np.where(up, middle, low), np.where(up, high, middle)
+    return np.sqrt(low * high)
+
+
+def _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp) -> tuple[np.ndarray, np.ndarray]:
+    """The stable fixed point of the correlation of two inputs of variance K*, and the slope of its map there."""
+    correlation, slope = np.ones(len(kernel)), chi_perp.copy()
+    lost = ~np.isfinite(kernel) | (kernel <= 0)
+    correlation[lost] = np.where(chi_perp[lost] < 1, 1.0, np.nan)
+    cells = np.flatnonzero(~lost & (chi_perp > 1 + _NEAR_ONE))
+    if len(cells) == 0:
+        return correlation, slope
+    q, c_w, c_b = kernel[cells], weight_var[cells], bias_var[cells]
+    low, high = np.full(len(cells), -1.0), np.full(len(cells), 1.0 - 1e-9)
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        value, _ = dual(activation, q, q, middle)
+        up = c_b + c_w * value > q * middle
+        low, high = np.where(up, middle, low), np.where(up, high, middle)
+    correlation[cells] = 0.5 * (low + high)
+    slope[cells] = c_w * dual(activation, q, q, correlation[cells])[1]
+    return correlation, slope

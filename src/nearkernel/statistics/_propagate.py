@@ -1,0 +1,69 @@
+"""The verb `propagate`: the statistics of all layers of random networks, at infinite width and to order 1/n."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, whole
+from .._precision import in_float64
+from ..kernels import layer_kernels
+from ..models import MLP
+from ._fluctuations import fluctuations
+
+
+class Layer(eqx.Module):
+    """Averages over initializations of the preactivations of one layer, at infinite width.
+
+    **Fields,** each (n, n) for n inputs: `kernel`, the covariance of a neuron; `ntk`, the tangent kernel of a neuron;
+    `correlation`, the kernel over its diagonal.
+    """
+
+    kernel: np.ndarray
+    ntk: np.ndarray
+    correlation: np.ndarray
+
+
+class Propagation(eqx.Module):
+    """All layers of a network: `found[l]` for l = 1 .. number of affine layers; iterable, in that order.
+
+    **Fields:** `layers`, a `Layer` or, with order=1, a `Fluctuations` each.
+    """
+
+    layers: tuple[Any, ...]
+
+    def __getitem__(self, layer: int) -> Any:
+        if not 1 <= whole(layer, "layer", -(10**9)) <= len(self.layers):
+            raise IndexError(f"`layer` must be from 1 to {len(self.layers)}; got {layer}.")
+        return self.layers[layer - 1]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.layers)
+
+
+@in_float64
+def propagate(net: MLP, x: Any, order: int = 0) -> Propagation:
+    r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, d).
+
+        K^{l+1} = C_b + C_W E[s s],   Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
+
+    at infinite width, and with `order=1` the leading corrections of finite width: how much the outputs and the tangent
+    kernel of a network differ from these, and how its kernel begins to move in training.
+
+    **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 has tensors of four inputs each, so it is for a
+    dozen inputs or two; its widths are those of `net`.
+
+    **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
+    """
+    if not isinstance(net, MLP):
+        raise TypeError(f"`net` must be an nk.MLP: its layers are known; got {type(net).__name__}.")
+    if whole(order, "order", 0) > 1:
+        raise ValueError(f"`order` must be 0 or 1; got {order}.")
+    x = inputs(x, "x", net.in_dim)
+    if order == 1:
+        return Propagation(fluctuations(net, x))
+    return Propagation(tuple(Layer(k, t, 1.0 - gap) for k, t, gap in layer_kernels(net, x)))
