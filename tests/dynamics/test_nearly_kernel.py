@@ -104,7 +104,7 @@ def test_each_output_has_its_own_weights():
             np.testing.assert_allclose(w[i : i + 1], own, rtol=1e-10, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ("fast descent", "flow", "least norm", "direct", "40 steps", "ridge"))
+@pytest.mark.parametrize("name", ("fast descent", "least norm", "40 steps"))
 def test_an_expanded_model_at_its_start_is_the_model_itself(name):
     p, algorithm = problem(6, 7, outputs=2), ALGORITHMS[name]
     here = nk.solve(quadratic(0.01), p.x, p.y, algorithm, order=2).predict(p.x_new).terms
@@ -186,7 +186,9 @@ def dependent(p, target=None):
 
 
 @pytest.mark.parametrize("name", ("descent", "flow", "flow to 3", "direct", "least norm"))
-@pytest.mark.parametrize("shift", (0.0, 1.0), ids=("same target", "two targets"))
+@pytest.mark.parametrize(
+    "shift", (pytest.param(0.0, marks=pytest.mark.slow), 1.0), ids=("same target", "two targets")
+)
 def test_a_point_may_be_given_twice(name, shift):
     once, algorithm = problem(5, 11, most=1.4), ALGORITHMS[name]
     p = repeated(once, once.y[0] + shift)

@@ -48,7 +48,7 @@ def wide_problem(n, features, seed):
         return (x[:, features:] * (directions @ u)) @ directions
 
     model = nk.QuadraticModel(lambda x: x[:, :features] / features**0.5, psi, 0.01)
-    x, x_new = (rng.normal(size=(count, features + 4)) for count in (n, 3))
+    x, x_new = (rng.normal(size=(count, features + 4)) for count in (n, 2))
     return model, x, rng.normal(size=n), x_new
 
 

@@ -67,7 +67,7 @@ def features_recursion(x, start, eps, degree):
     return z, f @ f.T
 
 
-@pytest.mark.parametrize("model", (quadratic, cubic))
+@pytest.mark.parametrize("model", (quadratic, pytest.param(cubic, marks=pytest.mark.slow)))
 def test_outputs_and_features_close_among_themselves(model):
     """The parameter-space run and the recursion of (z, f^E) agree to rounding, at any eps."""
     z, kernel, _ = run(model(0.05))
@@ -76,7 +76,15 @@ def test_outputs_and_features_close_among_themselves(model):
     np.testing.assert_allclose(inner, kernel, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize(("model", "order"), ((quadratic, 0), (quadratic, 1), (quadratic, 2), (cubic, 2)))
+@pytest.mark.parametrize(
+    ("model", "order"),
+    (
+        (quadratic, 0),
+        (quadratic, 1),
+        (quadratic, 2),
+        pytest.param(cubic, 2, marks=pytest.mark.slow),
+    ),
+)
 def test_outputs_and_kernel_close_order_by_order(model, order):
     """The recursion of (z, k): frozen k is right to eps, frozen mu to eps^2, frozen second tensors to eps^3."""
     eps, errors = (2e-3, 5e-4), []

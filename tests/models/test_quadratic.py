@@ -66,6 +66,7 @@ def test_tensors_may_be_arrays_or_products():
     np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_of_an_array_the_symmetric_part_counts():
     crooked = nk.QuadraticModel(phi, lambda x: jax_psi(x) + SKEW - SKEW.T, 0.3)
     np.testing.assert_allclose(outputs(crooked, W), outputs(quadratic(0.3), W), rtol=1e-12)
