@@ -70,6 +70,9 @@ def test_weights_that_start_at_zero_stay():
     assert (beta[:4] == 0).all()
     np.testing.assert_allclose(X @ beta, Y, atol=1e-10)
     np.testing.assert_array_equal(D.implicit_minimizer(X, 0 * Y, 0.1), np.zeros(16))
+    np.testing.assert_array_equal(
+        D.implicit_minimizer(X, Y, 0.2, 2.0), D.implicit_minimizer(X, Y, 0.2, np.full(16, 2.0))
+    )
 
 
 W_TRUE = RNG.normal(size=5)

@@ -81,6 +81,16 @@ def test_backpropagated_gradients_are_the_sum_of_their_parts(layer):
     np.testing.assert_allclose(split.total, whole, atol=1e-13)
 
 
+def test_labels_are_outputs_by_number_by_row_or_by_name():
+    from nearkernel.geometry._classes import output_labels
+
+    for given in (LABELS, np.eye(C)[LABELS], np.array(list("abcd"))[LABELS], LABELS + 0.5):
+        np.testing.assert_array_equal(output_labels(given, len(LABELS), C), LABELS)
+    np.testing.assert_array_equal(
+        output_labels(2 * (LABELS % 2), len(LABELS), C), 2 * (LABELS % 2)
+    )  # some are absent
+
+
 def test_second_moments_of_features_are_between_plus_within():
     split = G.feature_classes(X, LABELS)
     np.testing.assert_allclose(split.total, X.T @ X / len(X), atol=1e-14)
@@ -97,12 +107,12 @@ def test_second_moments_of_features_are_between_plus_within():
             "`labels` must name at least 2 classes",
         ),
         (
-            lambda: G.gauss_newton_classes(NET, THETA, X, LABELS % 3),
+            lambda: G.gauss_newton_classes(NET, THETA, X, LABELS % 3 + 0.5),
             "`labels` name 3 classes; the model has 4",
         ),
         (lambda: G.gauss_newton_classes(NET, THETA, X, LABELS[:5]), "`labels` must have shape \\(17,\\)"),
         (lambda: G.gradient_classes(NET, THETA, X, LABELS, 3), "`layer` must be at most 2"),
-        (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2, 1), "`labels` name 2 classes"),
+        (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` name 2 classes"),
         (lambda: G.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1), "`model` must be an nk.MLP"),
         (lambda: G.feature_classes(X[:, 0], LABELS), "`features` must have shape"),
     ],

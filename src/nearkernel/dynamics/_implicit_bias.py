@@ -38,8 +38,8 @@ def implicit_minimizer(X: Any, y: Any, alpha: float, theta0: Any = None) -> np.n
     Minimizes `implicit_potential` among all X beta = y through its convex dual, sum 2 s cosh(X^T nu) - nu y, by
     damped Newton steps; as alpha falls, each solution starts the next.
 
-    **Arguments:** `X` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,), its shape, 1 by
-    default. Weights whose theta0 is 0 stay 0.
+    **Arguments:** `X` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,) or one number, its
+    shape, 1 by default. Weights whose theta0 is 0 stay 0.
     """
     X = inputs(X, "X")
     y = targets(y, len(X), x_name="X", out=1)[:, 0]
@@ -103,6 +103,7 @@ def _scale(alpha: Any, theta0: Any, d: int, name: str) -> np.ndarray:
         raise ValueError(f"`{name}` must be a vector (d,).")
     alpha = positive(alpha, "alpha")
     shape = np.ones(d) if theta0 is None else numeric(theta0, "theta0")
+    shape = np.full(d, shape) if shape.ndim == 0 else shape
     if shape.shape != (d,):
         raise ValueError(f"`theta0` must have shape ({d},), one number a feature; got {shape.shape}.")
     if not np.any(shape):

@@ -43,6 +43,19 @@ def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
     return index, len(names)
 
 
+def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
+    """(n,) output numbers 0 .. out - 1: as given if such numbers or one-hot rows, else classes in sorted order."""
+    array = np.asarray(labels)
+    index, classes = class_labels(labels, n)
+    if array.ndim == 2 and array.shape[1] == out:
+        return array.argmax(axis=1)
+    if array.ndim == 1 and array.dtype.kind in "iu" and 0 <= array.min() and array.max() < out:
+        return array
+    if classes != out:
+        raise ValueError(f"`labels` name {classes} classes; the model has {out} outputs.")
+    return index
+
+
 class ClassSplit(NamedTuple):
     """Four parts that sum to `total`: a tuple of matrices (k, k) or of operators; see `gauss_newton_classes`."""
 
@@ -119,11 +132,8 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
     x = inputs(x, "x", getattr(model, "in_dim", None))
-    index, classes = class_labels(labels, len(x))
     out = jax.eval_shape(model, params, x[:1]).shape[1]
-    if out != classes:
-        raise ValueError(f"`labels` name {classes} classes; the model has {out} outputs.")
-    own = np.eye(classes)[index]
+    own = np.eye(out)[output_labels(labels, len(x), out)]
     total = GaussNewton(model, params, x, own, "cross_entropy")
     parts = [GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), part) for part in PARTS]
     between, cross, within, same = parts
@@ -165,14 +175,12 @@ def gradient_classes(model: MLP, params: Any, x: Any, labels: Any, layer: int) -
     if not isinstance(model, MLP):
         raise TypeError(f"`model` must be an nk.MLP, whose layers are known; got {type(model).__name__}.")
     x = inputs(x, "x", model.in_dim)
-    index, classes = class_labels(labels, len(x))
     depth = len(model.widths) + 1
     if whole(layer, "layer", 1) > depth:
         raise ValueError(f"`layer` must be at most {depth}, the output layer; got {layer}.")
-    if model.out_dim != classes:
-        raise ValueError(f"`labels` name {classes} classes; the model has {model.out_dim} outputs.")
+    index = output_labels(labels, len(x), model.out_dim)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
-    own = jnp.asarray(np.eye(classes)[index])
+    own = jnp.asarray(np.eye(model.out_dim)[index])
     parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
     return ClassSplit(*parts)
 
