@@ -181,7 +181,7 @@ def main() -> None:
     worst = max(abs(float(line[-1])) for line in known)
     text = f"""# Exact results and bounds, against drawn networks
 
-What the functions are: [Random networks](guides/random-networks.md). Made by `python docs/exact_table.py`.
+What the functions are: [Exact laws and bounds](guides/exact-laws.md). Made by `python docs/exact_table.py`.
 
 ## Exact at any width
 
