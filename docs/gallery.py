@@ -222,6 +222,68 @@ def filters() -> plt.Figure:
 
 
 @figure
+def gradients() -> plt.Figure:
+    """Squared input gradients of random relu networks: drawn, by their exact law, and by the normal law."""
+    d, size, colours = 64, 4000, (BLUE, ORANGE)
+    x = jnp.asarray(np.random.default_rng(0).normal(size=d))
+
+    def squares(net):
+        def one(index):
+            params = net.init(jax.random.fold_in(jax.random.key(0), index))
+            return jax.grad(lambda row: net(params, row[None])[0, 0])(x) ** 2
+
+        with jax.enable_x64(True):
+            return np.asarray(jax.jit(lambda i: jax.lax.map(one, i, batch_size=16))(np.arange(size)))
+
+    drawn, axes = axes_row(2)
+    for (depth, n), colour in zip(((10, 64), (40, 64)), colours, strict=True):
+        net = nk.MLP(d, (n,) * depth, 1, "relu", weight_var=2.0)
+        found = squares(net)
+        for panel, coordinates in zip(axes, (d, 1), strict=True):
+            law = nk.statistics.input_gradient(net, coordinates)
+            logs = np.log(found[:, :coordinates].sum(axis=1))
+            (low, high), (mean, variance) = np.quantile(logs, [0.0005, 0.9995]), law.normal
+            y = np.linspace(low, high, 300)
+            normal = np.exp(-((y - mean) ** 2) / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+            panel.hist(logs, np.linspace(low, high, 41), density=True, color=colour, alpha=0.3)
+            panel.plot(y, law.pdf(y), color=colour, label=f"depth/width = {depth}/{n}: exact law")
+            panel.plot(y, normal, color=colour, ls="--", lw=1.2, label="normal law")
+            away = np.abs(np.sort(law.cdf(logs)) - (np.arange(size) + 0.5) / size).max()
+            print(
+                f"  depth {depth}, {coordinates} coordinates: draws are {away:.4f} from the exact law "
+                f"(chance: below {1.63 / np.sqrt(size):.4f} in 99 %); the mean of the logarithm is {logs.mean():.2f} "
+                f"(exact {law.log_mean:.2f}, normal law {mean:.2f}), its variance {logs.var():.2f} "
+                f"(exact {law.log_var:.2f}, normal law {variance:.2f})"
+            )
+    axes[0].set(title="whole gradient", xlabel=r"$\ln\,|dz/dx|^2$", ylabel="density over networks")
+    axes[1].set(title="one coordinate", xlabel=r"$\ln\,(dz/dx_1)^2$")
+    axes[0].legend(loc="upper left", fontsize=8)
+    return drawn
+
+
+@figure
+def advise() -> plt.Figure:
+    """The picture of `nearkernel advise --activation gelu --depth 20 --width 512`."""
+    from nearkernel._advise.advice import advise as advice_for
+    from nearkernel._advise.options import Options
+    from nearkernel._advise.picture import paint
+
+    options = Options("gelu", 20, 512, None, None, (), 0)
+    inputs = options.inputs()
+    advice = advice_for(options, inputs, lambda what: None)
+    for outcome in advice.outcomes:
+        theory, found = outcome.predicted, outcome.measured
+        print(
+            f"  {outcome.start.name}: gradient factor {theory.gradient_factor:.2g}, measured "
+            f"{found.gradient_factor:.2g} +- {found.gradient_factor_sem:.1g} on {found.networks} networks"
+        )
+    print(f"  bad draws: {advice.spread.bad_draw:.2%}")
+    drawn = plt.figure(figsize=(8.6, 3.3), layout="constrained")
+    paint(drawn, options, inputs, advice)
+    return drawn
+
+
+@figure
 def diagonal() -> plt.Figure:
     """Digits kept by the relu tangent kernel where the recursion as printed loses them."""
     x = np.random.default_rng(0).normal(size=(20, 10))

@@ -249,6 +249,68 @@ def predict(
 
 
 @app.command()
+def advise(
+    activation: Annotated[
+        str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
+    ] = "relu",
+    depth: Annotated[
+        int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
+    ] = 20,
+    width: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=_NETWORK)
+    ] = 512,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Inputs to be learnt from: digits, diabetes, ... or a .csv, .parquet or .npz file.",
+            show_default=False,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column of --data that is to be predicted.", show_default=False)
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Column to leave out; may be given several times.", show_default=False),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random networks.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the two files.", rich_help_panel=_OUTPUT)] = Path(
+        "out"
+    ),
+    json: Annotated[
+        bool, typer.Option("--json", help="Print advice.json instead of the text.", rich_help_panel=_OUTPUT)
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
+    ] = False,
+) -> None:
+    """How should a deep network be initialized, and how fast may it be trained?
+
+    Prints the critical initialization as PyTorch, Flax and Keras spell it, stable learning rates, how much networks
+    of this depth and width differ from draw to draw, and what the frameworks' defaults would do to signals and
+    gradients, predicted and measured on random networks. Writes advice.json and advice.png.
+
+    Examples:
+
+    `nearkernel advise --activation gelu --depth 20 --width 512`
+
+    `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
+    """
+    from ._advise.command import Options, advise_and_report
+
+    options = Options(
+        activation=activation,
+        depth=depth,
+        width=width,
+        data=data,
+        target=target,
+        drop=tuple(drop or ()),
+        seed=seed,
+    )
+    advise_and_report(options, out, print_json=json)
+
+
+@app.command()
 def ladder(
     points: Annotated[int, typer.Option(min=2, max=2000, help="Training points.")] = 60,
     test_points: Annotated[int, typer.Option(min=1, help="Test points, where distances are measured.")] = 60,

@@ -29,7 +29,7 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
     """The whole command; writes nothing unless everything went well."""
     check_writable(out, FILES)
     network = options.network()
-    with _progress() as say:
+    with progress() as say:
         say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)
         parts = split(data, options.test_fraction, options.max_train, options.seed)
@@ -46,7 +46,7 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
+def progress() -> Iterator[Callable[[str], None]]:
     """A line on stderr that says what is being done and for how long; gone when done, absent without a terminal."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())

@@ -61,7 +61,7 @@ def result_json(data: Data, split: Split, network: Network, result: Result, opti
         "along_training": result.curve,
         "notes": [*data.notes, *split.notes, *result.notes],
     }
-    return json.dumps(_plain(document), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
 
 
 def predictions_csv(data: Data, split: Split, result: Result) -> str:
@@ -104,18 +104,18 @@ def target_scaling(data: Data) -> str:
     return f"{kind}, divided by one standard deviation (training rows); undone in every figure"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON has no dataclasses, arrays or infinities: records become dicts, arrays lists, inf and nan words."""
     if isinstance(value, Score):
-        return {"value": _plain(value.value), "standard_error": _plain(value.sem)}
+        return {"value": plain(value.value), "standard_error": plain(value.sem)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, np.generic):
-        return _plain(value.item())
+        return plain(value.item())
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

@@ -1,14 +1,32 @@
 """What do all networks do, on average over their starts?"""
 
+from ._concentration import Concentration as Concentration
+from ._concentration import LargestEigenvalue as LargestEigenvalue
+from ._concentration import concentration as concentration
+from ._concentration import largest_eigenvalue as largest_eigenvalue
+from ._concentration import matrix_bernstein as matrix_bernstein
+from ._concentration import matrix_chernoff as matrix_chernoff
+from ._concentration import matrix_chernoff_below as matrix_chernoff_below
 from ._critical import Critical as Critical
 from ._critical import critical as critical
 from ._fluctuations import Fluctuations as Fluctuations
 from ._forecast import Forecast as Forecast
 from ._forecast import forecast as forecast
+from ._gaussianity import Gaussianity as Gaussianity
+from ._gaussianity import gaussianity as gaussianity
+from ._gradient_spread import GradientSpread as GradientSpread
+from ._gradient_spread import gradient_spread as gradient_spread
+from ._guarantee import Guarantee as Guarantee
+from ._guarantee import convergence_guarantee as convergence_guarantee
+from ._input_gradient import InputGradient as InputGradient
+from ._input_gradient import input_gradient as input_gradient
+from ._learning_rate import LearningRates as LearningRates
+from ._learning_rate import learning_rates as learning_rates
 from ._measure import Estimate as Estimate
 from ._measure import measure as measure
 from ._observables import extrapolated as extrapolated
 from ._observables import observables as observables
+from ._paths import path_sum as path_sum
 from ._phases import PhaseDiagram as PhaseDiagram
 from ._phases import phase_diagram as phase_diagram
 from ._posterior import Posterior as Posterior
@@ -16,3 +34,7 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
+from ._relu_ntk import ReluNTK as ReluNTK
+from ._relu_ntk import relu_ntk as relu_ntk
+from ._smallest import SmallestEigenvalue as SmallestEigenvalue
+from ._smallest import smallest_eigenvalue as smallest_eigenvalue

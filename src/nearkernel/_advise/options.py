@@ -1,0 +1,69 @@
+"""What the user asked for, checked, and the inputs that the network will see."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+import nearkernel as nk
+
+_MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The options of `nearkernel advise`."""
+
+    activation: str
+    depth: int
+    width: int
+    data: str | None
+    target: str | None
+    drop: tuple[str, ...]
+    seed: int
+
+    def __post_init__(self) -> None:
+        try:
+            nk.activations.get(self.activation)
+        except ValueError as error:
+            raise ValueError(str(error).replace("`activation`", "--activation")) from error
+        for name in ("target", "drop"):
+            if getattr(self, name) and self.data is None:
+                raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
+
+    @functools.cached_property
+    def critical(self) -> nk.statistics.Critical:
+        """The critical point of the activation; an activation without one is refused."""
+        found = nk.critical(self.activation)
+        if not found.ok:
+            raise ValueError(f"--activation {self.activation}: {found.message} Try tanh, gelu, silu or relu.")
+        return found
+
+    def inputs(self) -> Inputs:
+        """Standardised rows of --data, or what standardised rows have in common: a mean square of 1."""
+        if self.data is None:
+            return Inputs(None, self.width, "", ())
+        from .._predict.data import load
+        from .._predict.prepare import split
+
+        data = load(self.data, self.target, "auto", self.drop)
+        rows = split(data, 0.01 if len(data.x) > 200 else 0.25, _MOST_ROWS, self.seed)
+        name = f"{data.name}: {len(rows.x)} rows of {rows.x.shape[1]} features, {rows.input_scaling}"
+        return Inputs(rows.x, rows.x.shape[1], name, data.notes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """Rows (n, d) or None, how many features they have, and words on where they come from."""
+
+    rows: np.ndarray | None
+    in_dim: int
+    name: str
+    notes: tuple[str, ...]
+
+    @property
+    def size(self) -> float:
+        """Mean square of a feature."""
+        return 1.0 if self.rows is None else float(np.mean(self.rows**2))

@@ -1,0 +1,167 @@
+"""How far a kernel of finite width may be from its mean: inequalities with their constants."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import scipy.special
+
+from .._check import inputs, positive, whole
+from .._precision import in_float64
+from ..kernels import NNGP
+from ..models import MLP
+from ._relu_ntk import relu_ntk
+
+
+def matrix_chernoff(mean: float, largest: float, dim: int, probability: float = 0.05) -> float:
+    r"""A level above the largest eigenvalue of a sum of independent positive matrices, but for `probability`.
+
+        P(lambda_max >= (1 + e) mean) <= dim (exp(e) / (1 + e)^(1 + e))^(mean / largest)
+
+    **Arguments:** `mean`, largest eigenvalue of the expected sum; `largest`, what no summand's eigenvalue exceeds;
+    `dim`, rows of the matrices; `probability`.
+    """
+    ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
+    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / np.e).real))
+
+
+def matrix_chernoff_below(mean: float, largest: float, dim: int, probability: float = 0.05) -> float:
+    r"""A level below the smallest eigenvalue, but for `probability`; 0 if the inequality says nothing.
+
+        P(lambda_min <= (1 - e) mean) <= dim (exp(-e) / (1 - e)^(1 - e))^(mean / largest)
+
+    **Arguments:** `mean`, smallest eigenvalue of the expected sum; the others as in `matrix_chernoff`.
+    """
+    ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
+    if ratio * logarithm >= 1:  # even e = 1 leaves more than `probability`
+        return 0.0
+    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / np.e, -1).real))
+
+
+def matrix_bernstein(variance: float, largest: float, dim: int, probability: float = 0.05) -> float:
+    r"""A level above the norm of a sum of independent, centred, symmetric matrices, but for `probability`.
+
+        P(|sum| >= t) <= 2 dim exp(-t^2 / (2 variance + 2 largest t / 3))
+
+    **Arguments:** `variance`, norm of the sum of the expected squares; `largest`, what no summand's norm exceeds;
+    `dim`, rows of the matrices; `probability`.
+    """
+    _, logarithm = _checked(variance, "variance", largest, dim, probability)
+    linear = largest * (logarithm + np.log(2.0)) / 3
+    return float(linear + np.sqrt(linear**2 + 2 * variance * (logarithm + np.log(2.0))))
+
+
+def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) -> tuple[float, float]:
+    positive(first, name), positive(largest, "largest"), positive(probability, "probability")
+    if probability >= 1:
+        raise ValueError(f"`probability` must be below 1; got {probability}.")
+    return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))
+
+
+class LargestEigenvalue(eqx.Module):
+    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks.
+
+    **Fields:** of the mean kernel: `mean`, its largest eigenvalue itself; `row` (largest row sum), `frobenius` and
+    `trace`, which bound it from above. Of the kernel of one network, exceeded with at most `probability`: `markov`,
+    `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality with one summand).
+    """
+
+    mean: float
+    row: float
+    frobenius: float
+    trace: float
+    markov: float
+    cantelli: float
+    chernoff: float
+    probability: float
+
+
+@in_float64
+def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalue:
+    """How large can the largest eigenvalue of the tangent kernel of `net` be, before it is drawn?
+
+    `row` is tight when inputs are alike, `frobenius` always within sqrt(n) of `mean`; `trace` is n times too large at
+    worst. `markov` needs the mean alone. `chernoff` sees the kernel of a deep network as one summand (its
+    layers are not independent), and then says less than `cantelli`, on which it rests: use it for sums over
+    independent neurons, as `concentration` does.
+
+    **Arguments:** `net`, a relu network with `bias_var` = 0; `x` (n, d); `probability` of being wrong.
+    """
+    law = relu_ntk(net, x)
+    mean = float(np.linalg.eigvalsh(law.mean)[-1])
+    trace, spread = float(np.trace(law.mean)), float(law.std.sum())  # the trace spreads by no more than this
+
+    def cantelli(p: float) -> float:
+        return trace + spread * float(np.sqrt((1 - p) / p))
+
+    _checked(mean, "mean", trace, len(law.mean), probability)
+    return LargestEigenvalue(
+        mean=mean,
+        row=float(np.abs(law.mean).sum(axis=1).max()),
+        frobenius=float(np.linalg.norm(law.mean)),
+        trace=trace,
+        markov=trace / probability,
+        cantelli=cantelli(probability),
+        chernoff=matrix_chernoff(mean, cantelli(probability / 2), len(law.mean), probability / 2),
+        probability=probability,
+    )
+
+
+class Concentration(eqx.Module):
+    """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its mean.
+
+    **Fields:** `mean` (n, n), E[G]; `deviation`, which the norm of G - E[G] exceeds with at most `probability`
+    (matrix Bernstein); `expected`, above the expected norm; `largest` and `smallest`, between which eigenvalues of G
+    lie but for `probability` each (matrix Chernoff).
+    """
+
+    mean: np.ndarray
+    deviation: float
+    expected: float
+    largest: float
+    smallest: float
+    probability: float
+
+
+@in_float64
+def concentration(net: MLP, x: Any, probability: float = 0.05) -> Concentration:
+    """How far the kernel of the last layer of one network is from that of infinite width.
+
+    Neurons of a first hidden layer are independent, and a bounded activation bounds each one's share by
+    C_W n sup(s^2) / width: so the distance falls like sqrt(n log n / width).
+
+    **Arguments:** `net` with one hidden layer and a bounded activation, e.g. "tanh", "erf", "sin"; `x` (n, d);
+    `probability` of being wrong.
+    """
+    if not isinstance(net, MLP) or len(net.widths) != 1:
+        raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")
+    x = inputs(x, "x", net.in_dim)
+    bound = supremum(net.activation)
+    if np.isinf(bound):
+        raise ValueError('`net` needs a bounded activation, e.g. "tanh", "erf" or "sin".')
+    gaussian = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
+    mean = np.asarray(NNGP(gaussian)(x)) - float(net.bias_var)
+    share = float(net.weight_var) * len(x) * bound**2 / net.widths[0]
+    lam = np.linalg.eigvalsh(mean)
+    variance = share * float(lam[-1])  # E[X^2] <= share E[X] for a positive X <= share
+    log = np.log(2 * len(x))
+    return Concentration(
+        mean=mean,
+        deviation=matrix_bernstein(variance, share, len(x), probability),
+        expected=float(np.sqrt(2 * variance * log) + share * log / 3),
+        largest=matrix_chernoff(float(lam[-1]), share, len(x), probability),
+        smallest=matrix_chernoff_below(float(lam[0]), share, len(x), probability) if lam[0] > 0 else 0.0,
+        probability=probability,
+    )
+
+
+@in_float64
+def supremum(function: Callable[[jax.Array], jax.Array]) -> float:
+    """sup |function|, looked for on a fine grid; inf if it still grows at 1e6."""
+    grid = np.concatenate([np.linspace(-40, 40, 80_001), [-1e4, 1e4], [-1e6, 1e6]])
+    values = np.abs(np.asarray(jax.jit(function)(jnp.asarray(grid))))
+    near, far = float(values[:-2].max()), float(values[-2:].max())
+    return near if far <= 1.001 * near else float(np.inf)

@@ -1,0 +1,97 @@
+r"""How much one network of finite width differs from another: signals and gradients to order 1/width.
+
+Carried from layer to layer, at one input, relative to their means and already divided by the widths:
+
+    v  of the variance K of the signal          v' K'^2 = C_W^2 Var(s^2) / n + chi_par^2 v K^2
+    d  of K with the squared gradient g         a  of g from neuron to neuron        b  of g along one direction
+
+A gradient's own spread is a + 2 b, as for a chi^2. Relu: v = 5 sum 1/n and a + 2 b = 5 sum 1/n.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy.stats
+
+from .. import activations
+from .._check import inputs, positive
+from .._precision import in_float64
+from ..activations._series import nodes_per_row, on_numpy, series, slope_of
+from ..models import MLP
+
+
+class GradientSpread(eqx.Module):
+    """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
+
+    **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron by the preactivations of the first layer;
+    `gradient`, Var(g) / E[g]^2; `signal`, Var(v) / E[v]^2 of a neuron's variance v given the layer below, which is one
+    third of its excess kurtosis.
+    """
+
+    mean_gradient: np.ndarray
+    signal: np.ndarray
+    gradient: np.ndarray
+
+    def bad_draw(self, factor: float = 2.0) -> np.ndarray:
+        """(n,) how likely the output's gradient is off by more than `factor` in size, ln g being normal.
+
+        The variance of ln g is the relative variance of g where that is small; its mean is such that E[g] is right.
+        """
+        if positive(factor, "factor") <= 1:
+            raise ValueError(f"`factor` must be greater than 1; got {factor}.")
+        return outside(self.gradient[-1], factor)
+
+
+def outside(variance: Any, factor: float) -> np.ndarray:
+    """P(g < E[g]/factor^2 or g > factor^2 E[g]) of a log-normal g whose logarithm has this variance."""
+    deviation = np.sqrt(np.maximum(variance, 1e-300))
+    reach = 2 * np.log(factor) / deviation
+    return scipy.stats.norm.cdf(-reach + deviation / 2) + scipy.stats.norm.sf(reach + deviation / 2)
+
+
+@in_float64
+def gradient_spread(net: MLP, x: Any) -> GradientSpread:
+    """How much signals and gradients of networks like `net` vary from draw to draw.
+
+    **Arguments:** `net`, an `nk.MLP` in "ntk" or "standard" scaling, of any activation and widths; `x` (n, d).
+
+    **Returns:** a `GradientSpread`, layer l in row l - 1. It is the first order in depth/width: where it reaches 1, the
+    logarithms still spread by about it, but moments are dominated by rare draws.
+    """
+    if not isinstance(net, MLP) or net.parametrization == "mean_field":
+        raise ValueError('`net` must be an nk.MLP in "ntk" or "standard" scaling.')
+    x = inputs(x, "x", net.in_dim)
+    c = float(net.weight_var)
+    k = float(net.bias_var) + c * np.sum(x * x, axis=1) / net.in_dim
+    zero = np.zeros(len(x))
+    mean, v, d, a, b = np.ones(len(x)), zero, zero, zero, zero
+    rows = [(mean, v, a + 2 * b)]
+    for n in net.widths:
+        at = _averages(net.activation, k)
+        chi, par, bend = c * at["11"], c * at["par"], c * at["bend"]
+        moved = bend / chi * k  # relative change of the squared slope by that of the variance
+        k_next = float(net.bias_var) + c * at["00"]
+        a = a + (at["1111"] / at["11"] ** 2 - 1) / n + moved**2 * v + 2 * moved * d
+        b = b + at["1111"] / at["11"] ** 2 / n
+        shared = (at["0011"] / (at["00"] * at["11"]) - 1) / n * (c * at["00"] / k_next)
+        d = shared + par * k / k_next * (moved * v + d)
+        v = (c / k_next) ** 2 * (at["0000"] - at["00"] ** 2) / n + (par * k / k_next) ** 2 * v
+        k, mean = k_next, mean * chi
+        rows.append((mean, v, a + 2 * b))
+    return GradientSpread(*(np.stack(column) for column in zip(*rows, strict=True)))
+
+
+def _averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:
+    """Over z ~ N(0, k): products of s ("0") and s' ("1"), and the derivatives by k of E[s^2] and E[s'^2]."""
+    expansion = activation if isinstance(activation, activations.Series) else series(activation, "activation")
+    k = np.maximum(k, 1e-12)
+    z, weights = nodes_per_row(expansion.panels(float(k.max())), k)
+    u = np.sqrt(k) * z
+    s = on_numpy(expansion.function)(u)
+    slope = on_numpy(slope_of(expansion.function))(u)
+    products = {"00": s * s, "11": slope**2, "0000": s**4, "0011": (s * slope) ** 2, "1111": slope**4}
+    found = {name: np.sum(weights * value, axis=0) for name, value in products.items()}
+    for name, value in (("par", products["00"]), ("bend", products["11"])):
+        found[name] = np.sum(weights * value * (z * z - 1), axis=0) / (2 * k)  # by parts: kinks do not matter
+    return found

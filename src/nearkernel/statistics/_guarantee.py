@@ -1,0 +1,87 @@
+r"""Gradient flow that provably reaches zero loss: a width threshold and a rate.
+
+Let sigma^2 = lambda_0 be the smallest eigenvalue of the tangent kernel J J^T at the start, r the residual, and let J
+change by at most M times the distance travelled. Since d|r|/dt <= -sigma(t) |dtheta/dt|, a flow along which
+sigma(t) >= sigma/2 travels at most 2 |r(0)| / sigma; so J moves by at most 2 M |r(0)| / sigma, and sigma(t) indeed
+stays above sigma/2 if
+
+    4 M |r(0)| <= lambda_0.
+
+For one hidden layer M falls like 1 / sqrt(width), which makes this a condition on the width,
+
+    width >= 32 sup(s'')^2 max(v)^2 C_W^3 sum_a (|x_a|^2 / d)^2 L(0) / lambda_0^2,   L = 1/2 sum r^2:
+
+with m inputs of length sqrt(d) the sum is m, and with the mean loss L/m it reads width >= c m^2 (L/m) / lambda_0^2.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, targets
+from .._precision import in_float64
+from ..activations._series import slope_of
+from ..kernels import EmpiricalNTK
+from ..models import MLP
+from ._concentration import supremum
+
+
+class Guarantee(eqx.Module):
+    """What is certain of gradient flow of the first layer's weights.
+
+    **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at the start; `loss` at the start,
+    1/2 sum (z - y)^2; `width` of the network; `threshold`, the width from which it is certain; `lr_factors`, the
+    tree that freezes all other parameters.
+    """
+
+    smallest: float
+    loss: float
+    width: int = eqx.field(static=True)
+    threshold: float
+    lr_factors: Any
+
+    @property
+    def holds(self) -> bool:
+        return self.width >= self.threshold
+
+    def bound(self, time: Any) -> np.ndarray:
+        """L(0) exp(-lambda_0 t / 2): above the loss at every time if `holds`."""
+        return self.loss * np.exp(-0.5 * self.smallest * np.asarray(time))
+
+    def linear_bound(self, time: Any) -> np.ndarray:
+        """L(0) exp(-2 lambda_0 t): above the loss while the smallest eigenvalue is at least lambda_0."""
+        return self.loss * np.exp(-2.0 * self.smallest * np.asarray(time))
+
+
+@in_float64
+def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
+    """Is `net` wide enough for gradient flow of its first layer to be certain to reach zero loss?
+
+    **Arguments:** `net` in "ntk" scaling with one hidden layer, one output and a smooth activation whose second
+    derivative is bounded ("tanh", "erf", "gelu", "sin", ...); `params`, where the flow starts; `x` (n, d); `y` (n,).
+    Train with `nk.simulate(..., nk.GradientFlow(), lr_factors=guarantee.lr_factors)`.
+    """
+    if not isinstance(net, MLP) or len(net.widths) != 1 or net.out_dim != 1 or net.parametrization != "ntk":
+        raise ValueError('`net` must be an nk.MLP in "ntk" scaling with one hidden layer and one output.')
+    x = inputs(x, "x", net.in_dim)
+    y = targets(y, len(x), out=1)
+    curvature = supremum(slope_of(slope_of(net.activation)))
+    kinked = getattr(net.activation, "spacing", 1.0) == 0.0 or curvature == 0.0
+    if kinked or np.isinf(curvature):
+        raise ValueError(
+            "`net` needs a smooth activation with a bounded second derivative, e.g. tanh or gelu."
+        )
+    factors = jax.tree.map(lambda leaf: 0.0, params)
+    factors[0]["weight"] = 1.0
+    kernel = EmpiricalNTK(net, params, factors)(x)
+    smallest = max(float(np.linalg.eigvalsh(kernel)[0]), 0.0)
+    residual = np.linalg.norm(np.asarray(net(params, x)) - y)
+    lengths = np.sum(x * x, axis=1) / net.in_dim
+    readout = float(np.abs(np.asarray(params[1]["weight"])).max())
+    change = (
+        curvature * readout * float(net.weight_var) ** 1.5 * float(np.linalg.norm(lengths))
+    )  # M sqrt(width)
+    threshold = (4 * change * residual / smallest) ** 2 if smallest > 0 else np.inf
+    return Guarantee(smallest, 0.5 * float(residual) ** 2, net.widths[0], float(threshold), factors)

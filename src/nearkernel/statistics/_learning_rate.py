@@ -1,0 +1,84 @@
+"""Learning rates before a network is seen: from the kernel of infinite width."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .. import activations
+from .._check import inputs
+from .._precision import in_float64
+from ..kernels import NTK
+from ..models import MLP
+
+
+class LearningRates(eqx.Module):
+    """Rates of gradient descent on 1/2 sum (z - y)^2, with the factors of `net.lr_factors()` on each parameter.
+
+    **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): what the weights
+    and the biases of each layer contribute to the tangent kernel, averaged over the inputs; `plain_shares`, the
+    same with one learning rate for all parameters and no factors.
+    """
+
+    largest: float
+    smallest: float
+    shares: np.ndarray
+    plain_shares: np.ndarray
+
+    @property
+    def stable(self) -> float:
+        """2 / lambda_max: descent diverges above it."""
+        return 2.0 / self.largest
+
+    @property
+    def best(self) -> float:
+        """2 / (lambda_max + lambda_min): the constant rate that shrinks the worst direction fastest."""
+        return 2.0 / (self.largest + self.smallest)
+
+    @property
+    def condition(self) -> float:
+        """lambda_max / lambda_min; inf if the kernel is singular to rounding."""
+        return self.largest / self.smallest if self.smallest > 1e-14 * self.largest else float(np.inf)
+
+    @property
+    def contraction(self) -> float:
+        """What one step at `best` leaves of the residual in its worst direction: (c - 1)/(c + 1), c = `condition`."""
+        return float(1.0 - 2.0 / (1.0 + self.condition))
+
+
+@in_float64
+def learning_rates(net: MLP, x: Any) -> LearningRates:
+    r"""Stable and best learning rates for `x`, from theory alone, and each layer's share of the tangent kernel.
+
+    The weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at one input,
+    its biases C_b prod. In "ntk" scaling these are of order one at any width. In "standard" scaling a plain rate
+    multiplies them by fan_in / C_W and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling it
+    divides them by the last width, so all layers need rates of that order. `net.lr_factors()` undoes both.
+
+    **Arguments:** `net`, an `nk.MLP`; `x` (n, d), the inputs that will be trained on.
+    """
+    if not isinstance(net, MLP):
+        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    x = inputs(x, "x", net.in_dim)
+    enters, slopes = (part.mean(axis=1) for part in _flow_products(net, np.sum(x * x, axis=1) / net.in_dim))
+    shares = np.stack([float(net.weight_var) * enters, float(net.bias_var) * slopes], axis=1)
+    if net.parametrization == "standard":
+        plain = np.stack([np.array(net.sizes[:-1]) * enters, slopes], axis=1)
+    else:
+        plain = shares / np.array([[factor["weight"], factor["bias"]] for factor in net.lr_factors()])
+    lam = np.linalg.eigvalsh(NTK(net)(x)) if len(x) > 1 else np.array([shares.sum()])
+    return LearningRates(float(lam[-1]), max(float(lam[0]), 0.0), shares, plain)
+
+
+def _flow_products(net: MLP, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For inputs of mean square `size`: the product of C_W E[s'^2] over the hidden layers above layer l, with and
+    without the mean square that enters layer l; both (layers, n), the latter second."""
+    enters, chi = [np.asarray(size, dtype=np.float64)], []
+    for _ in net.widths:
+        moments = activations.moments(net.activation, net.bias_var + net.weight_var * enters[-1])
+        enters.append(moments.value)
+        chi.append(net.weight_var * moments.slope)
+    slopes = [np.ones_like(enters[0])]
+    for factor in reversed(chi):
+        slopes.insert(0, slopes[0] * factor)
+    return np.stack(enters) * np.stack(slopes), np.stack(slopes)

@@ -1,0 +1,88 @@
+"""The tangent kernel of a random relu network: mean and second moment, exact at any width."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs
+from .._precision import in_float64
+from ..kernels import NTK
+from ..models import MLP
+from ._paths import piecewise_linear
+
+
+class ReluNTK(eqx.Module):
+    r"""The tangent kernel Theta (of one output) over initializations.
+
+    **Fields:** `mean` (n, n): exact on the diagonal, 2 (L + 1) |x|^2 / d for L hidden relu layers at C_W = 2; off it
+    exact for one hidden layer, else up to O(1/width); `second_moment` (n,), E[Theta_aa^2], exact; `other_output` (n,),
+    E[Theta_12^2] between two different outputs at the same input, exact.
+    """
+
+    mean: np.ndarray
+    second_moment: np.ndarray
+    other_output: np.ndarray
+
+    @property
+    def std(self) -> np.ndarray:
+        """(n,) standard deviation of Theta_aa over initializations."""
+        return np.sqrt(np.maximum(self.second_moment - np.diagonal(self.mean) ** 2, 0.0))
+
+    @property
+    def ratio(self) -> float:
+        """E[Theta_aa^2] / E[Theta_aa]^2, the same at every input: how far one network is from the average one.
+
+        About 1 + (11/3) tau for relu at small tau = sum 1/n_l and exp(5 tau)/3 at large ones: exp(5 tau) is its order
+        of magnitude, not its value.
+        """
+        return float(self.second_moment[0] / self.mean[0, 0] ** 2)
+
+
+@in_float64
+def relu_ntk(net: MLP, x: Any) -> ReluNTK:
+    """Mean and second moment of the tangent kernel of a relu (or leaky relu, abs, linear) network without biases.
+
+    **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
+    `x` (n, d), none of them 0.
+
+    **Returns:** a `ReluNTK`.
+    """
+    activation = piecewise_linear(net, "The second moment of the tangent kernel")
+    if net.bias_var != 0:
+        raise ValueError(
+            f"The second moment is known without biases: `bias_var` must be 0; got {net.bias_var}."
+        )
+    if net.parametrization == "mean_field":
+        raise ValueError(
+            '`net` is in "mean_field" scaling; the second moment is known in "ntk" and "standard".'
+        )
+    x = inputs(x, "x", net.in_dim)
+    size = np.sum(x * x, axis=1) / net.in_dim
+    if np.any(size == 0):
+        raise ValueError(f"`x` holds the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
+    own, other = _second_moments(net, activation)
+    return ReluNTK(np.asarray(NTK(net)(x)), own * size**2, other * size**2)
+
+
+def _second_moments(net: MLP, activation: Any) -> tuple[float, float]:
+    """E[Theta_11^2] and E[Theta_12^2] at an input with |x|^2 = d.
+
+    With g the conditional variance of a layer's neurons and t that of its kernel, what is carried from layer to layer
+    are the averages of g^2, g t and t^2, for equal (gg, gt, tt) and for crossed (gt_cross, tt_cross) neurons.
+    """
+    c = float(net.weight_var)
+    power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
+    gg, gt, tt, gt_cross, tt_cross = c * c, c * c, c * c, 0.0, 0.0
+    for n in net.widths:
+
+        def mixed(same, crossed, n=n):
+            return c**2 * (power4 / n * (same + 2 * crossed) + (1 - 1 / n) * power2**2 * same)
+
+        def crossing(same, crossed, n=n):
+            return c**2 * (power4 / n * (same + 2 * crossed) + (1 - 1 / n) * power2**2 * crossed)
+
+        gg = c**2 * (3 * power4 / n + (1 - 1 / n) * power2**2) * gg
+        tt, tt_cross = gg + 2 * mixed(gt, gt_cross) + mixed(tt, tt_cross), crossing(tt, tt_cross)
+        gt, gt_cross = gg + mixed(gt, gt_cross), crossing(gt, gt_cross)
+    return tt + 2 * tt_cross, tt_cross

@@ -1,0 +1,121 @@
+"""Bounds on kernels of finite width: they hold, and how loose they are."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import nearkernel as nk
+from drawn import Drawn
+from helpers import points
+from nearkernel.statistics._concentration import supremum
+
+X = points(6, 4)
+
+
+def test_chernoff_and_bernstein_solve_their_own_inequalities():
+    level = nk.statistics.matrix_chernoff(3.0, 0.2, 7, 0.01)
+    e = level / 3.0 - 1
+    assert 7 * (np.exp(e) / (1 + e) ** (1 + e)) ** (3.0 / 0.2) == pytest.approx(0.01)
+    level = nk.statistics.matrix_chernoff_below(3.0, 0.2, 7, 0.01)
+    e = 1 - level / 3.0
+    assert 0 < e < 1 and 7 * (np.exp(-e) / (1 - e) ** (1 - e)) ** (3.0 / 0.2) == pytest.approx(0.01)
+    assert nk.statistics.matrix_chernoff_below(3.0, 5.0, 7, 0.01) == 0.0
+    t = nk.statistics.matrix_bernstein(0.4, 0.1, 7, 0.01)
+    assert 2 * 7 * np.exp(-(t**2) / (2 * 0.4 + 2 * 0.1 * t / 3)) == pytest.approx(0.01)
+
+
+def test_bounds_on_the_largest_eigenvalue_hold_and_their_order_is_known():
+    net = nk.MLP(4, (30, 30), 1, "relu", weight_var=2.0)
+    bounds = nk.statistics.largest_eigenvalue(net, X, probability=0.1)
+    found = np.linalg.eigvalsh(Drawn(net, X, 1000).kernel[:, :, 0, :, 0])[:, -1]
+    assert bounds.mean == pytest.approx(np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[-1])
+    assert bounds.mean < bounds.frobenius < bounds.row < bounds.trace < bounds.cantelli
+    for level in (bounds.markov, bounds.cantelli, bounds.chernoff):
+        assert np.mean(found > level) < 0.1
+    # Loose: the 10 % quantile itself lies far below. With a single summand Chernoff adds nothing.
+    quantile = np.quantile(found, 0.9)
+    assert quantile < bounds.cantelli < min(bounds.markov, bounds.chernoff) and bounds.chernoff > 5 * quantile
+
+
+def test_the_largest_eigenvalue_for_equal_inputs_is_the_row_sum():
+    net = nk.MLP(4, (30,), 1, "relu", weight_var=2.0)
+    bounds = nk.statistics.largest_eigenvalue(net, np.repeat(X[:1], 3, axis=0))
+    assert bounds.mean == pytest.approx(bounds.row) == pytest.approx(bounds.frobenius)
+
+
+def test_the_readout_kernel_concentrates_within_its_bounds():
+    expected, bounded = [], []
+    for n in (64, 1024):
+        net = nk.MLP(4, (n,), 1, "tanh", weight_var=1.5, bias_var=0.1)
+        law = nk.statistics.concentration(net, X, probability=0.1)
+        s = np.tanh(Drawn(net, X, 300).z[0])
+        kernel = 1.5 * s @ s.swapaxes(1, 2) / n
+        norm = np.abs(np.linalg.eigvalsh(kernel - law.mean)).max(axis=1)
+        lam = np.linalg.eigvalsh(kernel)
+        least, most = lam[:, 0], lam[:, -1]
+        assert np.mean(norm > law.deviation) < 0.1 and np.mean(most > law.largest) < 0.1
+        assert np.mean(least < law.smallest) < 0.1 and norm.mean() < law.expected
+        expected.append(norm.mean())
+        bounded.append(law.expected)
+    # Both fall like the root of the width, 4 here; the bound is some 3 times too large.
+    assert 3.5 < expected[0] / expected[1] < 4.5 and 3.5 < bounded[0] / bounded[1] < 5
+    assert 2 < bounded[1] / expected[1] < 5
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_hermite_bounds_lie_below_the_smallest_eigenvalues(activation):
+    net = nk.MLP(4, (8, 8), 1, activation, weight_var=1.5, bias_var=0.1)
+    found = nk.statistics.smallest_eigenvalue(net, X)
+    assert found.nngp == pytest.approx(np.linalg.eigvalsh(nk.kernels.NNGP(net)(X))[0])
+    assert found.ntk == pytest.approx(np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[0])
+    assert 0.1 * found.nngp < found.nngp_bound < found.nngp
+    assert 0.1 * found.ntk < found.ntk_bound < found.ntk
+
+
+def test_the_hermite_bound_is_exact_for_orthogonal_inputs_without_a_mean():
+    """All entrywise powers beyond 0 are then the identity: lambda_min = C_W (E[s^2] - E[s]^2)."""
+    net = nk.MLP(5, (3,), 1, "relu", weight_var=2.0)
+    found = nk.statistics.smallest_eigenvalue(net, np.sqrt(5) * np.eye(5))
+    assert found.nngp == pytest.approx(2.0 * (1 - 1 / np.pi), rel=1e-9)
+    assert found.nngp_bound == pytest.approx(found.nngp, rel=1e-3)
+
+
+def test_equal_inputs_have_no_positive_bound():
+    found = nk.statistics.smallest_eigenvalue(nk.MLP(4, (8,), 1, "relu"), X[[0, 0, 1]])
+    assert found.nngp_bound < 1e-12 and found.ntk_bound < 1e-12
+
+
+def test_suprema_are_found():
+    assert supremum(jnp.tanh) == pytest.approx(1.0)
+    assert supremum(lambda z: jnp.exp(-(z**2))) == pytest.approx(1.0)
+    assert supremum(jax.nn.relu) == supremum(lambda z: jnp.log1p(z * z)) == np.inf
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: nk.statistics.matrix_chernoff(0.0, 1.0, 2), "`mean` must be greater than 0"),
+        (lambda: nk.statistics.matrix_bernstein(1.0, 1.0, 2, 1.0), "`probability` must be below 1; got 1.0"),
+        (lambda: nk.statistics.matrix_bernstein(1.0, 1.0, 0), "`dim` must be at least 1; got 0"),
+        (
+            lambda: nk.statistics.concentration(nk.MLP(4, (3,), 1, "relu"), X),
+            "`net` needs a bounded activation",
+        ),
+        (
+            lambda: nk.statistics.concentration(nk.MLP(4, (3, 3), 1, "tanh"), X),
+            "with one hidden layer: only its neurons are independent",
+        ),
+        (
+            lambda: nk.statistics.smallest_eigenvalue(nk.MLP(4, (), 1), X),
+            "`net` must be an nk.MLP with a hidden layer",
+        ),
+        (
+            lambda: nk.statistics.largest_eigenvalue(nk.MLP(4, (3,), 1, "relu"), X, 0.0),
+            "`probability` must be greater than 0",
+        ),
+    ],
+)
+def test_bad_input_gets_one_clear_line(call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call()
