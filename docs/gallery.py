@@ -21,6 +21,8 @@ import numpy as np
 from PIL import Image
 
 import nearkernel as nk
+from nearkernel._ladder.job import Settings, cases, climb, slopes
+from nearkernel._ladder.picture import draw as draw_ladder
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import gallery_regimes
@@ -637,6 +639,18 @@ def kurtosis() -> plt.Figure:
         panel.set(title=f"width {width}", xlabel="hidden layers / width")
     axes[0].set_ylabel("excess kurtosis of a neuron")
     axes[0].legend()
+    return drawn
+
+
+@figure
+def ladder() -> plt.Figure:
+    """What `nearkernel ladder` draws: networks really trained, and their distance from each order."""
+    settings = Settings(alphas=(1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0), widths=(64, 128, 256, 512, 1024))
+    rungs = [climb(settings, case, lambda _: None) for case in cases(settings)]
+    drawn = plt.figure(figsize=(8.6, 3.8), layout="constrained")
+    draw_ladder(drawn, rungs, settings)
+    for sweep in ("alpha", "width"):
+        print(f"  slopes over {sweep}: {slopes(rungs, sweep)}")
     return drawn
 
 

@@ -20,20 +20,21 @@ def picture(rungs: list[Rung], settings: Settings) -> tuple[bytes, str]:
         {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "nk"}
     ):
         figure = Figure(figsize=(8.6, 3.8), layout="constrained")
-        left, right = figure.subplots(1, 2, sharey=True)
-        labels = (
-            f"lazy scale α (width {settings.width})",
-            f"width (α = {settings.alpha:g})",
-        )
-        for axes, sweep, label in zip((left, right), ("alpha", "width"), labels, strict=True):
-            _panel(axes, rungs, sweep)
-            axes.set_xlabel(label)
-        left.set_ylabel("distance from the trained network")
-        (left if slopes(rungs, "alpha") else right).legend(frameon=False, loc="lower left")
+        draw(figure, rungs, settings)
         png, svg = io.BytesIO(), io.StringIO()
         figure.savefig(png, format="png", dpi=150)
         figure.savefig(svg, format="svg", metadata={"Date": None})
     return png.getvalue(), svg.getvalue()
+
+
+def draw(figure: Figure, rungs: list[Rung], settings: Settings) -> None:
+    left, right = figure.subplots(1, 2, sharey=True)
+    labels = (f"lazy scale α (width {settings.width})", f"width (α = {settings.alpha:g})")
+    for axes, sweep, label in zip((left, right), ("alpha", "width"), labels, strict=True):
+        _panel(axes, rungs, sweep)
+        axes.set_xlabel(label)
+    left.set_ylabel("distance from the trained network")
+    (left if slopes(rungs, "alpha") else right).legend(frameon=False, loc="lower left")
 
 
 def _panel(axes, rungs: list[Rung], sweep: str) -> None:
