@@ -17,7 +17,7 @@ from _common import machine, table, write
 import nearkernel as nk
 from nearkernel.dynamics._adi import accumulated_pairs, rank_needed
 
-DIM, TERMS, NEW, REPEATS = 20, 20, 500, 7
+DIM, TERMS, NEW, REPEATS = 6, 20, 500, 7
 LARGEST = 3.0  # order 1 may cost so many times order 0 at N = 1000, f = 1500
 
 
