@@ -1,6 +1,8 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import whole
-from .._memory import parse_bytes
+from .._memory import cores, parse_bytes
 from .._precision import in_float64
 from ..models import AbstractModel
 
@@ -61,24 +63,26 @@ def measure(
     result = jax.eval_shape(one, jax.ShapeDtypeStruct((), jnp.uint32))
     param_bytes = sum(8 * leaf.size for leaf in jax.tree.leaves(params))
     result_bytes = sum(8 * leaf.size for leaf in jax.tree.leaves(result))
+    threads = min(cores(), size)
     together = int(
         np.clip(_CACHE // max(param_bytes, 1), 1, 64)
     )  # small networks side by side, large ones in turn
-    together = int(np.clip(budget // (8 * max(param_bytes, 1)), 1, together))
-    together = min(together, size)
-    chunk = together * int(
-        np.clip(budget // (4 * together * max(result_bytes, 1)), 1, -(-min(size, 4096) // together))
-    )
+    together = int(np.clip(budget // (8 * threads * max(param_bytes, 1)), 1, together))
+    together = min(together, -(-size // threads))
+    most = -(-min(-(-size // threads), 4096) // together)
+    chunk = together * int(np.clip(budget // (4 * threads * together * max(result_bytes, 1)), 1, most))
+    first = np.arange(chunk, dtype=np.uint32)
+    draw = jax.jit(lambda indices: jax.lax.map(one, indices, batch_size=together)).lower(first).compile()
 
-    @jax.jit
-    def draw(indices):
-        return jax.lax.map(one, indices, batch_size=together)
+    def observed(start: int) -> Any:
+        m = min(chunk, size - start)  # the last chunk is drawn whole too: one shape, one compilation
+        with jax.enable_x64(True):  # thread-local: each task opens its own
+            drawn = draw(start + first)
+        return jax.tree.map(lambda leaf: np.asarray(leaf[:m], dtype=np.float64), drawn)
 
     count, mean, squares = 0, None, None
-    for start in range(0, size, chunk):
-        m = min(chunk, size - start)  # the last chunk is drawn whole too: one shape, one compilation
-        drawn = draw(np.arange(start, start + chunk, dtype=np.uint32))
-        values = jax.tree.map(lambda leaf, m=m: np.asarray(leaf[:m], dtype=np.float64), drawn)
+    for values in _in_threads(observed, range(0, size, chunk), threads):
+        m = min(chunk, size - count)
         if mean is None:
             mean = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
             squares = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
@@ -91,6 +95,18 @@ def measure(
         count += m
     sem = jax.tree.map(lambda s: np.sqrt(s / (size * (size - 1.0))), squares)
     return Estimate(mean=mean, sem=sem, size=size)
+
+
+def _in_threads(task: Callable[[int], Any], starts: range, threads: int) -> Iterator[Any]:
+    """task(start) for every start, in order, a few at a time: memory does not grow with their number."""
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future] = deque()
+        for start in starts:
+            waiting.append(pool.submit(task, start))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 _CACHE = 2**20  # parameters that stay in a core's cache
