@@ -107,6 +107,17 @@ def test_sharpness_is_the_largest_eigenvalue():
     assert G.sharpness(NET, THETA, X, Y) == pytest.approx(np.linalg.eigvalsh(DENSE["squared"])[-1], rel=1e-8)
 
 
+def test_sharpness_can_be_followed_along_a_run():
+    product = nk.from_function(lambda p, x: p[0] * p[1] * x[:, 0])  # Hessian of 1/2 (p0 p1 - 1)^2 by hand
+    record = nk.Record(
+        {"sharpness": lambda p: G.sharpness(product, p, [[1.0]], [1.0]), "p": lambda p: p}, every=5
+    )
+    run = nk.simulate(product, np.array([2.0, 0.1]), [[1.0]], [1.0], nk.GradientDescent(0.1, 15), record)
+    for (a, b), found in zip(run.history["p"], run.history["sharpness"], strict=True):
+        expected = np.linalg.eigvalsh([[b * b, 2 * a * b - 1], [2 * a * b - 1, a * a]])[-1]
+        assert found == pytest.approx(expected, rel=1e-10)
+
+
 def test_moments_of_the_spectral_density_are_right_to_a_percent():
     descent = nk.GradientDescent(0.5 / np.linalg.eigvalsh(DENSE["squared"])[-1], 200)
     params = nk.simulate(NET, THETA, X, Y, descent).params

@@ -21,6 +21,7 @@ def followed(net, x, y, every):
     return nk.Record({"sharpness": lambda p: G.sharpness(net, p, x, y, steps=15)}, every=every)
 
 
+@pytest.mark.slow
 def test_gradient_descent_sharpens_up_to_the_edge_of_stability():
     net, theta, x, y = chebyshev(12, (20, 20))
     lr = 0.5 / G.sharpness(net, theta, x, y)
