@@ -71,6 +71,7 @@ def test_regression_writes_figures_predictions_and_settings():
         "algorithm": found["network"]["algorithm"],
         "training": "gradient flow to the end",
         "width": "infinite",
+        "finite": None,
     }
     with open("out/predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -44,10 +44,8 @@ class FiniteAnswer:
     distance: float | None = None  # from the really trained network, relative to its answers
 
 
-def finite_answers(
-    finite: Finite, net: nk.MLP, algorithm: Any, data: Data, split: Split, say: Callable[[str], None]
-) -> tuple[tuple[FiniteAnswer, ...], str]:
-    """Every order up to the one asked for, then the trained network; and the training in words."""
+def require_few(split: Split) -> None:
+    """Refuses, before anything is computed, more rows than the kernel of a finite network can have."""
     count = split.y.size
     if count > MOST_OUTPUTS:
         rows = MOST_OUTPUTS // split.y.shape[1]
@@ -55,6 +53,12 @@ def finite_answers(
             f"--order and --train: a finite network of {split.y.shape[1]} outputs and {len(split.x)} rows has a kernel "
             f"of {count} x {count}; at most {rows} rows: give --max-train {rows}."
         )
+
+
+def finite_answers(
+    finite: Finite, net: nk.MLP, algorithm: Any, data: Data, split: Split, say: Callable[[str], None]
+) -> tuple[tuple[FiniteAnswer, ...], str]:
+    """Every order up to the one asked for, then the trained network; and the training in words."""
     params = net.init(jax.random.key(finite.seed))
     words = ""
     if finite.train:
@@ -94,8 +98,6 @@ def finite_answers(
 
 def _trainable(net: nk.MLP, params: Any, algorithm: Any, split: Split) -> tuple[nk.GradientDescent, str]:
     """Gradient descent of finitely many steps, close to what was asked for: both sides then stop at the same step."""
-    if isinstance(algorithm, nk.Ridge):
-        raise ValueError("--train does not go with --algorithm ridge: use flow or gd.")
     if isinstance(algorithm, nk.GradientDescent):
         lr, steps = algorithm.lr, algorithm.steps
     else:

@@ -14,7 +14,7 @@ import nearkernel as nk
 from . import scores
 from .data import Data
 from .evidence import most_likely_noise
-from .finite import Finite, FiniteAnswer, finite_answers
+from .finite import Finite, FiniteAnswer, finite_answers, require_few
 from .prepare import Split
 
 _CURVE_POINTS = 25
@@ -94,6 +94,8 @@ class Result:
 
 def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) -> Result:
     """Every answer and its scores; `say` hears what is being done."""
+    if network.finite is not None:
+        require_few(split)
     net = network.build(split.x.shape[1], split.y.shape[1])
     answers = []
 

@@ -54,6 +54,8 @@ class Options:
         for name, algorithm in _NEEDS.items():
             if getattr(self, name) is not None and self.algorithm != algorithm:
                 raise ValueError(f"--{name} belongs to --algorithm {algorithm}, not {self.algorithm}.")
+        if self.train and self.algorithm == "ridge":
+            raise ValueError("--train does not go with --algorithm ridge: use flow or gd.")
         if self.algorithm == "gd" and self.lr is None:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
 

@@ -1,0 +1,109 @@
+"""`nearkernel ladder` and `nearkernel predict --order --train`: finite networks on the command line."""
+
+import csv
+import json
+import os
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from nearkernel.cli import app
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def nearkernel(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + result.stderr
+    return result
+
+
+def table(rows=24):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, 2))
+    y = np.sin(x[:, 0]) + 0.3 * x[:, 1]
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(x, y, strict=True)]
+    with open("table.csv", "w") as file:
+        file.write("\n".join(["a,b,y", *lines]))
+
+
+SMALL = ("--points", 8, "--test-points", 6, "--dim", 3, "--depth", 1, "--width", 32, "--tol", 1e-2)
+
+
+def test_the_ladder_is_climbed_drawn_and_written():
+    result = nearkernel("ladder", *SMALL, "--alphas", "64,16,32", "--widths", "")
+    assert sorted(os.listdir("out")) == ["ladder.json", "ladder.png", "ladder.svg"]
+    with open("out/ladder.json") as file:
+        found = json.load(file)
+    assert [rung["alpha"] for rung in found["rungs"]] == [16, 32, 64]
+    np.testing.assert_allclose(found["slopes"]["alpha"], [-1, -2, -3], atol=0.35)
+    assert found["slopes"]["width"] is None and set(found["versions"]) >= {"jax", "nearkernel"}
+    assert "Slopes over alpha" in result.stdout and "ladder.png" in result.stdout
+    with open("out/ladder.png", "rb") as file:
+        assert file.read(4) == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    (
+        (
+            ("--activation", "relu"),
+            "error: --activation relu: its second derivative is zero almost everywhere",
+        ),
+        (("--activation", "tanj"), "error: --activation 'tanj' is unknown"),
+        (
+            ("--alphas", "1,two"),
+            "error: --alphas 1,two: give numbers above 0, separated by commas; 'two' is none.",
+        ),
+        (("--widths", "64,2.5"), "error: --widths 64,2.5: give whole numbers above 0"),
+        (("--alphas", "", "--widths", ""), "error: --alphas and --widths are both empty"),
+        (("--tol", "0"), "error: --tol 0.0: give a number above 0."),
+    ),
+)
+def test_bad_rungs_cost_one_line(typed, line):
+    result = nearkernel("ladder", *typed, code=2)
+    assert result.stderr.startswith(line) and result.stderr.count("\n") == 1
+    assert not os.path.exists("out")
+
+
+def test_a_finite_network_is_predicted_order_by_order_and_trained():
+    table()
+    network = ("--activation", "tanh", "--depth", 1, "--width", 64)
+    training = ("--algorithm", "gd", "--lr", 0.01, "--steps", 30)
+    result = nearkernel("predict", "table.csv", "--target", "y", *network, *training, "--order", 1, "--train")
+    with open("out/result.json") as file:
+        found = json.load(file)
+    finite = found["finite_network"]
+    assert list(finite) == ["order 0", "order 1", "trained"]
+    assert 0 < finite["order 1"]["distance_from_trained"] < finite["order 0"]["distance_from_trained"] < 0.2
+    assert found["network"]["finite"] == {"order": 1, "train": True, "width": 64, "seed": 0}
+    assert "from trained" in result.stdout and "only the last row was trained" in result.stdout
+    with open("out/predictions.csv", newline="") as file:
+        assert "finite trained" in next(csv.reader(file))
+    with open("out/report.html") as file:
+        assert "really trained" in file.read()
+
+
+def test_what_a_finite_network_cannot_do_costs_one_line():
+    result = nearkernel("predict", "digits", "--order", 1, code=2)
+    assert "at most 600 rows: give --max-train 600." in result.stderr
+    table()
+    result = nearkernel(
+        "predict",
+        "table.csv",
+        "--target",
+        "y",
+        "--train",
+        "--algorithm",
+        "ridge",
+        "--activation",
+        "erf",
+        code=2,
+    )
+    assert result.stderr.startswith("error: --train does not go with --algorithm ridge")
+    result = nearkernel("predict", "table.csv", "--target", "y", "--order", 3, code=2)
+    assert "--order 3" in result.stderr
