@@ -142,7 +142,7 @@ def test_mean_tangent_kernel_of_gelu_networks_over_width():
     x = np.array([[1.0, -0.4, 0.6]])
     point = nk.critical("gelu")
     np.testing.assert_allclose(point.weight_var, 1.98305826, atol=5e-9)
-    for n, size in ((32, 20_000), (64, 8_000), (220, 600)):
+    for n, size in ((32, 40_000), (64, 10_000), (220, 600)):
         net = nk.MLP(3, (n,) * 3, 1, "gelu", point.weight_var, point.bias_var)
         theory = nk.propagate(net, x, order=1)[4]
         found = nk.measure(nk.statistics.observables(net, x, "ntk_correction"), net, size, jax.random.key(n))
