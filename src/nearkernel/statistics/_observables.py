@@ -29,9 +29,10 @@ _BY_DERIVATIVES = tuple(FIELDS[letter] for letter in (*DNTK_TENSORS, *DDNTK_TENS
 
 @in_float64
 def observables(net: MLP, x: Any, fields: str | Sequence[str] = ("four_point",)) -> Callable[[Any], dict]:
-    """A function of parameters whose average over `net.init` is each of `fields` of `propagate(net, x, order=1)[-1]`.
+    """A function of parameters whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
 
-    Of the last layer, that is, up to O(1/width): for `nk.measure(observables(net, x, fields), net, size, key)`.
+    Up to O(1/width), that is, and exactly for one hidden layer. To be used as
+    `nk.measure(observables(net, x, fields), net, size, key)`; its mean and errors are then dicts by field.
 
     **Arguments:** `fields`, names such as "four_point" or "ntk_variance_a"; those of the dNTK and ddNTK are found by
     differentiating the network three times, and need `out_dim` >= 2.
