@@ -33,7 +33,7 @@ def seconds(function):
 
 
 def large() -> list[dict[str, str]]:
-    net, theta, x, y, _ = classifier(1000, 100, (256, 256), 10)
+    net, theta, x, y, _ = classifier(1000, 100, (270, 270), 10)
     hessian = G.Hessian(net, theta, x, y, "cross_entropy")
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     before = time.process_time()

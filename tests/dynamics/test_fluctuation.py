@@ -123,6 +123,24 @@ def test_sgd_that_is_not_stationary_says_so():
     assert far.status.startswith("diverged") and not far.ok
 
 
+@pytest.mark.slow
+def test_fluctuation_and_dissipation_balance_in_a_network():
+    """A tanh network at rest, 60000 steps from the end of descent; 4 standard errors over blocks, and 3 % for drift."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(60, 2))
+    y = np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=60)
+    net = nk.MLP(2, (3,), 1, "tanh", weight_var=1.5, bias_var=0.5)
+    begin = nk.simulate(net, net.init(jax.random.key(0)), x, y, nk.GradientDescent(0.02, 20_000)).params
+    top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, begin)(x))[-1]
+    sgd = nk.SGD(0.1 / top, 5, 60_000)
+    sides = D.fluctuation_observables(net, begin, x, y, sgd)
+    run = nk.simulate(net, begin, x, y, sgd, nk.Record(sides, every=20), key=jax.random.key(0))
+    gap = (run.history["dissipation"] - run.history["fluctuation"])[500:2900].reshape(8, -1).mean(axis=1)
+    scale = run.history["fluctuation"][500:].mean()
+    assert abs(gap.mean()) < 4 * gap.std(ddof=1) / np.sqrt(8) + 0.03 * scale
+    assert gap.std(ddof=1) / np.sqrt(8) < 0.1 * scale  # or the test would say nothing
+
+
 def valley(x):
     """z = u sqrt(1 + v^2) x: a valley u = 0 of curvature (1 + v^2) sum x^2, which is widest at v = 0."""
     return nk.from_function(lambda p, x: p["u"] * jnp.sqrt(1 + p["v"] ** 2) * x[:, 0])

@@ -27,7 +27,7 @@ from ..models import MLP, AbstractModel
 from ._curvature import GaussNewton, sandwich
 from ._operator import AbstractOperator
 
-PARTS = ("class", "cross", "within", "same")
+PARTS = np.eye(4)  # class, cross, within, same: data, not names, so that one compilation serves all
 
 
 def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
@@ -72,13 +72,11 @@ class _Means(eqx.Module):
     own: jax.Array  # (n, C) one-hot true class
     weights: jax.Array  # (n, C) w_icc'
 
-    def part(self, part: str, s: jax.Array) -> jax.Array:
+    def part(self, part: Any, s: jax.Array) -> jax.Array:
         """Of values s_icc' (n, C, ...): w_icc' times what the part sees of them, whose parts sum to w_icc' s_icc'."""
         extra = (1,) * (s.ndim - 2)
         own = self.own.reshape(*self.own.shape, *extra)
         weights = self.weights.reshape(*self.weights.shape, *extra)
-        if part == "same":
-            return own * weights * s
         wrong = (1 - own) * weights
         sum_ccl = jnp.einsum("nc,nl...->cl...", self.own, wrong * s)
         w_ccl = jnp.einsum("nc,nl...->cl...", self.own, wrong)
@@ -86,8 +84,8 @@ class _Means(eqx.Module):
         mean_c = _ratio(sum_ccl.sum(axis=1), w_ccl.sum(axis=1))
         of_point = jnp.einsum("nc,cl...->nl...", self.own, mean_ccl)
         of_class = jnp.einsum("nc,c...->n...", self.own, mean_c)[:, None]
-        seen = {"class": of_class, "cross": of_point - of_class, "within": s - of_point}[part]
-        return wrong * seen
+        seen = part[0] * of_class + part[1] * (of_point - of_class) + part[2] * (s - of_point)
+        return wrong * seen + part[3] * own * weights * s
 
 
 def _ratio(a, b):
@@ -101,7 +99,7 @@ class GaussNewtonPart(AbstractOperator):
     params: Any
     x: jax.Array
     own: jax.Array
-    part: str = eqx.field(static=True)
+    part: jax.Array  # a row of PARTS
 
     @property
     def size(self) -> int:
@@ -135,7 +133,9 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     own = np.eye(out)[output_labels(labels, len(x), out)]
     total = GaussNewton(model, params, x, own, "cross_entropy")
-    parts = [GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), part) for part in PARTS]
+    parts = [
+        GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), jnp.asarray(part)) for part in PARTS
+    ]
     between, cross, within, same = parts
     return ClassSplit(between, cross, within, same, total)
 
