@@ -25,12 +25,14 @@ def test_files_are_written_and_replaced_together(tmp_path):
 def test_an_interruption_while_writing_leaves_the_old_files(tmp_path, monkeypatch):
     write_together(tmp_path, {"a.txt": "old", "b.txt": "old"})
 
-    def write_text(path, text, **options):
+    write_bytes = Path.write_bytes
+
+    def interrupted(path, data):
         if path.name == "b.txt":
             raise KeyboardInterrupt
-        path.write_bytes(text.encode())
+        write_bytes(path, data)
 
-    monkeypatch.setattr(Path, "write_text", write_text)
+    monkeypatch.setattr(Path, "write_bytes", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_together(tmp_path, {"a.txt": "new", "b.txt": "new"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]

@@ -65,9 +65,9 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
         style="bold",
         markup=False,
     )
-    table = Table(box=box.SIMPLE)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     orders = (f"order {k}" for k in ORDERS)
-    for heading in ("alpha", "width", *orders, "|zI|/|zF|", "predict, s", "train, s"):
+    for heading in ("alpha", "width", *orders, "zI/zF", "predict, s", "train"):
         table.add_column(heading, justify="right", no_wrap=True)
     for i, rung in enumerate(rungs):
         if i and (rung.sweep, rung.seed) != (rungs[i - 1].sweep, rungs[i - 1].seed):
@@ -77,8 +77,8 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
             f"{rung.alpha:g}",
             str(rung.width),
             *(f"{error:.1e}" for error in rung.errors),
-            f"{rung.correction:.3f}{'' if small else ' !'}",
-            " / ".join(f"{second:.1f}" for second in rung.seconds),
+            f"{rung.correction:.2g}{'' if small else '!'}",
+            " ".join(f"{second:.1f}" for second in rung.seconds),
             f"{rung.training_seconds:.1f}",
         )
     console.print(table)
