@@ -20,10 +20,10 @@ run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
 
 test: lint  ## set up .venv, lint, check types and run the test suite
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV_READY)  ## run only the slow statistical checks
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m slow
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .

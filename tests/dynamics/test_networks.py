@@ -63,6 +63,7 @@ def test_each_order_is_another_power_of_the_lazy_scale(name):
     np.testing.assert_allclose(slopes_over_alpha(net, theta, steps=60), [-1, -2, -3], atol=0.1)
 
 
+@pytest.mark.slow
 def test_so_it_is_with_several_outputs():
     net = nk.MLP(D, (24,), out_dim=2, activation="tanh")
     y = np.stack([Y, np.cos(X[:, 0])], axis=1)
