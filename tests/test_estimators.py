@@ -56,7 +56,7 @@ def network(activation="relu", depth=2):
 # The contract of scikit-learn
 
 
-@pytest.mark.parametrize("estimator", ALL)
+@pytest.mark.parametrize("estimator", [*ALL[:-1], pytest.param(ALL[-1], marks=pytest.mark.slow)])
 def test_scikit_learns_own_checks_pass(estimator):
     outcomes = check_estimator(estimator(), on_skip=None)
     assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}

@@ -59,6 +59,7 @@ def test_gradient_flow_is_descent_with_vanishing_steps():
     assert flow.history["time"][-1] == pytest.approx(time) and len(flow.history["loss"]) == 101
 
 
+@pytest.mark.slow
 def test_training_to_the_end_converges_or_says_that_it_did_not():
     run = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(1 / LAM), tol=1e-6)
     assert run.status == "converged" and run.history["loss"][-1] < 1e-11 * run.history["loss"][0]

@@ -61,6 +61,7 @@ def test_the_linearized_ensemble_is_exactly_gaussian_at_any_width_in_its_last_la
     assert (np.abs(trained.mean(axis=0) - response @ Y) <= 4 * np.sqrt(np.diagonal(cov) / 20000)).all()
 
 
+@pytest.mark.slow
 def test_wide_networks_follow_their_linearization():
     """The distance of a trained network from its own solved linearization falls with width, at least as 1/sqrt(n)."""
     distances = []
