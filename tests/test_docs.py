@@ -31,6 +31,12 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def _weighed(page: Path):
+    """Pages that take ten seconds and more are run with the slow tests."""
+    marks = [pytest.mark.slow] if page.stem in ("curvature", "exact-laws", "implicit-bias") else []
+    return pytest.param(page, id=name_of(page), marks=marks)
+
+
 def same_text(found: str, expected: str) -> bool:
     """Word by word; numbers may differ by one unit of the last digit that is printed."""
     found_words, words = found.split(), expected.split()
@@ -53,7 +59,7 @@ def test_same_text_allows_one_unit_of_the_last_digit():
     assert not same_text("0.125", "0.123") and not same_text("7", "8") and not same_text("a 1", "b 1")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+@pytest.mark.parametrize("page", [_weighed(page) for page in PAGES])
 def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
