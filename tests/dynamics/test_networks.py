@@ -187,6 +187,14 @@ def test_what_cannot_be_expanded_is_refused_in_one_line():
         nk.solve(nk.expand(cube, {"w": np.ones(())}), X, Y)
 
 
+def test_symmetric_inputs_of_an_odd_network_are_no_reason_to_refuse():
+    net = nk.MLP(1, (6,), activation="tanh")
+    x = np.concatenate([np.zeros((8, 1)), [[-1.0], [1.0], [-2.0], [2.0]]])
+    y = np.sin(x[:, 0])
+    found = nk.solve(nk.expand(net, net.init(jax.random.key(0))), x, y).predict(x).mean
+    assert np.corrcoef(found, y)[0, 1] > 0.9
+
+
 def test_kinks_are_said_to_be_missing():
     net = nk.MLP(D, (30,), activation="relu")
     expanded = nk.expand(nk.Scaled(net, 8.0), nk.Scaled(net, 8.0).init(jax.random.key(0)), degree=2)

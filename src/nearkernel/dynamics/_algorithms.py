@@ -30,6 +30,10 @@ class SpectralAlgorithm(AbstractAlgorithm):
         """p(lam) = 1 - lam g(lam), the factor left of the residual."""
         return 1.0 - lam * self.filter(lam)
 
+    def end(self) -> float:
+        """The time or step at which it stops; infinity if it goes to its end, or knows no time."""
+        return math.inf
+
     def limit(self) -> float:
         """The largest stable eigenvalue; infinity if all are."""
         return math.inf
@@ -68,6 +72,9 @@ class GradientDescent(SpectralAlgorithm):
     def at(self, time: float) -> "GradientDescent":
         """The same after `time` steps."""
         return dataclasses.replace(self, steps=time)
+
+    def end(self) -> float:
+        return self.steps
 
     def limit(self) -> float:
         return 2 * (1 + self.momentum) / self.lr
@@ -123,6 +130,9 @@ class GradientFlow(SpectralAlgorithm):
     def at(self, time: float) -> "GradientFlow":
         """The same at `time`."""
         return dataclasses.replace(self, time=time)
+
+    def end(self) -> float:
+        return self.time
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         if math.isinf(self.time):

@@ -36,8 +36,8 @@ class FunctionSpaceSolution:
         return not self.status.startswith("diverges")
 
     def _integrate(self, algorithm: Any) -> tuple[np.ndarray, str]:
-        time = getattr(algorithm, "steps", getattr(algorithm, "time", None))
-        if time is None or math.isinf(time):
+        time = algorithm.end()
+        if math.isinf(time):
             raise ValueError(
                 "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
             )

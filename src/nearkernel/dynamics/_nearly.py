@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import inputs, one_of, positive, targets
+from .._check import inputs, one_of, targets
 from .._memory import rows_that_fit
 from .._precision import in_float64
 from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
@@ -15,13 +15,13 @@ from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
-from ._solution import Prediction, status_of
-from ._tangent import AbstractTangent
+from ._solution import AbstractSolution, Prediction
+from ._tangent import CurvedTangent
 
 _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
 
 
-class NearlyKernelSolution:
+class NearlyKernelSolution(AbstractSolution):
     """A model trained to order 1 or 2 in the small parameter, predicting at any inputs.
 
     **Fields:** `algorithm`; `order`; `eps`, whose k-th power term k has (1 for expanded models); `status`, `ok`;
@@ -29,9 +29,11 @@ class NearlyKernelSolution:
     X (0 where none was needed); `passes`, derivative passes over the training data by kind.
     """
 
+    _tangent: CurvedTangent
+
     def __init__(
         self,
-        tangent: AbstractTangent,
+        tangent: CurvedTangent,
         x: np.ndarray,
         y: np.ndarray,
         algorithm: SpectralAlgorithm,
@@ -49,7 +51,7 @@ class NearlyKernelSolution:
     def _factor_for(self, algorithm: SpectralAlgorithm, order: int) -> AbstractFactor:
         if isinstance(algorithm, DirectOptimization | Ridge):
             return self._tangent.factor(self._x, algorithm)
-        if order == 1 and math.isinf(_end(algorithm)):
+        if order == 1 and math.isinf(algorithm.end()):
             return self._tangent.rational(self._x)
         return self._tangent.spectrum(self._x)
 
@@ -65,46 +67,20 @@ class NearlyKernelSolution:
         return [np.stack(each) for each in zip(*columns, strict=True)]
 
     @property
-    def rank(self) -> int:
-        return self._factor.rank
-
-    @property
-    def cutoff(self) -> float:
-        return self._factor.cutoff
-
-    @property
-    @in_float64
-    def lambda_max(self) -> float:
-        """The largest eigenvalue of the kernel matrix at the start."""
-        if math.isnan(self._factor.lam_max):
-            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
-        return self._factor.lam_max
-
-    @property
-    def ok(self) -> bool:
-        return not self.status.startswith("diverges")
-
-    @property
-    def status(self) -> str:
-        """In words: converged, stopped early, singular, or divergent with the limit named."""
-        return status_of(self.algorithm, self._factor)
-
-    @property
     def passes(self) -> dict[str, int]:
         return dict(self._derivatives.passes)
 
     def _at(self, time: float | None) -> list[np.ndarray]:
         if time is None:
             return self._moved
-        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
-            raise ValueError(
-                f"`time` has no meaning for {type(self.algorithm).__name__}: "
-                "solve with GradientFlow or GradientDescent."
-            )
-        algorithm = self.algorithm.at(positive(time, "time", zero=True, finite=False))
+        algorithm = self._moved_to(time)
+        self._have_spectrum()
+        return self._orders(algorithm, self.order)
+
+    def _have_spectrum(self) -> None:
+        """Finite times and second orders need all eigenvalues."""
         if not isinstance(self._factor, Spectrum):
             self._factor = self._tangent.spectrum(self._x)
-        return self._orders(algorithm, self.order)
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
@@ -170,16 +146,18 @@ class NearlyKernelSolution:
 
         (n1, n2) for one output, (n1, out, n2, out) for several.
         """
-        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1])
-        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1])
-        return self._shaped(self._kernel(x1, x2) + self.eps * self._drift(x1, x2), len(x1), len(x2))
+        return self._part_of_the_way(x1, x2, 1.0)
 
     @in_float64
     def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
         """k# = (k + k^E) / 2, half-way between the kernels before and after training; shapes as `effective_kernel`."""
+        return self._part_of_the_way(x1, x2, 0.5)
+
+    def _part_of_the_way(self, x1: Any, x2: Any, share: float) -> np.ndarray:
+        """The kernel at the start plus a `share` of what training added to it."""
         x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1])
         x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1])
-        return self._shaped(self._kernel(x1, x2) + self.eps / 2 * self._drift(x1, x2), len(x1), len(x2))
+        return self._shaped(self._kernel(x1, x2) + share * self.eps * self._drift(x1, x2), len(x1), len(x2))
 
     def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         """At the start, (columns, m1, m2)."""
@@ -217,7 +195,6 @@ class NearlyKernelSolution:
             self._factor,
             self._derivatives.outputs,
             self.algorithm,
-            _end(self.algorithm),
         )
         drift = (
             self._drift
@@ -234,9 +211,7 @@ class NearlyKernelSolution:
     @in_float64
     def algorithm_projectors(self) -> Projectors:
         """Z_A, Z_B and X as arrays (N, N, N, N), for few training outputs N: to be looked at, not to predict with."""
-        require_fitted(
-            "a projector", self._factor, self._derivatives.outputs, self.algorithm, _end(self.algorithm)
-        )
+        require_fitted("a projector", self._factor, self._derivatives.outputs, self.algorithm)
         return projectors(self._tangent.spectrum(self._x), self.algorithm)
 
     @in_float64
@@ -246,10 +221,8 @@ class NearlyKernelSolution:
         y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
         moved = self._moved
         if self.order < 2:
-            if isinstance(self.algorithm, GradientDescent | GradientFlow) and not isinstance(
-                self._factor, Spectrum
-            ):
-                self._factor = self._tangent.spectrum(self._x)
+            if isinstance(self.algorithm, GradientDescent | GradientFlow):
+                self._have_spectrum()
             moved = self._orders(self.algorithm, 2)
 
         def exact(eps: float) -> float:
@@ -260,7 +233,3 @@ class NearlyKernelSolution:
             return float(0.5 * ((np.asarray(model(params, x_test)) - y_test) ** 2).sum())
 
         return feature_learning(tuple(self._terms(x_test, moved)), y_test, exact)
-
-
-def _end(algorithm: SpectralAlgorithm) -> float:
-    return getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))

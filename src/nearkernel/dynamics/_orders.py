@@ -48,7 +48,7 @@ def moved_weights(
     """Orders 0 .. `order` for one right-hand side: the residual (m,) at the start."""
     if factor.rank == 0:  # no feature is seen by the data, so nothing pushes
         return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
-    if not math.isinf(_time(algorithm)):
+    if not math.isinf(algorithm.end()):
         assert isinstance(factor, Spectrum)
         found = march(derivatives, factor, residual, clock_of(algorithm, factor), order)
         return Moved(found.weights, 0)
@@ -59,10 +59,6 @@ def moved_weights(
     if isinstance(algorithm, DirectOptimization):
         return Moved(_fitted(derivatives, factor, residual, [0.0] * order), 0)
     return _trained(derivatives, factor, residual, algorithm, order)
-
-
-def _time(algorithm: SpectralAlgorithm) -> float:
-    return getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))
 
 
 def clock_of(algorithm: SpectralAlgorithm, factor: Spectrum) -> AbstractClock:

@@ -57,13 +57,11 @@ def _rotated(diagonal: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return np.einsum("iac,ij,jbd->abcd", left, diagonal, left, optimize=True)
 
 
-def require_fitted(
-    what: str, factor: AbstractFactor, outputs: int, algorithm: SpectralAlgorithm, time: float
-) -> None:
+def require_fitted(what: str, factor: AbstractFactor, outputs: int, algorithm: SpectralAlgorithm) -> None:
     """Refuses what is defined only where training ends in a fit."""
     if factor.lam_max >= algorithm.limit():
         raise ValueError(f"{what} does not exist, since training {algorithm.advice(factor.lam_max)}.")
-    if not math.isinf(time) or (isinstance(algorithm, Ridge) and algorithm.strength > 0):
+    if not math.isinf(algorithm.end()) or (isinstance(algorithm, Ridge) and algorithm.strength > 0):
         raise ValueError(
             f"{what} exists for training to its end only: solve without `steps`, `time` or a ridge."
         )

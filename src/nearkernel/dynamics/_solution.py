@@ -44,26 +44,13 @@ class Prediction(eqx.Module):
         return None if self.cov is None else np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
 
 
-class Solution:
-    """A trained linear(ized) model, factored once: predicts at any inputs and any time.
+class AbstractSolution:
+    """What every solution says of its kernel matrix and of how its training ends."""
 
-    **Fields:** `algorithm`; `status`, "converged", "stopped at ..." or what went wrong; `ok`; `rank` of the kernel
-    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
-    """
-
-    def __init__(
-        self,
-        tangent: AbstractTangent,
-        x: np.ndarray,
-        y: np.ndarray,
-        algorithm: SpectralAlgorithm,
-        vector: bool,
-    ):
-        self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
-        self.algorithm = algorithm
-        self._start = tangent.start(x, y.shape[1])
-        self._factor = tangent.factor(x, algorithm)
-        self._weights = self._coefficients(algorithm)
+    algorithm: SpectralAlgorithm
+    _tangent: AbstractTangent
+    _factor: AbstractFactor
+    _x: np.ndarray
 
     @property
     def rank(self) -> int:
@@ -90,22 +77,48 @@ class Solution:
         """In words: converged, stopped early, singular, or divergent with the limit named."""
         return status_of(self.algorithm, self._factor)
 
+    def _moved_to(self, time: float) -> SpectralAlgorithm:
+        """The algorithm stopped at another `time`."""
+        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
+            raise ValueError(
+                f"`time` has no meaning for {type(self.algorithm).__name__}: "
+                "solve with GradientFlow or GradientDescent."
+            )
+        return self.algorithm.at(positive(time, "time", zero=True, finite=False))
+
+
+class Solution(AbstractSolution):
+    """A trained linear(ized) model, factored once: predicts at any inputs and any time.
+
+    **Fields:** `algorithm`; `status`, "converged", "stopped at ..." or what went wrong; `ok`; `rank` of the kernel
+    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
+    """
+
+    def __init__(
+        self,
+        tangent: AbstractTangent,
+        x: np.ndarray,
+        y: np.ndarray,
+        algorithm: SpectralAlgorithm,
+        vector: bool,
+    ):
+        self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
+        self.algorithm = algorithm
+        self._start = tangent.start(x, y.shape[1])
+        self._factor = tangent.factor(x, algorithm)
+        self._weights = self._coefficients(algorithm)
+
     def _coefficients(self, algorithm: SpectralAlgorithm) -> np.ndarray:
         """a = g(K) e, with which every prediction is z(0) - k a."""
         residual = self._tangent.flat(self._start - self._y)
-        if math.isinf(getattr(algorithm, "steps", 0)) and self._factor.lam_max >= algorithm.limit():
+        if math.isinf(algorithm.end()) and self._factor.lam_max >= algorithm.limit():
             return np.full_like(residual, np.inf)
         return self._factor.apply(algorithm, residual)
 
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
             return self._weights
-        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
-            raise ValueError(
-                f"`time` has no meaning for {type(self.algorithm).__name__}: "
-                "solve with GradientFlow or GradientDescent."
-            )
-        algorithm = self.algorithm.at(positive(time, "time", zero=True, finite=False))
+        algorithm = self._moved_to(time)
         if algorithm.shift() is None and not isinstance(self._factor, Spectrum):
             self._factor = self._tangent.factor(self._x, algorithm)
         return self._coefficients(algorithm)
@@ -154,7 +167,7 @@ def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
     if factor.lam_max >= algorithm.limit():
         return algorithm.advice(factor.lam_max)
     parts = []
-    time = getattr(algorithm, "steps", getattr(algorithm, "time", math.inf))
+    time = algorithm.end()
     parts.append(
         "converged"
         if math.isinf(time)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..models import MLP, AbstractModel, FeatureDerivatives, Scaled
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
-from ._tangent import AbstractTangent, ExpandedTangent
+from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
 _ROUNDING = 1e-8
@@ -27,13 +27,19 @@ def require_sound(tangent: AbstractTangent, x: np.ndarray) -> None:
             "the model gives other outputs when it is called again: switch its randomness off (dropout in evaluation "
             "mode, a fixed key)."
         )
-    if not tangent.derivatives(x[:_PROBES]).pull(np.ones((1, first.size))).any():
+    if not any(_depends(tangent, rows) for rows in (x[:_PROBES], x)):
         raise ValueError(
             "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
         )
 
 
-def require_solvable(tangent: AbstractTangent, x: np.ndarray, algorithm: SpectralAlgorithm) -> None:
+def _depends(tangent: ExpandedTangent, x: np.ndarray) -> bool:
+    """Whether outputs move with parameters; by random weights, since gradients of symmetric inputs may add up to 0."""
+    derivatives = tangent.derivatives(x)
+    return bool(derivatives.pull(np.random.default_rng(0).normal(size=(1, derivatives.outputs))).any())
+
+
+def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralAlgorithm) -> None:
     """Refuses inertia, models without curvature and meta-features that are not symmetric; warns of kinks."""
     if isinstance(algorithm, GradientDescent) and algorithm.momentum:
         raise ValueError(f"`momentum` must be 0 beyond order 0; got {algorithm.momentum}.")

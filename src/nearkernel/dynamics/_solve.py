@@ -12,7 +12,7 @@ from ._losses import get_loss, squared
 from ._nearly import NearlyKernelSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
-from ._tangent import tangent_of
+from ._tangent import CurvedTangent, tangent_of
 
 
 @in_float64
@@ -63,6 +63,7 @@ def solve(
     if order > 0:
         if function is not squared:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
+        assert isinstance(tangent, CurvedTangent)
         require_solvable(tangent, x, algorithm)
         return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
     if function is squared:

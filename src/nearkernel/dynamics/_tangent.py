@@ -71,22 +71,6 @@ class AbstractTangent(abc.ABC):
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
         raise TypeError("a kernel has no parameters: solve a model, e.g. nk.expand(net, params).")
 
-    def derivatives(self, x: np.ndarray) -> AbstractDerivatives:
-        """Those by which orders beyond the linear one are found, for degree 2 and more."""
-        raise NotImplementedError
-
-    def tree(self, moved: np.ndarray) -> Any:
-        """Moved parameters (columns, P) in the shape of the model's own."""
-        raise NotImplementedError
-
-    def arrived(self, moved: np.ndarray) -> Any:
-        """The start plus what moved."""
-        return self.tree(moved)
-
-    def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        """(features of x1 that moved with the parameters) . (features of x2), (columns, m1, m2)."""
-        raise NotImplementedError
-
     def largest_eigenvalue(self, x: np.ndarray) -> float:
         return largest_eigenvalue(self.matrix(x))
 
@@ -106,6 +90,26 @@ class AbstractTangent(abc.ABC):
         return tridiagonal(self.matrix(x)) or self.spectrum(x)
 
 
+class CurvedTangent(AbstractTangent):
+    """One with derivatives beyond the first (if `degree` > 1), by which orders beyond the linear one are found."""
+
+    @abc.abstractmethod
+    def derivatives(self, x: np.ndarray) -> AbstractDerivatives:
+        """At the start, on inputs `x`."""
+
+    @abc.abstractmethod
+    def tree(self, moved: np.ndarray) -> Any:
+        """Moved parameters (columns, P) in the shape of the model's own."""
+
+    @abc.abstractmethod
+    def arrived(self, moved: np.ndarray) -> Any:
+        """The start plus what moved."""
+
+    @abc.abstractmethod
+    def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        """(features of x1 that moved with the parameters) . (features of x2), (columns, m1, m2)."""
+
+
 class KernelTangent(AbstractTangent):
     """A kernel: starts at 0, all outputs share the matrix (n, n)."""
 
@@ -122,7 +126,7 @@ class KernelTangent(AbstractTangent):
         return self.kernel.matrix(x_new, x)
 
 
-class FeatureTangent(KernelTangent):
+class FeatureTangent(KernelTangent, CurvedTangent):
     """A model of given features, in W (out, f): each output has its own row, so again one matrix serves all."""
 
     kernel: FeatureKernel
@@ -144,9 +148,9 @@ class FeatureTangent(KernelTangent):
 
     def _few(self, x: np.ndarray) -> Spectrum | None:
         """With fewer features than points: from their singular values, which are exact."""
-        phi = self.kernel.feature_rows(x)
-        if phi.shape[1] >= len(x):
+        if self.kernel.feature_rows(x[:1]).shape[1] >= len(x):
             return None
+        phi = self.kernel.feature_rows(x)
         vectors, roots, _ = scipy.linalg.svd(phi, full_matrices=False, check_finite=False)
         return Spectrum(roots**2, vectors)
 
@@ -160,12 +164,15 @@ class FeatureTangent(KernelTangent):
     def tree(self, moved: np.ndarray) -> np.ndarray:
         return moved
 
+    def arrived(self, moved: np.ndarray) -> np.ndarray:
+        return moved  # from W = 0
+
     def half_drift(self, moved: np.ndarray, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         features = self.kernel.feature_rows(x2)
         return np.stack([drift @ features.T for drift in self.derivatives(x1).drifts(moved)])
 
 
-class ExpandedTangent(AbstractTangent):
+class ExpandedTangent(CurvedTangent):
     """A model around its parameters: outputs share them, so (point, output) is one index of n * out."""
 
     kernel: EmpiricalNTK
