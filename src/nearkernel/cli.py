@@ -96,6 +96,23 @@ _NETWORK, _TRAINING, _OUTPUT = "The network", "Its training", "Output"
 _FINITE = "A network of finite width"
 
 
+# What several commands ask for, in the same words.
+Depth = Annotated[
+    int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
+]
+Activation = Annotated[
+    str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out; may be given several times.", show_default=False),
+]
+ThreeFiles = Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
+]
+
+
 @app.command()
 def predict(
     data: Annotated[
@@ -111,10 +128,7 @@ def predict(
             help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False
         ),
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out; may be given several times.", show_default=False),
-    ] = None,
+    drop: Drop = None,
     task: Annotated[
         Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
     ] = Task.auto,
@@ -125,12 +139,8 @@ def predict(
         int, typer.Option(min=2, help="Most training rows; time grows with their cube.")
     ] = 5000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split into training and test rows.")] = 0,
-    depth: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
-    ] = 3,
-    activation: Annotated[
-        str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
-    ] = "relu",
+    depth: Depth = 3,
+    activation: Activation = "relu",
     weight_var: Annotated[
         float | None,
         typer.Option(
@@ -197,15 +207,11 @@ def predict(
     width: Annotated[
         int, typer.Option(min=1, max=100_000, help="Its neurons a hidden layer.", rich_help_panel=_FINITE)
     ] = 512,
-    out: Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)] = Path(
-        "out"
-    ),
+    out: ThreeFiles = Path("out"),
     json: Annotated[
         bool, typer.Option("--json", help="Print result.json instead of the table.", rich_help_panel=_OUTPUT)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """What would wide networks, trained on these data, answer? Nothing is trained, unless --train asks for it.
 
@@ -250,12 +256,8 @@ def predict(
 
 @app.command()
 def advise(
-    activation: Annotated[
-        str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
-    ] = "relu",
-    depth: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
-    ] = 20,
+    activation: Activation = "relu",
+    depth: Depth = 20,
     width: Annotated[
         int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=_NETWORK)
     ] = 512,
@@ -269,10 +271,7 @@ def advise(
     target: Annotated[
         str | None, typer.Option(help="Column of --data that is to be predicted.", show_default=False)
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="Column to leave out; may be given several times.", show_default=False),
-    ] = None,
+    drop: Drop = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random networks.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the two files.", rich_help_panel=_OUTPUT)] = Path(
         "out"
@@ -280,9 +279,7 @@ def advise(
     json: Annotated[
         bool, typer.Option("--json", help="Print advice.json instead of the text.", rich_help_panel=_OUTPUT)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """How should a deep network be initialized, and how fast may it be trained?
 
@@ -341,15 +338,11 @@ def ladder(
     max_steps: Annotated[
         int, typer.Option(min=1, help="Most steps of gradient descent.", rich_help_panel=_TRAINING)
     ] = 200_000,
-    out: Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)] = Path(
-        "out"
-    ),
+    out: ThreeFiles = Path("out"),
     json: Annotated[
         bool, typer.Option("--json", help="Print ladder.json instead of the table.", rich_help_panel=_OUTPUT)
     ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
-    ] = False,
+    debug: Debug = False,
 ) -> None:
     """How far is a really trained network from its prediction, order by order?
 
@@ -367,7 +360,18 @@ def ladder(
     from ._ladder.options import settings
 
     chosen = settings(
-        points, test_points, dim, depth, width, activation, alphas, widths, alpha, seeds, tol, max_steps
+        activation,
+        alphas,
+        widths,
+        alpha,
+        tol,
+        points=points,
+        test_points=test_points,
+        dim=dim,
+        depth=depth,
+        width=width,
+        seeds=seeds,
+        max_steps=max_steps,
     )
     ladder_and_report(chosen, out, print_json=json)
 

@@ -13,20 +13,8 @@ _KINKED = (
 )
 
 
-def settings(
-    points: int,
-    test_points: int,
-    dim: int,
-    depth: int,
-    width: int,
-    activation: str,
-    alphas: str,
-    widths: str,
-    alpha: float,
-    seeds: int,
-    tol: float,
-    max_steps: int,
-) -> Settings:
+def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: int) -> Settings:
+    """`alphas` and `widths` as numbers separated by commas; `others` are fields of `Settings`."""
     try:
         net = nk.MLP(1, (1,), activation=activation)
     except ValueError as error:
@@ -41,18 +29,7 @@ def settings(
     if not scales and not sizes:
         raise ValueError("--alphas and --widths are both empty: give at least one value.")
     return Settings(
-        points=points,
-        test_points=test_points,
-        dim=dim,
-        depth=depth,
-        width=width,
-        activation=activation,
-        alphas=tuple(scales),
-        widths=tuple(sizes),
-        alpha=alpha,
-        seeds=seeds,
-        tol=tol,
-        max_steps=max_steps,
+        activation=activation, alphas=tuple(scales), widths=tuple(sizes), alpha=alpha, tol=tol, **others
     )
 
 

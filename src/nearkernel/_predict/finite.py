@@ -101,8 +101,7 @@ def _trainable(net: nk.MLP, params: Any, algorithm: Any, split: Split) -> tuple[
     if isinstance(algorithm, nk.GradientDescent):
         lr, steps = algorithm.lr, algorithm.steps
     else:
-        full = nk.kernels.EmpiricalNTK(net, params).full(split.x).reshape(split.y.size, -1)
-        lr = 1.0 / float(np.linalg.eigvalsh(full)[-1])
+        lr = 1.0 / nk.solve(nk.expand(net, params), split.x, split.y).lambda_max
         steps = math.ceil(algorithm.time / lr) if math.isfinite(algorithm.time) else math.inf
     steps = STEPS if math.isinf(steps) else steps
     return nk.GradientDescent(lr, steps), f"gradient descent for {steps:.0f} steps, learning rate {lr:.3g}"

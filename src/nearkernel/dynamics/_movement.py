@@ -10,6 +10,7 @@ from .._check import inputs
 from .._precision import in_float64
 from ..kernels import EmpiricalNTK
 from ..models import MLP, AbstractModel
+from ..models._base import require_model
 
 
 class Movement(eqx.Module):
@@ -36,10 +37,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
     parameters, as in `nk.simulate`, which enters the tangent kernel.
     """
-    if not isinstance(model, AbstractModel):
-        raise TypeError(
-            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
-        )
+    require_model(model)
     x = inputs(x, "x", getattr(model, "in_dim", None))
     a, b = flat(start), flat(end)
     if a.shape != b.shape:

@@ -12,6 +12,7 @@ import numpy as np
 from .._check import inputs, numeric, positive, targets, whole
 from .._precision import in_float64, is_traced
 from ..models import AbstractModel
+from ..models._base import require_model
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._losses import get_loss
 from ._observables import NAMED
@@ -95,10 +96,7 @@ def simulate(
     **Returns:** a `Trajectory`. Divergence is a status, not an error. Inside `jit`, `vmap` or `nk.measure` it runs as
     one JAX expression (finite `steps` only) and looks at nothing in between.
     """
-    if not isinstance(model, AbstractModel):
-        raise TypeError(
-            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
-        )
+    require_model(model)
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
         raise TypeError(
             f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."

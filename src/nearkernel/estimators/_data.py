@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 
@@ -11,6 +12,16 @@ def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarra
     """Checked copies, so that nothing the caller does to his arrays changes what was learnt."""
     x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
     return x, check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+
+
+def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Checked inputs, one-hot targets (n, classes), and the classes."""
+    x, y = validate_data(estimator, X, y, dtype=np.float64, copy=True)
+    check_classification_targets(y)
+    classes, index = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"`y` has one class only, {classes.tolist()[0]!r}; a classifier needs at least two.")
+    return x, np.eye(len(classes))[index], classes
 
 
 def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:

@@ -7,13 +7,11 @@ import jax
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from .._check import positive, whole
 from ..dynamics import GradientFlow, NearlyKernelSolution, Ridge, Solution, Unbounded, solve
 from ..models import MLP, AbstractModel, Scaled, expand
-from ._data import converged, new_inputs, regression_data
+from ._data import class_data, converged, new_inputs, regression_data
 
 _WIDTH = 256
 _FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fit can feel
@@ -134,14 +132,8 @@ class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Expand, factor and solve each network for `X` (n, d) and the classes `y` (n,), one output each."""
-        x, y = validate_data(self, X, y, dtype=np.float64, copy=True)
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"`y` has one class only, {self.classes_.tolist()[0]!r}; a classifier needs at least two."
-            )
-        self._learn(x, np.eye(len(self.classes_))[index])
+        x, one_hot, self.classes_ = class_data(self, X, y)
+        self._learn(x, one_hot)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -6,13 +6,11 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from .._check import positive, whole
 from .._predict.scores import log_class_probabilities
 from ..models import MLP
-from ._data import converged, new_inputs, regression_data
+from ._data import class_data, converged, new_inputs, regression_data
 from ._law import Bayesian, Law, Trained
 
 _WIDTH = 1  # of the hidden layers; the kernels are those of infinite width, whatever it is
@@ -92,14 +90,8 @@ class _NetworkClassifier(ClassifierMixin, _Network):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn the classes `y` (n,), one output each."""
-        x, y = validate_data(self, X, y, dtype=np.float64, copy=True)
-        check_classification_targets(y)
-        self.classes_, index = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"`y` has one class only, {self.classes_.tolist()[0]!r}; a classifier needs at least two."
-            )
-        self._learn(x, np.eye(len(self.classes_))[index])
+        x, one_hot, self.classes_ = class_data(self, X, y)
+        self._learn(x, one_hot)
         return self
 
     def _in_deviations(self, x: np.ndarray) -> np.ndarray:

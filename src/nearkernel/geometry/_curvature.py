@@ -8,6 +8,7 @@ With outputs z (n, out), their Jacobian J and the loss L(z, y),
     empirical     sum_i g_i g_i^T, with the labels that are there.
 """
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from .._check import inputs, numeric, targets
 from .._precision import in_float64, is_traced
 from ..dynamics._losses import cross_entropy, get_loss, squared
 from ..models import AbstractModel
+from ..models._base import count_parameters, require_model
 from ._operator import AbstractOperator
 
 _ROWS = 1024  # points that are differentiated together
@@ -41,10 +43,7 @@ class AbstractCurvature(AbstractOperator):
 
     @in_float64
     def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
-        if not isinstance(model, AbstractModel):
-            raise TypeError(
-                f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
-            )
+        require_model(model)
         if not is_traced(x, y):
             x = inputs(x, "x", getattr(model, "in_dim", None))
             out = jax.eval_shape(model, params, x[:1]).shape[1]
@@ -60,7 +59,7 @@ class AbstractCurvature(AbstractOperator):
 
     @property
     def size(self) -> int:
-        return sum(int(np.prod(np.shape(leaf))) for leaf in jax.tree.leaves(self.params))
+        return count_parameters(self.params)
 
     @in_float64
     def gradient(self) -> np.ndarray:
@@ -83,9 +82,9 @@ class AbstractCurvature(AbstractOperator):
         )
         return total + rows_product(self.x[whole:], self.y[whole:]) if whole < n else total
 
+    @abc.abstractmethod
     def rows_product(self, direction: Any, x: jax.Array, y: jax.Array) -> Any:
         """What the points `x`, `y` add to the product with the tree `direction`."""
-        raise NotImplementedError
 
 
 class Hessian(AbstractCurvature):

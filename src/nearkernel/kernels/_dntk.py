@@ -6,13 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from .._check import inputs, numeric
 from .._memory import require_fits
 from .._precision import in_float64
 from ..models import AbstractModel, ModelDerivatives, effective_features
-from ..models._base import in_working_precision
+from ..models._base import in_working_precision, require_model
+from ..models._passes import along, flat
 
 
 class _Meta(eqx.Module):
@@ -20,10 +20,7 @@ class _Meta(eqx.Module):
     params: Any = eqx.field(converter=in_working_precision)
 
     def __check_init__(self):
-        if not isinstance(self.model, AbstractModel):
-            raise TypeError(
-                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
-            )
+        require_model(self.model)
 
     def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
         return ModelDerivatives(
@@ -108,13 +105,10 @@ class EmpiricalDDNTK(_Meta):
 @jax.jit
 def _trilinear(model, params, x, f):
     """Psi_a[f_b, f_c, f_d], (m, m, m, m)."""
-    theta, unravel = ravel_pytree(params)
-
-    def along(function, direction):
-        return lambda t: jax.jvp(function, (t,), (direction,))[1]
+    function, theta = flat(model, params, x)
 
     def third(b, c, d):
-        return along(along(along(lambda t: model(unravel(t), x).reshape(-1), b), c), d)(theta)
+        return along(along(along(function, b), c), d)(theta)
 
     inner = jax.vmap(third, in_axes=(None, None, 0))
     return jnp.moveaxis(jax.vmap(jax.vmap(inner, (None, 0, None)), (0, None, None))(f, f, f), 3, 0)

@@ -12,7 +12,7 @@ from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractModel, ModelDerivatives, Scaled
-from ..models._base import in_working_precision
+from ..models._base import count_parameters, in_working_precision, require_model
 from ..models._derivatives import jacobian
 from ._base import AbstractKernel
 from ._layers import layer_contraction, layer_drift, layer_side, moving_layer_side
@@ -39,10 +39,7 @@ class EmpiricalNTK(AbstractKernel):
 
     def __check_init__(self):
         one_of(self.method, "method", METHODS)
-        if not isinstance(self.model, AbstractModel):
-            raise TypeError(
-                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
-            )
+        require_model(self.model)
         inner = self.model.model if isinstance(self.model, Scaled) else self.model
         if self.method == "layers" and not isinstance(inner, MLP):
             raise ValueError('`method="layers"` needs an nk.MLP; use "jacobian" or "auto".')
@@ -76,7 +73,7 @@ class EmpiricalNTK(AbstractKernel):
             side1, moves1 = moving_layer_side(self.model, self.params, direction, factors, x1)
             side2 = layer_side(self.model, self.params, factors, x2)
             return layer_drift(side1, moves1, side2, out)
-        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
         found = np.empty((len(x1), out, len(x2), out))
         for i in range(0, len(x1), chunk):
@@ -106,13 +103,13 @@ class EmpiricalNTK(AbstractKernel):
 
     def _products_win(self, x: np.ndarray, n2: int, out: int, full: bool) -> bool:
         """Operations an entry: a push costs two evaluations, a contraction of Jacobians P multiply-adds."""
-        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        count = count_parameters(self.params)
         contraction = 2 * count * (out if full else 1)
         return n2 > 1 and 2 * _operations(self.model, self.params, x) < contraction
 
     def _by_products(self, x1: np.ndarray, x2: np.ndarray, out: int, full: bool) -> np.ndarray:
         """Each gradient at x1, pushed through the model at x2."""
-        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
         derivatives = ModelDerivatives(self.model, self.params, x2, 1)
         found = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
@@ -133,7 +130,7 @@ class EmpiricalNTK(AbstractKernel):
 
     def _by_jacobian(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
         """Jacobians of a few rows at a time against those of a few others."""
-        count = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        count = count_parameters(self.params)
         chunk = rows_that_fit(8 * out * count, 512 * 2**20)
         other = x1 if x2 is None else x2
         found = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._precision import in_float64, is_traced, working_dtype
 
@@ -22,6 +23,18 @@ class AbstractModel(eqx.Module):
     @abc.abstractmethod
     def __call__(self, params: Params, x: Any) -> jax.Array:
         """Outputs (n, out) at inputs `x` (n, d)."""
+
+
+def require_model(model: Any) -> None:
+    """Refuses what is not a model."""
+    if not isinstance(model, AbstractModel):
+        raise TypeError(
+            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+        )
+
+
+def count_parameters(params: Params) -> int:
+    return sum(int(np.size(leaf)) for leaf in jax.tree.leaves(params))
 
 
 def at_least_float(x: Any) -> jax.Array:

@@ -28,7 +28,7 @@ import numpy as np
 from .._check import inputs
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64
-from ._base import AbstractModel, in_working_precision
+from ._base import AbstractModel, count_parameters, in_working_precision
 from ._passes import PASSES, mode_for
 
 BATCH = 8  # directions in one compiled pass: enough to share the model's own work, few to pad
@@ -82,7 +82,7 @@ class ModelDerivatives(AbstractDerivatives):
     def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int):
         super().__init__()
         self.model, self.params, self.x, self.degree = model, params, x, degree
-        self.size = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
+        self.size = count_parameters(params)
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
         self.outputs = len(x) * self.out
         per_row = 8 * _COPIES * _floats_per_row(model, params, x)
@@ -170,7 +170,7 @@ def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
     x = inputs(x, "x", getattr(model, "in_dim", None))
     params = in_working_precision(params)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(params))
+    size = count_parameters(params)
     require_fits(8 * len(x) * out * size, f"features of {len(x)} points", "use fewer points, or a kernel")
     return np.asarray(_compiled_jacobian(model, params, x))
 

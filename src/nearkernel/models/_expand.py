@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import whole
 from .._precision import in_float64, is_traced
-from ._base import AbstractModel, Params, in_working_precision
+from ._base import AbstractModel, Params, in_working_precision, require_model
 
 
 class Taylor(AbstractModel):
@@ -51,10 +51,7 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
 
     Degree counts powers of theta - params; every degree is exact in x.
     """
-    if not isinstance(model, AbstractModel):
-        raise TypeError(
-            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
-        )
+    require_model(model)
     if whole(degree, "degree", 1) > 3:
         raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
     leaves = jax.tree.leaves(params)

@@ -17,13 +17,13 @@ from jax.flatten_util import ravel_pytree
 from ._base import AbstractModel
 
 
-def _flat(model, params, x):
+def flat(model, params, x):
     """The model as a function of one vector of parameters, and that vector."""
     theta, unravel = ravel_pytree(params)
     return lambda t: model(unravel(t), x).reshape(-1), theta
 
 
-def _along(function, direction):
+def along(function, direction):
     return lambda t: jax.jvp(function, (t,), (direction,))[1]
 
 
@@ -34,47 +34,47 @@ def _coefficients(function, theta, moved, order, mode):
         series += [jnp.zeros_like(theta)] * (order - len(series))
         found = jet(function, (theta,), (series,))[1]
         return [value / math.factorial(k) for k, value in enumerate(found, start=1)]
-    first = _along(function, moved[0])
-    twice = _along(first, moved[0])
+    first = along(function, moved[0])
+    twice = along(first, moved[0])
     found = [first(theta), 0.5 * twice(theta)]
     if len(moved) > 1:
-        found[1] += _along(function, moved[1])(theta)
+        found[1] += along(function, moved[1])(theta)
     if order > 2:
-        cube = 0.0 if mode == "quadratic" else _along(twice, moved[0])(theta) / 6
-        found.append(_along(first, moved[1])(theta) + cube)
+        cube = 0.0 if mode == "quadratic" else along(twice, moved[0])(theta) / 6
+        found.append(along(first, moved[1])(theta) + cube)
     return found
 
 
 def _push(model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
     return jax.vmap(jax.linearize(function, theta)[1])(*directions), None
 
 
 def _pull(model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
     return None, jax.vmap(jax.vjp(function, theta)[1])(*weights)[0]
 
 
 def _bend(model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda u, v: _along(_along(function, u), v)(theta))(*directions), None
+    function, theta = flat(model, params, x)
+    return jax.vmap(lambda u, v: along(along(function, u), v)(theta))(*directions), None
 
 
 def _twist(model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
-    return jax.vmap(lambda u: _along(_along(_along(function, u), u), u)(theta))(*directions), None
+    function, theta = flat(model, params, x)
+    return jax.vmap(lambda u: along(along(along(function, u), u), u)(theta))(*directions), None
 
 
 def _bend_pull(model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
-    return None, jax.vmap(lambda p, v: jax.grad(lambda t: p @ _along(function, v)(t))(theta))(
+    function, theta = flat(model, params, x)
+    return None, jax.vmap(lambda p, v: jax.grad(lambda t: p @ along(function, v)(t))(theta))(
         *weights, *directions
     )
 
 
 def _bend_pull_sum(model, params, x, weights, directions):
     """sum_r H[p_r] v_r, (1, P): one gradient for all."""
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
 
     def weighted(t):
         return jnp.sum(weights[0] * jax.vmap(jax.linearize(function, t)[1])(directions[0]))
@@ -83,14 +83,14 @@ def _bend_pull_sum(model, params, x, weights, directions):
 
 
 def _curve(mode, model, params, x, weights, directions):
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
     order = len(directions) + 1
     return jax.vmap(lambda *w: _coefficients(function, theta, w, order, mode)[-1])(*directions), None
 
 
 def _curved(mode, model, params, x, weights, directions):
     """What `_curve` gives, and the gradient that curvature adds, from one evaluation."""
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
     order = len(directions)
 
     def both(r, w):
@@ -99,7 +99,7 @@ def _curved(mode, model, params, x, weights, directions):
             if order == 1:
                 return r[0] @ found[0], found[-1]
             # Without a third degree, the curvature that the path itself adds to z_2 has no gradient.
-            second = _along(function, w[1])(t) if mode == "quadratic" else found[1]
+            second = along(function, w[1])(t) if mode == "quadratic" else found[1]
             return r[1] @ found[0] + r[0] @ second, found[-1]
 
         gradient, last = jax.grad(weighted, has_aux=True)(theta)
@@ -124,7 +124,7 @@ def mode_for(model: AbstractModel, params: Any, x: np.ndarray, degree: int) -> s
     """Taylor series where JAX knows those of all operations of this model; it lacks a few."""
     if degree == 2:
         return "quadratic"
-    function, theta = _flat(model, params, x)
+    function, theta = flat(model, params, x)
     try:
         jax.eval_shape(lambda t: _coefficients(function, t, (t,), 3, "taylor"), theta)
     except Exception:  # an operation without a rule fails in its own way

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .._check import positive
 from .._precision import in_float64
-from ._base import AbstractModel, Params
+from ._base import AbstractModel, Params, require_model
 
 
 class Scaled(AbstractModel):
@@ -27,10 +27,7 @@ class Scaled(AbstractModel):
     centred: bool = eqx.field(static=True, default=True)
 
     def __check_init__(self):
-        if not isinstance(self.model, AbstractModel):
-            raise TypeError(
-                f"`model` must be a nearkernel model; got {type(self.model).__name__}: wrap it by nk.from_function."
-            )
+        require_model(self.model)
         positive(self.alpha, "alpha")
 
     @property
