@@ -5,6 +5,7 @@ from . import dynamics as dynamics
 from . import geometry as geometry
 from . import kernels as kernels
 from . import models as models
+from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
 from .dynamics import SGD as SGD

@@ -17,6 +17,8 @@ from ._fluctuation import sgd_stationary as sgd_stationary
 from ._fluctuation import sgd_until_stationary as sgd_until_stationary
 from ._implicit_bias import implicit_minimizer as implicit_minimizer
 from ._implicit_bias import implicit_potential as implicit_potential
+from ._iterative import MachineSolution as MachineSolution
+from ._iterative import NystromSolution as NystromSolution
 from ._margin import MarginPath as MarginPath
 from ._margin import MaxMargin as MaxMargin
 from ._margin import margin_flow as margin_flow
@@ -39,4 +41,9 @@ from ._solution import Prediction as Prediction
 from ._solution import Solution as Solution
 from ._solvable import has_kinks as has_kinks
 from ._solve import solve as solve
+from ._solvers import ConjugateGradients as ConjugateGradients
+from ._solvers import Direct as Direct
+from ._solvers import EigenPro as EigenPro
+from ._solvers import Nystrom as Nystrom
+from ._solvers import Richardson as Richardson
 from ._walk import walk_density as walk_density

@@ -73,7 +73,7 @@ class NearlyKernelSolution(AbstractSolution):
     def _at(self, time: float | None) -> list[np.ndarray]:
         if time is None:
             return self._moved
-        algorithm = self._moved_to(time)
+        algorithm = moved_to(self.algorithm, time)
         self._have_spectrum()
         return self._orders(algorithm, self.order)
 

@@ -77,14 +77,14 @@ class AbstractSolution:
         """In words: converged, stopped early, singular, or divergent with the limit named."""
         return status_of(self.algorithm, self._factor)
 
-    def _moved_to(self, time: float) -> SpectralAlgorithm:
-        """The algorithm stopped at another `time`."""
-        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
-            raise ValueError(
-                f"`time` has no meaning for {type(self.algorithm).__name__}: "
-                "solve with GradientFlow or GradientDescent."
-            )
-        return self.algorithm.at(positive(time, "time", zero=True, finite=False))
+
+def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
+    """The algorithm stopped at another `time`."""
+    if not isinstance(algorithm, GradientDescent | GradientFlow):
+        raise ValueError(
+            f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
+        )
+    return algorithm.at(positive(time, "time", zero=True, finite=False))
 
 
 class Solution(AbstractSolution):
@@ -118,7 +118,7 @@ class Solution(AbstractSolution):
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
             return self._weights
-        algorithm = self._moved_to(time)
+        algorithm = moved_to(self.algorithm, time)
         if algorithm.shift() is None and not isinstance(self._factor, Spectrum):
             self._factor = self._tangent.factor(self._x, algorithm)
         return self._coefficients(algorithm)

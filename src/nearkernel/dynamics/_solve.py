@@ -6,12 +6,15 @@ import numpy as np
 
 from .._check import inputs, targets, whole
 from .._precision import in_float64
+from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._evolve import FunctionSpaceSolution
+from ._iterative import solve_by_size, solve_iteratively
 from ._losses import get_loss, squared
 from ._nearly import NearlyKernelSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
+from ._solvers import Direct, Nystrom, get_solver
 from ._tangent import CurvedTangent, tangent_of
 
 
@@ -24,6 +27,7 @@ def solve(
     order: int = 0,
     *,
     loss: Any = "squared",
+    solver: Any = "auto",
 ) -> Any:
     r"""The trained model as formulas. At order 0, z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
 
@@ -37,11 +41,17 @@ def solve(
       2 or 3: the error left is of order eps^(order + 1).
     - `loss`: "squared"; or "cross_entropy", or any JAX function loss(z, y), then integrated in function space at a
       finite time.
+    - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products with
+      K and no n^2 memory; "nystrom", few centres and one pass; or an object with settings, such as
+      `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct to 4000 points, without a ridge also
+      beyond as long as it fits; else conjugate gradients.
 
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status`, `ok`, `rank`, `cutoff`.
     A learning rate beyond the limit is a status, not an error. Beyond order 0 a `NearlyKernelSolution`, with `weights`,
-    `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and `feature_learning(x_test, y_test)` besides.
+    `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and `feature_learning(x_test, y_test)` besides. From
+    an iterative solver a `MachineSolution`: `predict`, `coefficients`, `relative_residual`, `iterations`, `status`.
     """
+    chosen = get_solver(solver)
     algorithm = GradientFlow() if algorithm is None else algorithm
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
@@ -55,7 +65,9 @@ def solve(
             f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. Models that learn "
             "features: nk.QuadraticModel(phi, psi, eps), nk.expand(model, params, degree=2)."
         )
-    x = inputs(x, "x", tangent.input_dim()).copy()  # the solution outlives the caller's array
+    x = inputs(x, "x", tangent.input_dim())
+    if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
+        x = x.copy()  # the solution outlives the caller's array
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
     require_sound(tangent, x)
@@ -66,6 +78,16 @@ def solve(
         assert isinstance(tangent, CurvedTangent)
         require_solvable(tangent, x, algorithm)
         return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
+    if not isinstance(chosen, Direct | None):
+        if not isinstance(problem, AbstractKernel) or function is not squared:
+            raise ValueError(
+                f"`solver` {chosen.name!r} is for kernels and the loss 'squared'; use solver='direct' or 'auto'."
+            )
+        return solve_iteratively(problem, x, y, algorithm, chosen, vector)
+    if chosen is None and isinstance(problem, AbstractKernel) and function is squared:
+        found = solve_by_size(problem, x, y, algorithm, vector)
+        if found is not None:
+            return found
     if function is squared:
         return Solution(tangent, x, y, algorithm, vector)
     return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)

@@ -35,7 +35,7 @@ class Trained(Law):
 
     def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | None):
         self.net, self.x = net, x
-        self.solution = solve(NTK(net), x, y, algorithm)
+        self.solution = solve(NTK(net), x, y, algorithm, solver="direct")
 
     @functools.cached_property
     def _start(self) -> np.ndarray:
@@ -53,7 +53,7 @@ class Bayesian(Law):
 
     def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, noise: float):
         self.net, self.x = net, x
-        self.solution = solve(NNGP(net), x, y, Ridge(noise))
+        self.solution = solve(NNGP(net), x, y, Ridge(noise), solver="direct")
 
     def _reduced(self, x_new: np.ndarray) -> np.ndarray:
         cross = NNGP(self.net)(x_new, self.x)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from ._base import AbstractKernel
+from ._tiles import Tiles
 
 
 class _Pair(AbstractKernel):
@@ -19,6 +20,14 @@ class _Pair(AbstractKernel):
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return type(self).combine_in_place(self.left.matrix(x1, x2), self.right.matrix(x1, x2))
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        left, right = self.left.tiles(x), self.right.tiles(x)
+        return Tiles(
+            lambda i, j: type(self).combine(left.tile(i, j), right.tile(i, j)),
+            min(left.size, right.size),
+            min(left.threads, right.threads),
+        )
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         return type(self).combine(self.left.traced(x1, x2), self.right.traced(x1, x2))
@@ -52,6 +61,10 @@ class Scaled(AbstractKernel):
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return operator.imul(self.kernel.matrix(x1, x2), self.factor)
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        inner = self.kernel.tiles(x)
+        return inner._replace(tile=lambda i, j: self.factor * inner.tile(i, j))
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         return self.factor * self.kernel.traced(x1, x2)

@@ -11,7 +11,7 @@ import numpy as np
 from .._check import inputs, positive
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import in_float64, is_traced, working_dtype
-from ._tiles import Side, matrices, ready, traced_matrices
+from ._tiles import Side, Tiles, matrices, ready, symmetric_tiles, traced_matrices
 
 
 class AbstractKernel(eqx.Module):
@@ -61,6 +61,15 @@ class AbstractKernel(eqx.Module):
         x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1])
         rows = rows_that_fit(working_dtype().itemsize * len(x2), budget // 2)
         return self._blocks(x1, x2, rows)
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        """Any tile of the symmetric matrix of checked, concrete inputs, for matrices that are never held whole."""
+
+        def tile(i: slice, j: slice) -> np.ndarray:
+            with jax.enable_x64(True):
+                return self.matrix(x[i], None if i == j else x[j])
+
+        return Tiles(tile, 2000, 1)  # one call keeps all cores busy
 
     def _blocks(self, x1, x2, rows) -> Iterator[tuple[slice, np.ndarray]]:
         for start in range(0, len(x1), rows):
@@ -114,6 +123,9 @@ class InvariantKernel(AbstractKernel):
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         kernel, side1, side2 = ready(self, x1, x2)
         return matrices(kernel, side1, side2, 1)[0]
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        return symmetric_tiles(self, x)
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         return traced_matrices(self, x1, x2)[0]

@@ -20,7 +20,7 @@ from .._precision import in_float64, is_traced
 from ..activations import AbstractActivation
 from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
-from ._tiles import as_column, as_row, gaps, matrices, ready, traced_matrices
+from ._tiles import Tiles, as_column, as_row, gaps, matrices, ready, traced_matrices
 
 _UNROLLED = 6  # hidden layers of series activations
 
@@ -205,6 +205,9 @@ class _NetworkKernel(AbstractKernel):
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return _recursion(self.net, (self.output,)).matrix(x1, x2)
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        return _recursion(self.net, (self.output,)).tiles(x)
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         return _recursion(self.net, (self.output,)).traced(x1, x2)

@@ -6,7 +6,7 @@ kernels inherit that accuracy.
 """
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -31,6 +31,17 @@ class Side(NamedTuple):
 
     def __len__(self) -> int:
         return len(self.unit)
+
+
+class Tiles(NamedTuple):
+    """A symmetric kernel matrix of which any tile can be had: `tile(i, j)` for slices of at most `size` rows.
+
+    `i` and `j` are equal or do not overlap. `threads` is how many tiles are worth computing at once.
+    """
+
+    tile: Callable[[slice, slice], np.ndarray]
+    size: int
+    threads: int
 
 
 def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Side | None]:
@@ -108,18 +119,39 @@ def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
 
 def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
     size = _bucket(len(found[0])), _bucket(len(found[0].T))
-    gap = _padded(gaps(side1.unit[i], side2.unit[j], symmetric and i.start == j.start), size)
+    same = symmetric and i.start == j.start
+    for matrix, block in zip(found, _blocks(kernel, side1, side2, i, j, same, size), strict=True):
+        matrix[i, j] = block
+        if symmetric and not same:
+            matrix[j, i] = block.T
+
+
+def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, size) -> list[np.ndarray]:
+    """The entries (i, j) of each matrix of the kernel, computed in the padded `size`."""
+    gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
         blocks = kernel.repaired_pairs(rows1, rows2, gap) or _pairs(kernel, rows1, rows2, gap)
-    for matrix, block in zip(found, blocks, strict=True):
-        block = np.asarray(block)[: i.stop - i.start, : j.stop - j.start]
-        matrix[i, j] = block
-        if symmetric and i.start != j.start:
-            matrix[j, i] = block.T
-        elif symmetric:  # the two triangles may differ in the last bit
-            matrix[i, j] = np.tril(block) + np.tril(block, -1).T
+    found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
+    # The two triangles of a symmetric block may differ in the last bit.
+    return [np.tril(block) + np.tril(block, -1).T for block in found] if same else found
+
+
+def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
+    """Any tile of the symmetric matrix of `x`, from inputs that are made ready once."""
+    kernel, side, _ = ready(kernel, x, None)
+    size = (_bucket(len(x)),) * 2
+
+    def tile(i: slice, j: slice) -> np.ndarray:
+        same = i == j
+        block = _blocks(kernel, side, side, i, j, same, size)[0]
+        if same:
+            rows = jax.tree.map(lambda a: a[..., i], side.rows)
+            np.fill_diagonal(block, kernel.diagonals(rows)[0])
+        return block
+
+    return Tiles(tile, TILE, cores())
 
 
 def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:

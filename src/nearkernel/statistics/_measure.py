@@ -1,8 +1,6 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +11,7 @@ import numpy as np
 from .._check import whole
 from .._memory import cores, parse_bytes
 from .._precision import in_float64
+from .._threads import in_order
 from ..models import AbstractModel
 
 
@@ -81,7 +80,7 @@ def measure(
         return jax.tree.map(lambda leaf: np.asarray(leaf[:m], dtype=np.float64), drawn)
 
     count, mean, squares = 0, None, None
-    for values in _in_threads(observed, range(0, size, chunk), threads):
+    for values in in_order(observed, range(0, size, chunk), threads):
         m = min(chunk, size - count)
         if mean is None:
             mean = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
@@ -95,18 +94,6 @@ def measure(
         count += m
     sem = jax.tree.map(lambda s: np.sqrt(s / (size * (size - 1.0))), squares)
     return Estimate(mean=mean, sem=sem, size=size)
-
-
-def _in_threads(task: Callable[[int], Any], starts: range, threads: int) -> Iterator[Any]:
-    """task(start) for every start, in order, a few at a time: memory does not grow with their number."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future] = deque()
-        for start in starts:
-            waiting.append(pool.submit(task, start))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 _CACHE = 2**20  # parameters that stay in a core's cache

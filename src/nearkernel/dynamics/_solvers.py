@@ -1,0 +1,244 @@
+"""How K a = y is solved when a factor of K costs too much: frozen settings of the iterations in `scale/`."""
+
+import abc
+import math
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, nearest, positive, whole
+from .._memory import available_bytes, parse_bytes
+from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
+from ..scale._pivoted import Preconditioner, pivoted_cholesky
+from ..scale._products import AbstractProducts
+from ._algorithms import GradientDescent, SpectralAlgorithm
+
+
+def _budget(memory: "str | int | None") -> int:
+    return available_bytes() // 2 if memory is None else parse_bytes(memory)
+
+
+def _silent(iteration: int, residual: float) -> None:
+    pass
+
+
+class AbstractSolver(eqx.Module):
+    """One way to the coefficients of a kernel machine."""
+
+    name: eqx.AbstractClassVar[str]
+
+
+class Direct(AbstractSolver):
+    """One factorization: n^2 memory, n^3 time, and every time and derivative of the solution for the asking."""
+
+    name = "direct"
+
+
+class IterativeSolver(AbstractSolver):
+    """One that needs only products with K, and stops at a tolerance."""
+
+    tol: eqx.AbstractVar[float]
+    memory: eqx.AbstractVar[Any]
+
+    def budget(self) -> int:
+        """Bytes that it may use: `memory`, or half of what is free."""
+        return _budget(self.memory)
+
+    @abc.abstractmethod
+    def iterate(
+        self,
+        products: AbstractProducts,
+        right: np.ndarray,
+        algorithm: SpectralAlgorithm,
+        watch: Any = _silent,
+    ) -> Iterated:
+        """Coefficients for the right-hand sides (n, columns); `watch(iteration, residual)` is told of each step."""
+
+    def _end_only(self, algorithm: SpectralAlgorithm) -> float:
+        """The ridge; refuses what has no end at (K + ridge)^-1 y."""
+        shift = algorithm.shift()
+        if shift is None:
+            advice = (
+                "'richardson', 'nystrom' or 'direct'"
+                if isinstance(algorithm, GradientDescent)
+                else "'nystrom' or 'direct'"
+            )
+            raise ValueError(
+                f"`solver` {self.name!r} finds the end of training, not {algorithm!r}; for a finite time use {advice}."
+            )
+        return shift
+
+
+class ConjugateGradients(IterativeSolver):
+    """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
+
+    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, by default a tenth of n and at
+    most 1000; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots.
+    """
+
+    tol: float = 1e-8
+    rank: int | None = None
+    iterations: int = 1000
+    memory: Any = None
+    seed: int = 0
+    name = "cg"
+
+    def __check_init__(self):
+        positive(self.tol, "tol")
+        if self.rank is not None:
+            whole(self.rank, "rank", 1)
+        whole(self.iterations, "iterations", 1)
+        whole(self.seed, "seed", 0)
+        _budget(self.memory)
+
+    def rank_for(self, n: int) -> int:
+        fits = self.budget() // (4 * 8 * n)  # the factor, its basis and what is on the way
+        return max(1, min(self.rank or min(1000, n // 10), fits, n))
+
+    def iterate(self, products, right, algorithm, watch=_silent):
+        shift = self._end_only(algorithm)
+        factor = pivoted_cholesky(products, self.rank_for(products.n), self.seed)
+        # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
+        floor = max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
+        preconditioner = Preconditioner(factor.factor, shift or floor)
+        del factor
+        return conjugate_gradients(products, right, shift, preconditioner, self.tol, self.iterations, watch)
+
+
+class Richardson(IterativeSolver):
+    """Gradient descent itself, on the coefficients: exactly its `steps`, or until the tolerance.
+
+    **Arguments:** `tol`, of the residual relative to y, for training without an end; `iterations` at most; `memory`.
+    The learning rate is that of `nk.GradientDescent`; other algorithms get 1/lambda_max.
+    """
+
+    tol: float = 1e-6
+    iterations: int = 100_000
+    memory: Any = None
+    name = "richardson"
+
+    def __check_init__(self):
+        positive(self.tol, "tol")
+        whole(self.iterations, "iterations", 1)
+        _budget(self.memory)
+
+    def iterate(self, products, right, algorithm, watch=_silent):
+        if isinstance(algorithm, GradientDescent):
+            lr, momentum, steps, shift = algorithm.lr, algorithm.momentum, algorithm.steps, 0.0
+            if math.isfinite(steps) and steps > self.iterations:
+                raise ValueError(
+                    f"`solver` has iterations={self.iterations}, fewer than the {steps:g} steps of {algorithm!r}."
+                )
+        else:
+            shift, momentum, steps = self._end_only(algorithm), 0.0, math.inf
+            lr = 1.0 / (largest_product(products) + shift)
+        return richardson(products, right, shift, lr, momentum, steps, self.tol, self.iterations, watch)
+
+
+class EigenPro(IterativeSolver):
+    """Stochastic gradients with the top eigendirections damped: for the end of training and loose tolerances.
+
+    **Arguments:** `tol`, of the residual relative to y; `epochs` at most; `rank`, eigendirections damped; `sample`,
+    points they are estimated from; `batch_size`; `memory`; `seed`.
+    """
+
+    tol: float = 1e-3
+    epochs: int = 100
+    rank: int = 160
+    sample: int = 2000
+    batch_size: int = 1000
+    memory: Any = None
+    seed: int = 0
+    name = "eigenpro"
+
+    def __check_init__(self):
+        positive(self.tol, "tol")
+        for field in ("epochs", "rank", "sample", "batch_size"):
+            whole(getattr(self, field), field, 1)
+        whole(self.seed, "seed", 0)
+        _budget(self.memory)
+
+    def iterate(self, products, right, algorithm, watch=_silent):
+        shift = self._end_only(algorithm)
+        sample = max(2, min(self.sample, self.budget() // (4 * 8 * products.n)))
+        return eigenpro(
+            products,
+            right,
+            shift,
+            self.rank,
+            sample,
+            self.batch_size,
+            self.tol,
+            self.epochs,
+            self.seed,
+            watch,
+        )
+
+
+class Nystrom(AbstractSolver):
+    """A machine on few centres, from one pass over the data: any algorithm at any time, for millions of points.
+
+    **Arguments:** `centres`, how many points to draw, or the points themselves (m, d); `memory`, as of
+    `ConjugateGradients`; `seed` of the draw. An approximation: with all points as centres it is exact.
+    """
+
+    centres: Any = 2000
+    memory: Any = None
+    seed: int = 0
+    name = "nystrom"
+
+    def __check_init__(self):
+        if np.ndim(self.centres) == 0:
+            whole(self.centres, "centres", 1)
+        whole(self.seed, "seed", 0)
+        _budget(self.memory)
+
+    def budget(self) -> int:
+        return _budget(self.memory)
+
+    def points(self, x: np.ndarray) -> np.ndarray:
+        """The centres, given or drawn from `x`."""
+        if np.ndim(self.centres) > 0:
+            return inputs(self.centres, "centres", x.shape[1])
+        count = min(self.centres, len(x))
+        rows = np.random.default_rng(self.seed).choice(len(x), count, replace=False)
+        found = np.asarray(x[np.sort(rows)], dtype=np.float64)
+        needed = 6 * 8 * count**2
+        if needed > self.budget():
+            raise MemoryError(
+                f"`centres` = {count} needs {needed / 2**30:.1f} GiB, more than `memory`: use at most "
+                f"{math.isqrt(self.budget() // 48)} centres."
+            )
+        return found
+
+
+def largest_product(products: AbstractProducts) -> float:
+    """lambda_max from products alone."""
+    from scipy.sparse.linalg import LinearOperator, eigsh
+
+    n = products.n
+    if n <= 2:
+        return float(np.linalg.eigvalsh(products.columns(np.arange(n)))[-1])
+    operator = LinearOperator(
+        (n, n), matvec=lambda v: products.times(v.reshape(n, 1))[:, 0], dtype=np.float64
+    )
+    return float(eigsh(operator, k=1, which="LA", tol=1e-3, v0=np.ones(n), return_eigenvectors=False)[0])
+
+
+_BY_NAME = {cls.name: cls for cls in (Direct, ConjugateGradients, Richardson, EigenPro, Nystrom)}
+
+
+def get_solver(solver: Any) -> AbstractSolver | None:
+    """The solver of a name or of itself; None for "auto"."""
+    if isinstance(solver, AbstractSolver):
+        return solver
+    if isinstance(solver, str) and solver in _BY_NAME:
+        return _BY_NAME[solver]()
+    if isinstance(solver, str) and solver == "auto":
+        return None
+    names = ["auto", *_BY_NAME]
+    raise ValueError(
+        f"`solver` must be one of {', '.join(map(repr, names))} or an object such as "
+        f"nk.dynamics.ConjugateGradients(tol=1e-6); got {solver!r}.{nearest(solver, names)}"
+    )

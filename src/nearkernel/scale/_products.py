@@ -1,0 +1,143 @@
+"""K times columns: held in memory, or computed again tile by tile when it does not fit.
+
+Solvers that only multiply see nothing else of a kernel matrix. The symmetric half is computed once and used twice.
+"""
+
+import abc
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._blas import one_thread
+from .._memory import rows_that_fit
+from .._precision import working_dtype
+from .._threads import in_order
+from ..kernels import AbstractKernel
+
+_PANEL = 2000  # rows of a task: large against its overhead, small against the matrix
+
+
+class AbstractProducts(abc.ABC):
+    """A symmetric kernel matrix (n, n) that is multiplied with, never factored."""
+
+    n: int
+
+    @abc.abstractmethod
+    def times(self, right: np.ndarray) -> np.ndarray:
+        """K right, for `right` (n, columns)."""
+
+    @abc.abstractmethod
+    def columns(self, at: np.ndarray) -> np.ndarray:
+        """K[:, at], for whole numbers `at`."""
+
+    @abc.abstractmethod
+    def diagonal(self) -> np.ndarray:
+        """(n,)."""
+
+    def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """K[at] right."""
+        return self.columns(at).T @ right
+
+
+class Held(AbstractProducts):
+    """The matrix itself."""
+
+    def __init__(self, matrix: np.ndarray):
+        self.matrix, self.n = matrix, len(matrix)
+
+    def times(self, right: np.ndarray) -> np.ndarray:
+        return (self.matrix @ right.astype(self.matrix.dtype, copy=False)).astype(np.float64, copy=False)
+
+    def columns(self, at: np.ndarray) -> np.ndarray:
+        return self.matrix[at].T  # symmetric: rows lie together in memory
+
+    def diagonal(self) -> np.ndarray:
+        return np.diagonal(self.matrix).astype(np.float64)
+
+
+class AbstractTiled(AbstractProducts):
+    """A matrix that comes tile by tile, the lower half of it."""
+
+    threads: int
+    size: int
+
+    @abc.abstractmethod
+    def tile(self, i: slice, j: slice) -> np.ndarray:
+        """K[i, j] for j.start <= i.start."""
+
+    def times(self, right: np.ndarray) -> np.ndarray:
+        found = np.zeros(right.shape)
+        with one_thread():  # a panel is one thread's work, its products included
+            # Panels are added in their order: the same sums on any number of threads.
+            for rows, own, above in in_order(lambda i: self._panel(i, right), self._rows(), self.threads):
+                found[rows] += own
+                found[: rows.start] += above
+        return found
+
+    def _rows(self) -> Iterator[slice]:
+        height = max(self.size, _PANEL // self.size * self.size)
+        for start in reversed(range(0, self.n, height)):  # the longest panels first
+            yield slice(start, min(start + height, self.n))
+
+    def _panel(self, rows: slice, right: np.ndarray) -> tuple[slice, np.ndarray, np.ndarray]:
+        """What the rows of a panel get from all before them, and what those get from the panel."""
+        own, above = (
+            np.zeros((rows.stop - rows.start, right.shape[1])),
+            np.zeros((rows.start, right.shape[1])),
+        )
+        for i in _pieces(rows, self.size):
+            here = slice(i.start - rows.start, i.stop - rows.start)
+            for j in _pieces(slice(0, i.stop), self.size):
+                tile = self.tile(i, j)
+                own[here] += tile @ right[j].astype(tile.dtype, copy=False)
+                if j.start < i.start:
+                    back = tile.T @ right[i].astype(tile.dtype, copy=False)
+                    if j.start < rows.start:
+                        above[j] += back
+                    else:
+                        own[j.start - rows.start : j.stop - rows.start] += back
+        return rows, own, above
+
+
+def _pieces(rows: slice, size: int) -> Iterator[slice]:
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
+
+
+class Recomputed(AbstractTiled):
+    """Entries computed anew in every product: no memory but that of a few tiles."""
+
+    def __init__(self, kernel: AbstractKernel, x: np.ndarray):
+        self.kernel, self.x, self.n = kernel, x, len(x)
+        self._tiles = kernel.tiles(x)
+        self.size, self.threads = self._tiles.size, self._tiles.threads
+
+    def tile(self, i: slice, j: slice) -> np.ndarray:
+        return self._tiles.tile(i, j)
+
+    def columns(self, at: np.ndarray) -> np.ndarray:
+        return self.kernel.matrix(self.x, self.x[at])
+
+    def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
+        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at))
+        for start in range(0, self.n, chunk):
+            part = slice(start, start + chunk)
+            found += self.kernel.matrix(self.x[at], self.x[part]) @ right[part]
+        return found
+
+    def diagonal(self) -> np.ndarray:
+        return np.asarray(self.kernel.diagonal(self.x), dtype=np.float64)
+
+
+def products_of(kernel: AbstractKernel, x: np.ndarray, memory: int) -> AbstractProducts:
+    """Held if the matrix takes at most half of `memory` bytes, else recomputed."""
+    if held_fits(len(x), memory):
+        return Held(kernel.matrix(x, None))
+    return Recomputed(kernel, x)
+
+
+def held_fits(n: int, memory: int) -> bool:
+    return 2 * n * n * working_dtype().itemsize <= memory
+
+
+__all__ = ["AbstractProducts", "AbstractTiled", "Held", "Recomputed", "held_fits", "products_of"]
