@@ -12,7 +12,7 @@ from .._precision import in_float64
 from ..kernels import AbstractKernel
 from ..scale._centres import Centred, centred
 from ..scale._iterate import Iterated, relative
-from ..scale._products import Held, held_fits, products_of
+from ..scale._products import Held, held_fits
 from ._algorithms import SpectralAlgorithm
 from ._factor import cholesky
 from ._solution import Prediction, moved_to
@@ -107,7 +107,7 @@ def solve_iteratively(
             centred(kernel, x, y, centres, solver.budget()), kernel, centres, algorithm, solver, vector
         )
     assert isinstance(solver, IterativeSolver)
-    found = solver.iterate(products_of(kernel, x, solver.budget()), y, algorithm)
+    found = solver.iterate(solver.products(kernel, x), y, algorithm)
     return _machine(found, kernel, x, algorithm, solver, vector)
 
 

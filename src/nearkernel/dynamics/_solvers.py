@@ -9,9 +9,12 @@ import numpy as np
 
 from .._check import inputs, nearest, positive, whole
 from .._memory import available_bytes, parse_bytes
+from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
 from ..scale._pivoted import Preconditioner, pivoted_cholesky
-from ..scale._products import AbstractProducts
+from ..scale._products import AbstractProducts, products_of
+from ..scale._store import open_store
+from ..scale._stored import stored_products
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
 
@@ -40,32 +43,38 @@ class IterativeSolver(AbstractSolver):
 
     tol: eqx.AbstractVar[float]
     memory: eqx.AbstractVar[Any]
+    blocks: eqx.AbstractVar[Any]
+    watch: eqx.AbstractVar[Any]
 
     def budget(self) -> int:
         """Bytes that it may use: `memory`, or half of what is free."""
         return _budget(self.memory)
 
+    def products(self, kernel: AbstractKernel, x: np.ndarray) -> AbstractProducts:
+        """With the matrix held, recomputed, or read from `blocks`."""
+        if self.blocks is None:
+            return products_of(kernel, x, self.budget())
+        store = open_store(self.blocks)
+        store.require(kernel, x)
+        return stored_products(store, kernel, self.budget())
+
     @abc.abstractmethod
     def iterate(
-        self,
-        products: AbstractProducts,
-        right: np.ndarray,
-        algorithm: SpectralAlgorithm,
-        watch: Any = _silent,
+        self, products: AbstractProducts, right: np.ndarray, algorithm: SpectralAlgorithm
     ) -> Iterated:
-        """Coefficients for the right-hand sides (n, columns); `watch(iteration, residual)` is told of each step."""
+        """Coefficients for the right-hand sides (n, columns)."""
+
+    def _told(self) -> Any:
+        return _silent if self.watch is None else self.watch
 
     def _end_only(self, algorithm: SpectralAlgorithm) -> float:
         """The ridge; refuses what has no end at (K + ridge)^-1 y."""
         shift = algorithm.shift()
         if shift is None:
-            advice = (
-                "'richardson', 'nystrom' or 'direct'"
-                if isinstance(algorithm, GradientDescent)
-                else "'nystrom' or 'direct'"
-            )
+            fit = "'richardson', " * isinstance(algorithm, GradientDescent)
             raise ValueError(
-                f"`solver` {self.name!r} finds the end of training, not {algorithm!r}; for a finite time use {advice}."
+                f"`solver` {self.name!r} finds the end of training, not {algorithm!r}; for a finite time use "
+                f"{fit}'nystrom' or 'direct'."
             )
         return shift
 
@@ -74,7 +83,8 @@ class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
 
     **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, by default a tenth of n and at
-    most 1000; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots.
+    most 1000; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
+    `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told of each step.
     """
 
     tol: float = 1e-8
@@ -82,6 +92,8 @@ class ConjugateGradients(IterativeSolver):
     iterations: int = 1000
     memory: Any = None
     seed: int = 0
+    blocks: Any = None
+    watch: Any = None
     name = "cg"
 
     def __check_init__(self):
@@ -96,26 +108,31 @@ class ConjugateGradients(IterativeSolver):
         fits = self.budget() // (4 * 8 * n)  # the factor, its basis and what is on the way
         return max(1, min(self.rank or min(1000, n // 10), fits, n))
 
-    def iterate(self, products, right, algorithm, watch=_silent):
+    def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
         factor = pivoted_cholesky(products, self.rank_for(products.n), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
         floor = max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
         preconditioner = Preconditioner(factor.factor, shift or floor)
         del factor
-        return conjugate_gradients(products, right, shift, preconditioner, self.tol, self.iterations, watch)
+        return conjugate_gradients(
+            products, right, shift, preconditioner, self.tol, self.iterations, self._told()
+        )
 
 
 class Richardson(IterativeSolver):
     """Gradient descent itself, on the coefficients: exactly its `steps`, or until the tolerance.
 
-    **Arguments:** `tol`, of the residual relative to y, for training without an end; `iterations` at most; `memory`.
+    **Arguments:** `tol`, of the residual relative to y, for training without an end; `iterations` at most; `memory`,
+    `blocks` and `watch` as of `ConjugateGradients`.
     The learning rate is that of `nk.GradientDescent`; other algorithms get 1/lambda_max.
     """
 
     tol: float = 1e-6
     iterations: int = 100_000
     memory: Any = None
+    blocks: Any = None
+    watch: Any = None
     name = "richardson"
 
     def __check_init__(self):
@@ -123,7 +140,7 @@ class Richardson(IterativeSolver):
         whole(self.iterations, "iterations", 1)
         _budget(self.memory)
 
-    def iterate(self, products, right, algorithm, watch=_silent):
+    def iterate(self, products, right, algorithm):
         if isinstance(algorithm, GradientDescent):
             lr, momentum, steps, shift = algorithm.lr, algorithm.momentum, algorithm.steps, 0.0
             if math.isfinite(steps) and steps > self.iterations:
@@ -133,14 +150,16 @@ class Richardson(IterativeSolver):
         else:
             shift, momentum, steps = self._end_only(algorithm), 0.0, math.inf
             lr = 1.0 / (largest_product(products) + shift)
-        return richardson(products, right, shift, lr, momentum, steps, self.tol, self.iterations, watch)
+        return richardson(
+            products, right, shift, lr, momentum, steps, self.tol, self.iterations, self._told()
+        )
 
 
 class EigenPro(IterativeSolver):
     """Stochastic gradients with the top eigendirections damped: for the end of training and loose tolerances.
 
     **Arguments:** `tol`, of the residual relative to y; `epochs` at most; `rank`, eigendirections damped; `sample`,
-    points they are estimated from; `batch_size`; `memory`; `seed`.
+    points they are estimated from; `batch_size`; `seed`; `memory`, `blocks` and `watch` as of `ConjugateGradients`.
     """
 
     tol: float = 1e-3
@@ -150,6 +169,8 @@ class EigenPro(IterativeSolver):
     batch_size: int = 1000
     memory: Any = None
     seed: int = 0
+    blocks: Any = None
+    watch: Any = None
     name = "eigenpro"
 
     def __check_init__(self):
@@ -159,7 +180,7 @@ class EigenPro(IterativeSolver):
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
-    def iterate(self, products, right, algorithm, watch=_silent):
+    def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
         sample = max(2, min(self.sample, self.budget() // (4 * 8 * products.n)))
         return eigenpro(
@@ -172,7 +193,7 @@ class EigenPro(IterativeSolver):
             self.tol,
             self.epochs,
             self.seed,
-            watch,
+            self._told(),
         )
 
 

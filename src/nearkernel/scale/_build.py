@@ -1,0 +1,172 @@
+"""Fill a store: on the threads of this process, or by the workers of a Dask cluster; again after any interruption."""
+
+import contextlib
+import errno
+import functools
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._blas import one_thread
+from .._check import inputs, one_of, whole
+from .._memory import cores, human_bytes, parse_bytes
+from .._precision import in_float64, precision
+from .._threads import in_order
+from ..kernels import AbstractKernel
+from ._cluster import connected, finished
+from ._fingerprint import describe
+from ._store import KernelStore, create_store, open_store, require_disk
+
+Watch = Callable[[int, int], None]  # (blocks done, blocks in all)
+_BLOCK = 2000  # rows: 32 MB in float64
+_COPIES = 3  # of a block, while it is computed and written
+
+
+@in_float64
+def build(
+    kernel: AbstractKernel,
+    x: Any,
+    path: "str | Path",
+    *,
+    memory: "str | int" = "2GiB",
+    dtype: str = "float64",
+    block: int | None = None,
+    scheduler: str | None = None,
+    settings: dict | None = None,
+    watch: Watch | None = None,
+) -> KernelStore:
+    """The kernel matrix of `x` (n, d) on disk at `path`; goes on where an earlier call was interrupted.
+
+    **Arguments:** `memory`, what the blocks in the making may take; `dtype`, "float64" or "float32"; `block`, rows of a
+    block, chosen by `memory` unless given; `scheduler`, the address of a Dask scheduler whose workers see `path`;
+    `settings`, kept with the matrix; `watch(done, all)` is told of each block.
+
+    Blocks that are there are read once and their checksums compared; damaged ones are computed again. A path with
+    another kernel, other data or another version is refused.
+    """
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`kernel` must be a kernel of nk.kernels; got {type(kernel).__name__}.")
+    path, budget = Path(path), parse_bytes(memory)
+    kind = np.dtype(one_of(dtype, "dtype", ("float64", "float32")))
+    x = inputs(x, "x", kernel.input_dim())
+    with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
+        store = _begun(kernel, x, path, budget, kind, block, settings)
+        return _filled(kernel, store, budget, client, watch)
+
+
+def _begun(
+    kernel: AbstractKernel,
+    x: np.ndarray,
+    path: Path,
+    budget: int,
+    dtype: np.dtype,
+    block: int | None,
+    settings: Any,
+) -> KernelStore:
+    """The store at `path`, opened if it is one of this kernel and these inputs, else created."""
+    if not path.exists():
+        rows = _block_rows(len(x), budget, dtype) if block is None else whole(block, "block", 1)
+        return create_store(path, kernel, x, rows, dtype, settings)
+    store = open_store(path)
+    store.require(kernel, x, same_version=True)
+    if store.dtype != dtype:
+        raise ValueError(f"`dtype` is {dtype}, but {path} holds {store.dtype}. Use another path.")
+    if block is not None and whole(block, "block", 1) != store.block:
+        raise ValueError(f"`block` is {block}, but {path} has blocks of {store.block} rows. Leave it out.")
+    store.drop_leftovers()
+    return store
+
+
+def _filled(
+    kernel: AbstractKernel, store: KernelStore, budget: int, client: Any, watch: Watch | None
+) -> KernelStore:
+    """All blocks that are missing or damaged."""
+    missing, block_bytes = [(i, j) for i, j, _ in store.unsound()], store.block**2 * store.dtype.itemsize
+    require_disk(store.path, len(missing) * block_bytes)
+    total = len(store.blocks())
+    done = total - len(missing)
+    try:
+        for _ in _computed(kernel, store, missing, budget, client):
+            done += 1
+            if watch is not None:
+                watch(done, total)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise OSError(
+            f"no space left for {store.path}: {done} of {total} blocks are kept; free "
+            f"{human_bytes((total - done) * block_bytes)} and run this again."
+        ) from None
+    return store
+
+
+def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
+    """As many rows as let every thread have a block in the making."""
+    most = math.isqrt(budget // (_COPIES * dtype.itemsize * cores()))
+    if most < 16:
+        raise MemoryError(f"`memory` of {human_bytes(budget)} does not hold a block: use 1 MiB or more.")
+    return max(1, min(_BLOCK, most, n))
+
+
+def _computed(
+    kernel: AbstractKernel, store: KernelStore, missing: list, budget: int, client: Any
+) -> Iterator[Any]:
+    """One item for every block that has been written."""
+    if client is not None:
+        # A task, not scattered data: it can be made again if its worker is killed.
+        shared = client.submit(_same, kernel, pure=False)
+        yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()))
+        return
+    work = _blocks_of(kernel, store)
+    fit = int(budget // (_COPIES * store.block**2 * store.dtype.itemsize))
+    if fit < 1:
+        raise MemoryError(
+            f"a block of {store.path} has {store.block} rows, too many for `memory` = {human_bytes(budget)}."
+        )
+    with one_thread():
+        yield from in_order(work, missing, min(cores(), fit))
+
+
+def _blocks_of(kernel: AbstractKernel, store: KernelStore) -> Callable[[tuple[int, int]], None]:
+    """A task that computes and writes a block, tile by tile."""
+    with precision(store.dtype.name):  # the sides of the tiles are made in this type
+        tiles = kernel.tiles(store.x)
+
+    def write(at: tuple[int, int]) -> None:
+        rows, columns = (store.rows(index) for index in at)
+        found = np.empty((rows.stop - rows.start, columns.stop - columns.start), store.dtype)
+        for i in range(rows.start, rows.stop, tiles.size):
+            for j in range(columns.start, columns.stop, tiles.size):
+                if at[0] == at[1] and j > i:
+                    continue
+                part = slice(i, min(i + tiles.size, rows.stop)), slice(j, min(j + tiles.size, columns.stop))
+                down = slice(part[0].start - rows.start, part[0].stop - rows.start)
+                right = slice(part[1].start - columns.start, part[1].stop - columns.start)
+                found[down, right] = tiles.tile(*part)
+                if at[0] == at[1] and j < i:
+                    found[right, down] = found[down, right].T
+        store.write(*at, found)
+
+    return write
+
+
+def _same(kernel: AbstractKernel) -> AbstractKernel:
+    return kernel
+
+
+@functools.lru_cache(maxsize=2)
+def _opened(path: str, description: str) -> list:
+    """A place for the task of a worker, kept from block to block."""
+    return []
+
+
+def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str) -> None:
+    place = _opened(path, describe(kernel))
+    with jax.enable_x64(True), one_thread():
+        if not place:
+            place.append(_blocks_of(kernel, open_store(path)))
+        place[0](at)

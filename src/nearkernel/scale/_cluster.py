@@ -1,0 +1,62 @@
+"""The edge to Dask: connect, hand out tasks, take what is finished. Its scheduler does the rest."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+_TIMEOUT = 10  # seconds to wait for a scheduler
+_RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway
+
+
+@contextlib.contextmanager
+def connected(scheduler: str) -> Iterator[Any]:
+    """A client of the scheduler at an address such as "tcp://127.0.0.1:8786"."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError("a cluster needs Dask: pip install 'nearkernel[scale]'.") from None
+    try:
+        client = Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise OSError(
+            f"no Dask scheduler answers at `scheduler` = {scheduler!r} within {_TIMEOUT} s ({type(error).__name__}): "
+            "start one with `dask scheduler` and workers with `dask worker ADDRESS --nthreads 1`."
+        ) from None
+    with client:
+        if not client.scheduler_info()["workers"]:
+            try:
+                client.wait_for_workers(1, timeout=_TIMEOUT)
+            except TimeoutError:
+                raise OSError(
+                    f"the scheduler at {scheduler} has no workers: "
+                    f"start some with `dask worker {scheduler} --nthreads 1`."
+                ) from None
+        yield client
+
+
+def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+    """Results of task(item, *shared) for every item, in the order in which they come."""
+    from distributed import as_completed
+
+    futures = [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
+    for future in as_completed(futures, loop=client.loop):
+        try:
+            yield future.result()
+        except FileNotFoundError as error:
+            raise OSError(f"a worker does not see the files of this machine: {error}") from None
+        future.release()
+
+
+def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+    """The same in the order of the items."""
+    futures = [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
+    for future in futures:
+        yield future.result()
+        future.release()
+
+
+def _confined(task: Callable, *arguments: Any) -> Any:
+    """On a worker, which shares its machine with others: XLA gets one thread, if it has not started yet."""
+    os.environ.setdefault("NPROC", "1")
+    return task(*arguments)
