@@ -12,6 +12,8 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from ._kernel.app import app as kernel_app
+from ._options import NETWORK, OUTPUT, TRAINING, Activation, Debug, Depth, Drop, ThreeFiles, WeightVar
 
 
 class OneLineErrors(TyperGroup):
@@ -92,25 +94,7 @@ def nearkernel(
     """
 
 
-_NETWORK, _TRAINING, _OUTPUT = "The network", "Its training", "Output"
 _FINITE = "A network of finite width"
-
-
-# What several commands ask for, in the same words.
-Depth = Annotated[
-    int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=_NETWORK)
-]
-Activation = Annotated[
-    str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=_NETWORK)
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to leave out; may be given several times.", show_default=False),
-]
-ThreeFiles = Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=_OUTPUT)]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=_OUTPUT)
-]
 
 
 @app.command()
@@ -141,29 +125,21 @@ def predict(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the split into training and test rows.")] = 0,
     depth: Depth = 3,
     activation: Activation = "relu",
-    weight_var: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Variance of the weights, times their fan-in. [default: 2 for relu, else 1.5]",
-            show_default=False,
-            rich_help_panel=_NETWORK,
-        ),
-    ] = None,
+    weight_var: WeightVar = None,
     bias_var: Annotated[
-        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=_NETWORK)
+        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)
     ] = 0.1,
     algorithm: Annotated[
         Algorithm,
         typer.Option(
             help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
-            rich_help_panel=_TRAINING,
+            rich_help_panel=TRAINING,
         ),
     ] = Algorithm.flow,
     time: Annotated[
         float | None,
         typer.Option(
-            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=_TRAINING
+            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
         ),
     ] = None,
     lr: Annotated[
@@ -172,13 +148,13 @@ def predict(
             min=0,
             help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardised target.",
             show_default=False,
-            rich_help_panel=_TRAINING,
+            rich_help_panel=TRAINING,
         ),
     ] = None,
     steps: Annotated[
         int | None,
         typer.Option(
-            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=_TRAINING
+            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
         ),
     ] = None,
     ridge: Annotated[
@@ -187,7 +163,7 @@ def predict(
             min=0,
             help="ridge: strength of the weight decay. [default: 0.01]",
             show_default=False,
-            rich_help_panel=_TRAINING,
+            rich_help_panel=TRAINING,
         ),
     ] = None,
     order: Annotated[
@@ -209,7 +185,7 @@ def predict(
     ] = 512,
     out: ThreeFiles = Path("out"),
     json: Annotated[
-        bool, typer.Option("--json", help="Print result.json instead of the table.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--json", help="Print result.json instead of the table.", rich_help_panel=OUTPUT)
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -259,7 +235,7 @@ def advise(
     activation: Activation = "relu",
     depth: Depth = 20,
     width: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=_NETWORK)
+        int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=NETWORK)
     ] = 512,
     data: Annotated[
         str | None,
@@ -273,11 +249,11 @@ def advise(
     ] = None,
     drop: Drop = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random networks.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for the two files.", rich_help_panel=_OUTPUT)] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for the two files.", rich_help_panel=OUTPUT)] = Path(
         "out"
     ),
     json: Annotated[
-        bool, typer.Option("--json", help="Print advice.json instead of the text.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--json", help="Print advice.json instead of the text.", rich_help_panel=OUTPUT)
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -314,33 +290,33 @@ def ladder(
     dim: Annotated[int, typer.Option(min=1, help="Features of an input.")] = 10,
     seeds: Annotated[int, typer.Option(min=1, help="How many data sets and initializations.")] = 1,
     depth: Annotated[
-        int, typer.Option(min=1, max=100, help="Number of hidden layers.", rich_help_panel=_NETWORK)
+        int, typer.Option(min=1, max=100, help="Number of hidden layers.", rich_help_panel=NETWORK)
     ] = 2,
     width: Annotated[
-        int, typer.Option(min=1, help="Neurons in each, for the sweep over alpha.", rich_help_panel=_NETWORK)
+        int, typer.Option(min=1, help="Neurons in each, for the sweep over alpha.", rich_help_panel=NETWORK)
     ] = 256,
     activation: Annotated[
-        str, typer.Option(help="tanh, gelu, erf, silu, sin, ...: smooth.", rich_help_panel=_NETWORK)
+        str, typer.Option(help="tanh, gelu, erf, silu, sin, ...: smooth.", rich_help_panel=NETWORK)
     ] = "tanh",
     alphas: Annotated[
-        str, typer.Option(help="Lazy scales to train at, separated by commas.", rich_help_panel=_NETWORK)
+        str, typer.Option(help="Lazy scales to train at, separated by commas.", rich_help_panel=NETWORK)
     ] = "1,4,16,64",
     widths: Annotated[
-        str, typer.Option(help="Widths to train at; empty for none.", rich_help_panel=_NETWORK)
+        str, typer.Option(help="Widths to train at; empty for none.", rich_help_panel=NETWORK)
     ] = "64,256,1024",
     alpha: Annotated[
-        float, typer.Option(min=0, help="Lazy scale of the sweep over widths.", rich_help_panel=_NETWORK)
+        float, typer.Option(min=0, help="Lazy scale of the sweep over widths.", rich_help_panel=NETWORK)
     ] = 8.0,
     tol: Annotated[
         float,
-        typer.Option(help="Share of the residual at which training is over.", rich_help_panel=_TRAINING),
+        typer.Option(help="Share of the residual at which training is over.", rich_help_panel=TRAINING),
     ] = 1e-6,
     max_steps: Annotated[
-        int, typer.Option(min=1, help="Most steps of gradient descent.", rich_help_panel=_TRAINING)
+        int, typer.Option(min=1, help="Most steps of gradient descent.", rich_help_panel=TRAINING)
     ] = 200_000,
     out: ThreeFiles = Path("out"),
     json: Annotated[
-        bool, typer.Option("--json", help="Print ladder.json instead of the table.", rich_help_panel=_OUTPUT)
+        bool, typer.Option("--json", help="Print ladder.json instead of the table.", rich_help_panel=OUTPUT)
     ] = False,
     debug: Debug = False,
 ) -> None:
@@ -374,6 +350,9 @@ def ladder(
         max_steps=max_steps,
     )
     ladder_and_report(chosen, out, print_json=json)
+
+
+app.add_typer(kernel_app, name="kernel")
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from .._memory import cores, parse_bytes
 from .._precision import in_float64
 from .._threads import in_order
 from ..models import AbstractModel
+from ..scale._cluster import connected, in_sequence
 
 
 class Estimate(eqx.Module):
@@ -44,54 +46,114 @@ def measure(
     key: jax.Array,
     *,
     memory: "str | int" = "512MiB",
+    scheduler: str | None = None,
 ) -> Estimate:
     """The average of `observable(params)` over `size` draws of `net.init`, and its standard error.
 
     **Arguments:** `observable`, a JAX function of the parameters that returns an array or a tree of arrays; it may
-    call `nk.simulate`; `key`, the same key gives the same draws; `memory`, what a chunk of draws may take.
+    call `nk.simulate`; `key`, the same key gives the same draws; `memory`, what a chunk of draws may take;
+    `scheduler`, the address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers draw and observe.
 
     Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`.
     """
     size = whole(size, "size", 2)
     budget = parse_bytes(memory)
+    with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
+        threads = min(cores() if client is None else sum(client.nthreads().values()), size)
+        draw = _Draw(observable, net, key, size, *_chunk(observable, net, key, size, budget, threads))
+        starts = range(0, size, draw.chunk)
+        if client is None:
+            parts = in_order(draw.compiled(), starts, threads)
+        else:
+            parts = in_sequence(client, _draw_on_worker, starts, client.submit(_same, draw, pure=False))
+        return _combined(parts)
 
-    def one(index):
-        return jax.tree.map(jnp.asarray, observable(net.init(jax.random.fold_in(key, index))))
 
+def _one(observable: Callable[[Any], Any], net: AbstractModel, key: jax.Array) -> Callable[[Any], Any]:
+    """The observable of the network number `index`."""
+    return lambda index: jax.tree.map(jnp.asarray, observable(net.init(jax.random.fold_in(key, index))))
+
+
+def _chunk(observable, net, key, size: int, budget: int, threads: int) -> tuple[int, int]:
+    """Networks in a chunk, and how many of them side by side: small ones together, large ones in turn."""
     params = jax.eval_shape(net.init, key)
-    result = jax.eval_shape(one, jax.ShapeDtypeStruct((), jnp.uint32))
-    param_bytes = sum(8 * leaf.size for leaf in jax.tree.leaves(params))
-    result_bytes = sum(8 * leaf.size for leaf in jax.tree.leaves(result))
-    threads = min(cores(), size)
-    together = int(
-        np.clip(_CACHE // max(param_bytes, 1), 1, 64)
-    )  # small networks side by side, large ones in turn
+    result = jax.eval_shape(_one(observable, net, key), jax.ShapeDtypeStruct((), jnp.uint32))
+    param_bytes, result_bytes = (sum(8 * leaf.size for leaf in jax.tree.leaves(t)) for t in (params, result))
+    together = int(np.clip(_CACHE // max(param_bytes, 1), 1, 64))
     together = int(np.clip(budget // (8 * threads * max(param_bytes, 1)), 1, together))
     together = min(together, -(-size // threads))
     most = -(-min(-(-size // threads), 4096) // together)
-    chunk = together * int(np.clip(budget // (4 * threads * together * max(result_bytes, 1)), 1, most))
-    first = np.arange(chunk, dtype=np.uint32)
-    draw = jax.jit(lambda indices: jax.lax.map(one, indices, batch_size=together)).lower(first).compile()
+    return together * int(
+        np.clip(budget // (4 * threads * together * max(result_bytes, 1)), 1, most)
+    ), together
 
-    def observed(start: int) -> Any:
-        m = min(chunk, size - start)  # the last chunk is drawn whole too: one shape, one compilation
-        with jax.enable_x64(True):  # thread-local: each task opens its own
-            drawn = draw(start + first)
-        return jax.tree.map(lambda leaf: np.asarray(leaf[:m], dtype=np.float64), drawn)
 
-    count, mean, squares = 0, None, None
-    for values in in_order(observed, range(0, size, chunk), threads):
-        m = min(chunk, size - count)
-        if mean is None:
-            mean = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
-            squares = jax.tree.map(lambda v: np.zeros(v.shape[1:]), values)
-        own = jax.tree.map(lambda v: v.mean(axis=0), values)
-        squares = jax.tree.map(
-            lambda s, v, o, a, m=m, c=count: s + ((v - o) ** 2).sum(axis=0) + (o - a) ** 2 * (c * m / (c + m)),
-            squares, values, own, mean,
-        )  # fmt: skip
-        mean = jax.tree.map(lambda a, o, m=m, c=count: a + (o - a) * (m / (c + m)), mean, own)
-        count += m
+class _Draw:
+    """How a chunk of networks is drawn and observed; it can be sent to a worker, and compiles where it is used."""
+
+    def __init__(self, observable, net, key, size: int, chunk: int, together: int):
+        self.observable, self.net, self.size, self.chunk, self.together = (
+            observable,
+            net,
+            size,
+            chunk,
+            together,
+        )
+        self._key, self._kind = (
+            np.asarray(jax.random.key_data(_typed(key))),
+            str(jax.random.key_impl(_typed(key))),
+        )
+
+    def compiled(self) -> Callable[[int], tuple[int, Any, Any]]:
+        """(count, mean, sum of squares about the mean) of the chunk that begins at a network."""
+        key = jax.random.wrap_key_data(jnp.asarray(self._key), impl=self._kind)
+        one, first = _one(self.observable, self.net, key), np.arange(self.chunk, dtype=np.uint32)
+        run = (
+            jax.jit(lambda indices: jax.lax.map(one, indices, batch_size=self.together))
+            .lower(first)
+            .compile()
+        )
+
+        def summed(start: int) -> tuple[int, Any, Any]:
+            count = min(
+                self.chunk, self.size - start
+            )  # the last chunk is drawn whole too: one shape, one compilation
+            with jax.enable_x64(True):  # thread-local: each task opens its own
+                drawn = jax.tree.map(
+                    lambda leaf: np.asarray(leaf[:count], dtype=np.float64), run(start + first)
+                )
+            mean = jax.tree.map(lambda v: v.mean(axis=0), drawn)
+            return count, mean, jax.tree.map(lambda v, o: ((v - o) ** 2).sum(axis=0), drawn, mean)
+
+        return summed
+
+
+def _typed(key: Any) -> jax.Array:
+    """`key` as a typed one; raw uint32 keys are of the default kind."""
+    return key if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
+
+
+def _same(draw: _Draw) -> _Draw:
+    return draw
+
+
+def _draw_on_worker(start: int, draw: _Draw) -> Any:
+    with jax.enable_x64(True):
+        if not hasattr(draw, "here"):  # compiled once on each worker, not sent anywhere
+            draw.here = draw.compiled()  # type: ignore[attr-defined]
+        return draw.here(start)  # type: ignore[attr-defined]
+
+
+def _combined(parts: Iterable[tuple[int, Any, Any]]) -> Estimate:
+    """Mean and standard error from those of the chunks, in their order."""
+    parts = iter(parts)
+    size, mean, squares = next(parts)
+    for count, own, around in parts:
+        apart = jax.tree.map(lambda a, o: o - a, mean, own)
+        share = count / (size + count)
+        squares = jax.tree.map(lambda s, r, d, w=size * share: s + r + d**2 * w, squares, around, apart)
+        mean = jax.tree.map(lambda a, d, w=share: a + d * w, mean, apart)
+        size += count
     sem = jax.tree.map(lambda s: np.sqrt(s / (size * (size - 1.0))), squares)
     return Estimate(mean=mean, sem=sem, size=size)
 

@@ -1,0 +1,1 @@
+"""`nearkernel kernel`: matrices on disk from the command line."""

@@ -1,0 +1,117 @@
+"""The options of `nearkernel kernel`. Everything heavy is imported inside a command."""
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._options import NETWORK, Activation, Debug, Depth, Json, WeightVar
+
+app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: build, look at, verify, solve.")
+
+Store = Annotated[Path, typer.Argument(help="The matrix, a folder such as K.zarr.", show_default=False)]
+_ARRAYS = "An .npz file with `x` (n, d){more}."
+Memory = Annotated[str, typer.Option(help="What the blocks in the making may take, e.g. 4GiB.")]
+
+
+class Kernel(enum.StrEnum):
+    ntk = "ntk"
+    nngp = "nngp"
+    rbf = "rbf"
+    laplace = "laplace"
+
+
+class Dtype(enum.StrEnum):
+    float64 = "float64"
+    float32 = "float32"
+
+
+@app.command()
+def build(
+    data: Annotated[Path, typer.Argument(help=_ARRAYS.format(more=""), show_default=False)],
+    kernel: Annotated[Kernel, typer.Option(help="Which kernel.")],
+    out: Annotated[Path, typer.Option(help="Where to keep the matrix, e.g. K.zarr.")],
+    length: Annotated[
+        float | None,
+        typer.Option(help="Of rbf and laplace: the distance at which they fall off.", show_default=False),
+    ] = None,
+    depth: Depth = 3,
+    activation: Activation = "relu",
+    weight_var: WeightVar = None,
+    bias_var: Annotated[
+        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)
+    ] = 0.0,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786.", show_default=False),
+    ] = None,
+    memory: Memory = "2GiB",
+    dtype: Annotated[Dtype, typer.Option(help="Of the entries.")] = Dtype.float64,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Compute a kernel matrix in blocks on disk.
+
+    Stopped at any moment, even by force, the same command goes on where it was. Damaged blocks are found by their
+    checksums and computed again. With --scheduler the workers of a Dask cluster do the work; they must see the folder.
+
+    Examples:
+
+    `nearkernel kernel build data.npz --kernel ntk --depth 3 --out K.zarr --memory 4GiB`
+
+    `nearkernel kernel build data.npz --kernel rbf --length 5 --out K.zarr --scheduler tcp://10.0.0.1:8786`
+    """
+    from .command import build as run
+    from .settings import kernel_settings
+
+    settings = kernel_settings(kernel.value, length, depth, activation, weight_var, bias_var)
+    run(data, settings, out, scheduler, memory, dtype.value, json)
+
+
+@app.command()
+def info(path: Store, json: Json = False, debug: Debug = False) -> None:
+    """What a matrix holds, and how much of it is there."""
+    from .command import info as run
+
+    run(path, json)
+
+
+@app.command()
+def verify(path: Store, json: Json = False, debug: Debug = False) -> None:
+    """Read every block: exit code 0 only if all are there and sound."""
+    from .command import verify as run
+
+    raise typer.Exit(run(path, json))
+
+
+@app.command()
+def solve(
+    path: Store,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help=_ARRAYS.format(more=", `y` (n,) or (n, out), and perhaps `x_new`"), show_default=False
+        ),
+    ],
+    ridge: Annotated[float, typer.Option(min=0, help="The ridge in (K + ridge) a = y.")],
+    tol: Annotated[float, typer.Option(help="Relative residual at which to stop.")] = 1e-6,
+    iterations: Annotated[int, typer.Option(min=1, help="Most iterations.")] = 1000,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Budget, e.g. 4GiB. [default: half of what is free]", show_default=False),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="File for the coefficients.")] = Path("coefficients.npz"),
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Solve (K + ridge) a = y by conjugate gradients that stream the blocks.
+
+    Writes `coefficients`, the residual at each iteration as `history`, and `prediction` if the data have `x_new`. Exit
+    code 1 if the tolerance was not reached; the coefficients are written all the same.
+
+    Example: `nearkernel kernel solve K.zarr data.npz --ridge 0.1 --tol 1e-6`
+    """
+    from .command import solve as run
+
+    raise typer.Exit(run(path, data, ridge, tol, iterations, memory, out, json))

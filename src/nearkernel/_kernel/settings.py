@@ -1,0 +1,70 @@
+"""From what was typed, or kept in a store, to a kernel; and the arrays of a data file."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+NETWORKS = {"ntk": nk.kernels.NTK, "nngp": nk.kernels.NNGP}
+LENGTHS = {"rbf": nk.kernels.RBF, "laplace": nk.kernels.Laplace}
+
+
+def kernel_settings(
+    kernel: str, length: float | None, depth: int, activation: str, weight_var: float | None, bias_var: float
+) -> dict[str, Any]:
+    """What a store keeps, so that its kernel can be made again."""
+    if kernel in LENGTHS:
+        if length is None:
+            raise ValueError(f"--kernel {kernel} needs --length, the distance at which it falls off.")
+        if not (length > 0 and math.isfinite(length)):
+            raise ValueError(f"--length {length}: give a finite number above 0.")
+        return {"kernel": kernel, "length": length}
+    if length is not None:
+        raise ValueError(f"--length belongs to --kernel rbf or laplace, not {kernel}.")
+    variance = (2.0 if "relu" in activation else 1.5) if weight_var is None else weight_var
+    for name, value in (("weight-var", variance), ("bias-var", bias_var)):
+        if not math.isfinite(value):
+            raise ValueError(f"--{name} {value}: give a finite number.")
+    return {
+        "kernel": kernel, "depth": depth, "activation": activation, "weight_var": variance, "bias_var": bias_var,
+    }  # fmt: skip
+
+
+def make_kernel(settings: dict[str, Any] | None, dim: int) -> nk.kernels.AbstractKernel:
+    """The kernel of `settings` for inputs of `dim` features."""
+    if settings is None:
+        raise ValueError("this matrix was made by Python code, which alone knows its kernel: solve it there.")
+    name = settings["kernel"]
+    if name in LENGTHS:
+        return LENGTHS[name](settings["length"])
+    net = nk.MLP(
+        dim, (1,) * settings["depth"], 1, settings["activation"],
+        weight_var=settings["weight_var"], bias_var=settings["bias_var"],
+    )  # fmt: skip
+    return NETWORKS[name](net)
+
+
+def arrays_of(data: Path, *needed: str) -> dict[str, np.ndarray]:
+    """The arrays of an npz file as they are, checked only for their names."""
+    if not data.exists():
+        raise ValueError(f"{data} does not exist.")
+    if not zipfile.is_zipfile(data):
+        raise ValueError(f"{data} is no npz archive: write it with numpy.savez.")
+    with np.load(data, allow_pickle=False) as held:
+        for name in needed:
+            if name not in held:
+                raise ValueError(
+                    f"{data} has no array {name!r}; it has {', '.join(map(repr, held)) or 'none'}."
+                )
+        try:
+            return {name: held[name] for name in (*needed, *(n for n in ("x_new",) if n in held))}
+        except ValueError:
+            raise ValueError(
+                f"{data} holds Python objects: save plain numbers, e.g. x.astype(float)."
+            ) from None

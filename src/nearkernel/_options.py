@@ -1,0 +1,33 @@
+"""What several commands ask for, in the same words."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
+
+Depth = Annotated[
+    int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=NETWORK)
+]
+Activation = Annotated[
+    str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=NETWORK)
+]
+WeightVar = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="Variance of the weights, times their fan-in. [default: 2 for relu, else 1.5]",
+        show_default=False,
+        rich_help_panel=NETWORK,
+    ),
+]
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out; may be given several times.", show_default=False),
+]
+ThreeFiles = Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=OUTPUT)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=OUTPUT)
+]
