@@ -71,7 +71,7 @@ def _begun(
     if not path.exists():
         rows = _block_rows(len(x), budget, dtype) if block is None else whole(block, "block", 1)
         return create_store(path, kernel, x, rows, dtype, settings)
-    store = open_store(path)
+    store = open_store(path, writable=True)
     store.require(kernel, x, same_version=True)
     if store.dtype != dtype:
         raise ValueError(f"`dtype` is {dtype}, but {path} holds {store.dtype}. Use another path.")
@@ -168,5 +168,5 @@ def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str) -> 
     place = _opened(path, describe(kernel))
     with jax.enable_x64(True), one_thread():
         if not place:
-            place.append(_blocks_of(kernel, open_store(path)))
+            place.append(_blocks_of(kernel, open_store(path, writable=True)))
         place[0](at)

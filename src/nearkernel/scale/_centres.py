@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from .._memory import rows_that_fit
 from ..kernels import AbstractKernel
 
@@ -40,7 +41,7 @@ def centred(
 ) -> Centred:
     """One pass over `x` (n, d) and `y` (n, columns), which may be memory maps."""
     begin = time.perf_counter()
-    lam, vectors = scipy.linalg.eigh(kernel.matrix(centres, None), overwrite_a=True, check_finite=False)
+    lam, vectors = _eigh(kernel.matrix(centres, None))
     # Sums of squares know half of the digits: below this, a direction of the centres would hold rounding alone.
     kept = lam > lam[-1] * np.sqrt(np.finfo(float).eps)
     whiten = vectors[:, kept] / np.sqrt(lam[kept])
@@ -55,8 +56,13 @@ def centred(
         moment += rows.T @ part
         square += np.einsum("ij,ij->j", part, part)
     gram += np.triu(gram, 1).T
-    lam, turn = scipy.linalg.eigh(whiten.T @ gram @ whiten, overwrite_a=True, check_finite=False)
+    lam, turn = _eigh(whiten.T @ gram @ whiten)
     lam = np.maximum(lam, 0.0)
     kept = lam > lam[-1] * len(lam) * np.finfo(float).eps
     back = whiten @ turn[:, kept]
     return Centred(back, lam[kept], back.T @ moment, square, time.perf_counter() - begin)
+
+
+def _eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    with one_thread(len(matrix)):
+        return scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)

@@ -12,10 +12,8 @@ _RETRIES = 3  # of a task that failed; those of killed workers are given to othe
 @contextlib.contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
     """A client of the scheduler at an address such as "tcp://127.0.0.1:8786"."""
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ImportError("a cluster needs Dask: pip install 'nearkernel[scale]'.") from None
+    from distributed import Client  # a second: only for those who ask
+
     try:
         client = Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:

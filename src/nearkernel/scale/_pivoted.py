@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from ._products import AbstractProducts
 
 
@@ -73,7 +74,9 @@ class Preconditioner:
     """(F F^T + shift)^-1, from the singular values of F: exact where F F^T lives, 1/shift elsewhere."""
 
     def __init__(self, factor: np.ndarray, shift: float):
-        lam, vectors = scipy.linalg.eigh(factor.T @ factor, check_finite=False)
+        gram = factor.T @ factor
+        with one_thread(len(gram)):
+            lam, vectors = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
         kept = lam > lam.max(initial=0.0) * len(lam) * np.finfo(float).eps
         self.lam, self.shift = lam[kept], shift
         self.basis = factor @ (vectors[:, kept] / np.sqrt(self.lam))

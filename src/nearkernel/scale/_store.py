@@ -22,14 +22,6 @@ FORMAT = 1
 MATRIX = "matrix"
 
 
-def _zarr() -> Any:
-    try:
-        import zarr
-    except ImportError:
-        raise ImportError("kernel matrices on disk need Zarr: pip install 'nearkernel[scale]'.") from None
-    return zarr
-
-
 class KernelStore:
     """A symmetric matrix (n, n) in blocks on disk, whole or in the making.
 
@@ -129,20 +121,25 @@ def _short(text: str) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def open_store(path: "str | Path") -> KernelStore:
-    """The kernel matrix at `path`, written by `nk.scale.build` or `nearkernel kernel build`; whole or not."""
+def open_store(path: "str | Path", *, writable: bool = False) -> KernelStore:
+    """The kernel matrix at `path`, written by `nk.scale.build` or `nearkernel kernel build`; whole or not.
+
+    **Arguments:** `writable`, whether blocks may be written to it.
+    """
+    import zarr  # a third of a second: only for those who ask
+
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: make it with `nearkernel kernel build`.")
     try:
-        group = _zarr().open_group(str(path), mode="r+")
+        group = zarr.open_group(str(path), mode="r+" if writable else "r")
         about = dict(group.attrs)
         if about.get("format") is None:
             raise KeyError
         if about["format"] != FORMAT:
             raise ValueError(f"{path} has format {about['format']}, this nearkernel reads {FORMAT}.")
         return KernelStore(path, group)
-    except (KeyError, FileNotFoundError, NotADirectoryError):
+    except (KeyError, FileNotFoundError, FileExistsError, NotADirectoryError):
         raise ValueError(f"{path} is not a kernel matrix of nearkernel.") from None
 
 
@@ -150,13 +147,14 @@ def create_store(
     path: Path, kernel: AbstractKernel, x: np.ndarray, block: int, dtype: np.dtype, settings: dict | None
 ) -> KernelStore:
     """An empty store, made beside `path` and then renamed: it is there with all it needs, or not at all."""
+    import zarr
     from zarr.codecs import BytesCodec, Crc32cCodec
 
     count = -(-len(x) // block)
     require_disk(path, count * (count + 1) // 2 * block**2 * dtype.itemsize + x.nbytes)
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
     try:
-        group = _zarr().create_group(str(new))
+        group = zarr.create_group(str(new))
         checked = {"serializer": BytesCodec(), "compressors": (Crc32cCodec(),)}
         inputs = group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=x.shape, **checked)
         inputs[...] = x
@@ -170,7 +168,7 @@ def create_store(
         os.replace(new, path)
     finally:
         shutil.rmtree(new, ignore_errors=True)
-    return open_store(path)
+    return open_store(path, writable=True)
 
 
 def require_disk(path: Path, needed: int) -> None:

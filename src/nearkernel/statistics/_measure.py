@@ -1,6 +1,8 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
 import contextlib
+import functools
+import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -99,6 +101,7 @@ class _Draw:
             chunk,
             together,
         )
+        self.token = uuid.uuid4().hex
         self._key, self._kind = (
             np.asarray(jax.random.key_data(_typed(key))),
             str(jax.random.key_impl(_typed(key))),
@@ -137,11 +140,18 @@ def _same(draw: _Draw) -> _Draw:
     return draw
 
 
+@functools.lru_cache(maxsize=2)
+def _place(token: str) -> list:
+    """Where a worker keeps the compiled draw: not in the draw itself, which must stay fit to be sent on."""
+    return []
+
+
 def _draw_on_worker(start: int, draw: _Draw) -> Any:
+    place = _place(draw.token)
     with jax.enable_x64(True):
-        if not hasattr(draw, "here"):  # compiled once on each worker, not sent anywhere
-            draw.here = draw.compiled()  # type: ignore[attr-defined]
-        return draw.here(start)  # type: ignore[attr-defined]
+        if not place:
+            place.append(draw.compiled())
+        return place[0](start)
 
 
 def _combined(parts: Iterable[tuple[int, Any, Any]]) -> Estimate:
