@@ -82,8 +82,8 @@ class IterativeSolver(AbstractSolver):
 class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
 
-    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, by default a tenth of n and at
-    most 1000; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
+    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, 3 sqrt(n) and at most 1000
+    unless given; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
     `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told of each step.
     """
 
@@ -106,7 +106,7 @@ class ConjugateGradients(IterativeSolver):
 
     def rank_for(self, n: int) -> int:
         fits = self.budget() // (4 * 8 * n)  # the factor, its basis and what is on the way
-        return max(1, min(self.rank or min(1000, n // 10), fits, n))
+        return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)

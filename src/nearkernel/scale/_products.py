@@ -7,6 +7,7 @@ import abc
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.linalg
 
 from .._blas import one_thread
 from .._memory import rows_that_fit
@@ -46,6 +47,8 @@ class Held(AbstractProducts):
         self.matrix, self.n = matrix, len(matrix)
 
     def times(self, right: np.ndarray) -> np.ndarray:
+        if right.shape[1] == 1 and self.matrix.dtype == np.float64:  # one pass over half of the matrix
+            return scipy.linalg.blas.dsymv(1.0, self.matrix.T, right[:, 0], lower=1)[:, None]
         return (self.matrix @ right.astype(self.matrix.dtype, copy=False)).astype(np.float64, copy=False)
 
     def columns(self, at: np.ndarray) -> np.ndarray:

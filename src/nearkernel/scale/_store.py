@@ -155,7 +155,7 @@ def create_store(
     new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
     try:
         group = zarr.create_group(str(new))
-        checked = {"serializer": BytesCodec(), "compressors": (Crc32cCodec(),)}
+        checked: dict[str, Any] = {"serializer": BytesCodec(), "compressors": (Crc32cCodec(),)}
         inputs = group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=x.shape, **checked)
         inputs[...] = x
         group.create_array(
