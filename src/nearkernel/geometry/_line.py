@@ -55,11 +55,10 @@ def crossings(net: Any, params: Any, start: Any, end: Any) -> Crossings:
 def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> Crossings:
     """`crossings` of checked arguments."""
     found = _cut(layers, start, end).crossings
-    layer = np.concatenate([np.full(len(at), number + 1) for number, (at, _) in enumerate(found)] or [[]])
-    position = np.concatenate([at for at, _ in found] or [[]])
-    neuron = np.concatenate([which for _, which in found] or [[]])
+    layer = np.repeat(np.arange(1, len(found)), [len(at) for at, _ in found[1:]])
+    position, neuron = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(position, kind="stable")
-    return Crossings(position[order], layer[order].astype(int), neuron[order].astype(int))
+    return Crossings(position[order], layer[order], neuron[order])
 
 
 class _Cut(NamedTuple):
@@ -68,7 +67,7 @@ class _Cut(NamedTuple):
     knots: np.ndarray  # (s + 1,) from 0 to 1
     slopes: np.ndarray  # (s, out), derivatives of the outputs by t
     rounding: np.ndarray  # (s, out), what slopes are exact to
-    crossings: list[tuple[np.ndarray, np.ndarray]]  # of each hidden layer: positions and neurons
+    crossings: list[tuple[np.ndarray, np.ndarray]]  # of the inputs and each hidden layer: positions, neurons
 
 
 def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
@@ -77,7 +76,7 @@ def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
     size = np.abs(ends) @ np.abs(layers.weights[0]) + np.abs(layers.biases[0])
     slopes = (end - start)[None] @ layers.weights[0]  # (pieces, width): derivatives on the pieces
     rounding = ROUNDING * np.abs(end - start)[None] @ np.abs(layers.weights[0])
-    found: list[tuple[np.ndarray, np.ndarray]] = []
+    found = [(np.empty(0), np.empty(0, int))]  # the inputs do not switch
     kinked = layers.right != layers.left
     for weight, bias in zip(layers.weights[1:], layers.biases[1:], strict=True):
         if kinked:

@@ -133,8 +133,8 @@ def _cells(
 ) -> tuple[Polygons, np.ndarray, np.ndarray]:
     """All polygons within the given ones, their output maps (p, out, 3), and to what these are exact.
 
-    **Arguments:** `maps` (p, width, 3): the preactivations of layer `depth`, g_x u_1 + g_y u_2 + c; `sizes`, the sums of
-    absolute values that they were added up from.
+    **Arguments:** `maps` (p, width, 3): the preactivations of layer `depth`, g_x u_1 + g_y u_2 + c; `sizes`, the sums
+    of absolute values that they were added up from.
     """
     if depth == len(layers.weights) - 1:
         return cells, maps, ROUNDING * len(layers.weights) * sizes

@@ -48,8 +48,8 @@ def region_bounds(net: Any) -> RegionBounds:
 def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
     """A relu network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
 
-    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it has
-    2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exactly in floating point.
+    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
+    has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
     """
     levels = whole(levels, "levels", 1)
     net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
@@ -62,10 +62,10 @@ def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
 def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
     r"""How often a neuron switches between two points, on average over initializations at infinite width: (depth,).
 
-    A preactivation of layer l is a Gaussian process whose variance along the line is a parabola, A t^2 + 2 B t + C, and by
-    the formula of Kac and Rice its expected number of zeros in [0, 1] is the angle under which that parabola is seen,
-    [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1. That is at most 1 in every layer: on average regions grow
-    as the number of neurons, not exponentially. Corrections are of order depth/width; the first layer has none.
+    A preactivation is a Gaussian process whose variance along the line is a parabola, A t^2 + 2 B t + C. By the formula
+    of Kac and Rice its expected number of zeros in [0, 1] is [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1.
+    That is at most 1 in every layer: on average regions grow as the number of neurons, not exponentially. Corrections
+    are of order depth/width; the first layer has none.
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `start`, `end`, two points (d,), or numbers if d = 1.
     """
