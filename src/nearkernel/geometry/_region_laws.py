@@ -63,7 +63,7 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
     r"""How often a neuron switches between two points, on average over initializations at infinite width: (depth,).
 
     A preactivation is a Gaussian process whose variance along the line is a parabola, A t^2 + 2 B t + C. By the formula
-    of Kac and Rice its expected number of zeros in [0, 1] is [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1.
+    of Kac and Rice its expected number of zeros is [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1.
     That is at most 1 in every layer: on average regions grow as the number of neurons, not exponentially. Corrections
     are of order depth/width; the first layer has none.
 
