@@ -192,8 +192,8 @@ def subsets(n):
 
 @pytest.mark.parametrize("size", [None, 1, 2, 4])
 def test_determinantal_samples_follow_the_determinants(size):
-    """All subsets of five points, 3000 samples, 4 standard errors."""
-    x, kernel, draws = helpers.points(5, 2, seed=3), 2.0 * k.RBF(1.5), 3000
+    """All subsets of five points, 1500 samples, 4 standard errors."""
+    x, kernel, draws = helpers.points(5, 2, seed=3), 2.0 * k.RBF(1.5), 1500
     process, matrix = k.DPP(kernel, x), kernel(x)
     sets = [s for s in subsets(5) if size is None or len(s) == size]
     weights = np.array([np.linalg.det(matrix[np.ix_(s, s)]) for s in sets])
