@@ -125,8 +125,9 @@ def test_crossings_name_the_neuron():
     found = G.crossings(net, params, start, end)
     assert found.per_layer(2).sum() == len(found.position) > 4
     x = start + found.position[:, None] * (end - start)
-    with jax.enable_x64(True):
-        z = net.layer_outputs(params, jax.numpy.asarray(x))
+    first = np.sqrt(1.7 / 3) * x @ params[0]["weight"] + np.sqrt(0.4) * params[0]["bias"]
+    second = np.sqrt(1.7 / 6) * np.maximum(first, 0) @ params[1]["weight"] + np.sqrt(0.4) * params[1]["bias"]
+    z = first, second
     values = [float(z[l - 1][i, j]) for i, (l, j) in enumerate(zip(found.layer, found.neuron, strict=True))]
     assert np.abs(values).max() < 1e-12
     assert set(G.breakpoints(net, params, start, end)) <= set(found.position)
@@ -245,6 +246,7 @@ LINE = nk.MLP(2, (4,), 1, "relu")
             "`net` must be an nk.MLP, whose layers are known; got FeatureModel",
         ),
         (lambda: G.breakpoints(LINE, None, [0, 0], [1, 1]), "`params` must be a list of 2 layers"),
+        (lambda: G.breakpoints(LINE, [np.eye(2)] * 2, [0, 0], [1, 1]), r"each dict\(weight, bias\), as of"),
         (
             lambda: G.breakpoints(LINE, drawn(nk.MLP(3, (4,))), [0, 0], [1, 1]),
             r"weight of layer 1 is \(3, 4\) and its bias \(4,\); \(2, 4\) and \(4,\) expected",

@@ -49,8 +49,11 @@ def require_piecewise_linear(net: Any) -> None:
 def layers_of(net: Any, params: Any) -> Layers:
     """The layers of a checked network with checked parameters."""
     require_piecewise_linear(net)
-    if not isinstance(params, list | tuple) or len(params) != len(net.sizes) - 1:
-        raise ValueError(f"`params` must be a list of {len(net.sizes) - 1} layers, as of `net.init(key)`.")
+    fine = isinstance(params, list | tuple) and len(params) == len(net.sizes) - 1
+    if not fine or not all(isinstance(entry, dict) and {"weight", "bias"} <= set(entry) for entry in params):
+        raise ValueError(
+            f"`params` must be a list of {len(net.sizes) - 1} layers, each dict(weight, bias), as of `net.init(key)`."
+        )
     weights, biases = [], []
     for layer, shape in enumerate(zip(net.sizes[:-1], net.sizes[1:], strict=True)):
         weight, bias = (numeric(params[layer][name], "params") for name in ("weight", "bias"))

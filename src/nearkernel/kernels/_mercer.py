@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from .._check import inputs, numeric, whole
 from .._precision import in_float64, is_traced
 from ._features import AbstractFeatureKernel
@@ -69,7 +70,8 @@ def mercer(kernel: KernelLike, x: Any, weights: Any = None, rank: int | None = N
         raise ValueError(f"`rank` must be at most the number of points, {n}; got {rank}.")
     root = np.sqrt(w)
     matrix = root[:, None] * positive_gram(kernel, x) * root
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - kept, n - 1], overwrite_a=True)
+    with one_thread(n // 2):
+        values, vectors = scipy.linalg.eigh(matrix, subset_by_index=[n - kept, n - 1], overwrite_a=True)
     values, vectors = values[::-1], vectors[:, ::-1]
     real = values > n * np.finfo(float).eps * values[0]
     if not real.any():

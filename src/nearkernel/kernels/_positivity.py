@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from .._check import inputs, numeric, positive
 from .._precision import in_float64
 from ._base import AbstractKernel
@@ -99,8 +100,10 @@ def _size(matrix: np.ndarray) -> float:
 
 def _is_positive(matrix: np.ndarray, limit: float) -> bool:
     """Whether no eigenvalue is below -limit, to rounding."""
-    shift = limit + len(matrix) * np.finfo(float).eps * _size(matrix)
-    return scipy.linalg.lapack.dpotrf(matrix + shift * np.eye(len(matrix)))[1] == 0
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(matrix) + 1] += limit + len(matrix) * np.finfo(float).eps * _size(matrix)
+    with one_thread(len(matrix) // 2):
+        return scipy.linalg.lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1] == 0
 
 
 def _witness(matrix: np.ndarray, limit: float) -> np.ndarray:
