@@ -5,6 +5,7 @@ python benchmarks/regions.py --write    # and refreshes README.md
 """
 
 import argparse
+import os
 import time
 
 import jax
@@ -135,7 +136,8 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--write", action="store_true", help="refresh the tables in README.md")
     chosen = options.parse_args()
-    made = f"Made by `python benchmarks/regions.py` on {machine('jax', 'numpy', 'scipy')}."
+    shared = " (while other programs shared the machine)" if os.getloadavg()[0] > 2 else ""
+    made = f"Made by `python benchmarks/regions.py`{shared} on {machine('jax', 'numpy', 'scipy')}."
     text = f"{table([*on_a_line(), *in_the_plane(), *toolbox()])}\n\n{table(average_case())}\n\n{made}"
     print(text)
     if chosen.write:
