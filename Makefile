@@ -40,6 +40,7 @@ benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (ha
 	$(BIN)/python benchmarks/nearly_kernel.py
 	$(BIN)/python benchmarks/network_expansion.py
 	$(BIN)/python benchmarks/geometry.py
+	$(BIN)/python benchmarks/regions.py
 	$(BIN)/python benchmarks/statistics.py
 
 clean:  ## remove .venv, out/ and every cache

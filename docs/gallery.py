@@ -26,6 +26,7 @@ from nearkernel._ladder.picture import draw as draw_ladder
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import gallery_regimes
+import gallery_regions
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, axes_row
 
 FOLDER = Path(__file__).parent / "figures"
@@ -655,6 +656,7 @@ def ladder() -> plt.Figure:
 
 
 FIGURES |= gallery_regimes.FIGURES
+FIGURES |= gallery_regions.FIGURES
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What shape have the loss and the function? Curvature, spectra, class structure, collapse."""
+"""What shape have the loss and the function? Curvature, spectra, class structure, collapse, linear regions."""
 
 from ._classes import ClassSplit as ClassSplit
 from ._classes import FeatureSplit as FeatureSplit
@@ -12,7 +12,19 @@ from ._curvature import EmpiricalFisher as EmpiricalFisher
 from ._curvature import Fisher as Fisher
 from ._curvature import GaussNewton as GaussNewton
 from ._curvature import Hessian as Hessian
+from ._line import Crossings as Crossings
+from ._line import breakpoints as breakpoints
+from ._line import crossings as crossings
 from ._operator import AbstractOperator as AbstractOperator
+from ._plane import Region as Region
+from ._plane import Regions as Regions
+from ._plane import regions as regions
+from ._region_laws import RegionBounds as RegionBounds
+from ._region_laws import mean_crossings as mean_crossings
+from ._region_laws import measure_crossings as measure_crossings
+from ._region_laws import region_bounds as region_bounds
+from ._region_laws import sawtooth as sawtooth
+from ._region_laws import zaslavsky as zaslavsky
 from ._spectra import Eigenpairs as Eigenpairs
 from ._spectra import SpectralDensity as SpectralDensity
 from ._spectra import gradient_share as gradient_share

@@ -13,7 +13,16 @@ from ._dntk import EmpiricalDNTK as EmpiricalDNTK
 from ._empirical import EmpiricalNTK as EmpiricalNTK
 from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures
+from ._mercer import Mercer as Mercer
+from ._mercer import mercer as mercer
 from ._network import NNGP as NNGP
 from ._network import NTK as NTK
 from ._network import layer_kernels as layer_kernels
 from ._network import nngp_and_ntk as nngp_and_ntk
+from ._positivity import Positivity as Positivity
+from ._positivity import positivity as positivity
+from ._processes import DPP as DPP
+from ._processes import gp_samples as gp_samples
+from ._rkhs import RKHSFunction as RKHSFunction
+from ._rkhs import feature_map as feature_map
+from ._rkhs import representer as representer

@@ -1,0 +1,107 @@
+"""How many linear regions there can be, are at most built, and are on average."""
+
+from math import comb, prod
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from .._check import whole
+from ..models import MLP
+from ..statistics import Estimate
+from ._line import crossings_of
+from ._piecewise import Layers, require_piecewise_linear, two_points
+
+
+def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
+    r"""The most regions into which hyperplanes divide a space, reached in general position: sum_{k <= d} C(n, k).
+
+    **Arguments:** `planes`, their number n; `dim` of the space, d; `central`: whether all pass through one point, as
+    those of neurons without biases do: 2 sum_{k < d} C(n - 1, k).
+    """
+    n, d = whole(planes, "planes", 0), whole(dim, "dim", 1)
+    if central:
+        return 2 * sum(comb(n - 1, k) for k in range(d)) if n else 1
+    return sum(comb(n, k) for k in range(d + 1))
+
+
+class RegionBounds(NamedTuple):
+    """Numbers of linear regions that no parameters exceed, as whole numbers.
+
+    **Fields:** `layers`, prod_l sum_{k <= d_l} C(n_l, k) with d_l = min(n_0, ..., n_{l-1}): every layer divides each
+    region of the layer before at most as `zaslavsky` says; for one input prod_l (n_l + 1). `signs`, 3^neurons: every
+    neuron is positive, zero or negative.
+    """
+
+    layers: int
+    signs: int
+
+
+def region_bounds(net: Any) -> RegionBounds:
+    """Upper bounds on the linear regions of a piecewise linear `nk.MLP`, for all of its parameters."""
+    require_piecewise_linear(net)
+    narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
+    layers = prod(zaslavsky(n, d) for n, d in zip(net.widths, narrowest, strict=True))
+    return RegionBounds(layers, 3 ** sum(net.widths))
+
+
+def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
+    """A relu network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
+
+    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
+    has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
+    """
+    levels = whole(levels, "levels", 1)
+    net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
+    params = [{"weight": np.ones((1, 2)), "bias": np.array([0.0, -0.5])}]
+    for _ in range(levels - 1):
+        params.append({"weight": np.array([[2.0, 2.0], [-4.0, -4.0]]), "bias": np.array([0.0, -0.5])})
+    return net, [*params, {"weight": np.array([[2.0], [-4.0]]), "bias": np.zeros(1)}]
+
+
+def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
+    r"""How often a neuron switches between two points, on average over initializations at infinite width: (depth,).
+
+    A preactivation is a Gaussian process whose variance along the line is a parabola, A t^2 + 2 B t + C. By the formula
+    of Kac and Rice its expected number of zeros is [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1.
+    That is at most 1 in every layer: on average regions grow as the number of neurons, not exponentially. Corrections
+    are of order depth/width; the first layer has none.
+
+    **Arguments:** `net`, a piecewise linear `nk.MLP`; `start`, `end`, two points (d,), or numbers if d = 1.
+    """
+    require_piecewise_linear(net)
+    start, end = two_points(start, end, net.in_dim)
+    step = end - start
+    weight_var, bias_var = float(net.weight_var), float(net.bias_var)
+    power = 0.5 * (net.activation.right**2 + net.activation.left**2)
+    scale, bias = weight_var / net.in_dim, bias_var
+    found = []
+    for _ in net.widths:
+        a, b = scale * step @ step, scale * start @ step
+        # A C - B^2 without cancellation, also for lines that nearly pass through the origin.
+        off = step * (start @ step) / (step @ step) - start
+        root = np.sqrt(a * (bias + scale * off @ off))
+        found.append((np.arctan2(a + b, root) - np.arctan2(b, root)) / np.pi)
+        scale, bias = scale * weight_var * power, bias_var + bias * weight_var * power
+    return np.array(found)
+
+
+def measure_crossings(net: Any, start: Any, end: Any, size: int, key: jax.Array) -> Estimate:
+    """The experiment beside `mean_crossings`: `size` networks are drawn and cut exactly; (depth,) with standard errors.
+
+    **Arguments:** as of `mean_crossings`; `size`, number of networks, at least 2; `key`. Networks follow the law of
+    `net.init`, but are drawn by NumPy, since a thousand small ones take less time than one compilation.
+    """
+    require_piecewise_linear(net)
+    start, end = two_points(start, end, net.in_dim)
+    size, depth = whole(size, "size", 2), len(net.widths)
+    normal = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).normal
+    shapes = list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
+    counts = np.empty((size, depth))
+    for i in range(size):
+        weights = [np.sqrt(float(net.weight_var) / fan_in) * normal(size=(fan_in, n)) for fan_in, n in shapes]
+        biases = [np.sqrt(float(net.bias_var)) * normal(size=n) for _, n in shapes]
+        layers = Layers(weights, biases, net.activation.right, net.activation.left)
+        counts[i] = crossings_of(layers, start, end).per_layer(depth)
+    counts /= np.array(net.widths)
+    return Estimate(mean=counts.mean(axis=0), sem=counts.std(axis=0, ddof=1) / np.sqrt(size), size=size)

@@ -1,0 +1,133 @@
+"""Is a kernel positive on these points, and if not, which of them show it?"""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy.linalg
+
+from .._blas import one_thread
+from .._check import inputs, numeric, positive
+from .._precision import in_float64
+from ._base import AbstractKernel
+
+KernelLike = AbstractKernel | Callable[[Any, Any], Any]
+TOLERANCE = 1e-10
+
+
+class Positivity(eqx.Module):
+    """Whether a kernel is symmetric and positive semidefinite on points, with a witness if it is not.
+
+    **Fields:** `ok`; `smallest` eigenvalue of the matrix (of its symmetric part); `points`, the indices of a set that
+    breaks it and from which none can be left out, empty if `ok`; `weights`, one for each of these points, a unit vector
+    a with a^T K a < 0; `value` = a^T K a; `status` in words.
+    """
+
+    ok: bool
+    smallest: float
+    points: np.ndarray
+    weights: np.ndarray
+    value: float
+    status: str
+
+
+@in_float64
+def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Positivity:
+    """Checks that `kernel` is symmetric and positive semidefinite on `x` (n, d), and says which points break it.
+
+    By interlacing, a set of points that breaks it stays broken when points are added. So a smallest set is found by
+    leaving out points: first those that the eigenvector of the most negative eigenvalue does not need, then one by one.
+
+    **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x`; `tolerance`: eigenvalues down
+    to -tolerance |K| count as rounding, |K| being the largest sum of absolute values in a row.
+    """
+    matrix = gram(kernel, inputs(x))
+    tolerance = positive(tolerance, "tolerance", zero=True)
+    limit = tolerance * _size(matrix)
+    skew = np.abs(matrix - matrix.T)
+    pair = np.array(sorted(np.unravel_index(np.argmax(skew), skew.shape)))
+    matrix = (matrix + matrix.T) / 2
+    smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
+    if skew.max() > limit:
+        i, j = pair
+        status = f"not symmetric: k(x_{i}, x_{j}) and k(x_{j}, x_{i}) differ by {skew.max():.3g}."
+        return Positivity(False, smallest, pair, np.zeros(2), 0.0, status)
+    if smallest >= -limit:
+        nothing = np.empty(0)
+        return Positivity(True, smallest, nothing.astype(int), nothing, 0.0, "positive on these points.")
+    points = _witness(matrix, limit)
+    value, weights = scipy.linalg.eigh(matrix[np.ix_(points, points)], subset_by_index=[0, 0])
+    status = f"not positive: {_listed(points)} the eigenvalue {value[0]:.3g}."
+    return Positivity(False, smallest, points, weights[:, 0], float(value[0]), status)
+
+
+def gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
+    """The matrix (n, n) of any kernel on checked points."""
+    if isinstance(kernel, AbstractKernel):
+        return np.asarray(kernel(x), dtype=np.float64)
+    if not callable(kernel):
+        raise TypeError(
+            f"`kernel` must be a kernel or a function k(x1, x2) -> (n1, n2); got {type(kernel).__name__}."
+        )
+    return cross(kernel, x, x)
+
+
+def cross(kernel: KernelLike, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    """The matrix (n1, n2) of any kernel between checked points."""
+    matrix = numeric(kernel(x1, x2), "kernel(x1, x2)")
+    if matrix.shape != (len(x1), len(x2)):
+        raise ValueError(
+            f"`kernel(x1, x2)` must return (n1, n2); for {len(x1)} and {len(x2)} points it returns {matrix.shape}."
+        )
+    return matrix
+
+
+def positive_gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
+    """The symmetric matrix (n, n) of a kernel that must be positive on `x`; one Cholesky factorization checks it."""
+    matrix = gram(kernel, x)
+    limit = TOLERANCE * _size(matrix)
+    if np.abs(matrix - matrix.T).max() > limit or not _is_positive(matrix, limit):
+        found = positivity(kernel, x)
+        if not found.ok:
+            raise ValueError(f"`kernel` is {found.status[:-1]}; see nk.kernels.positivity.")
+    return (matrix + matrix.T) / 2
+
+
+def _size(matrix: np.ndarray) -> float:
+    return float(np.abs(matrix).sum(axis=1).max())
+
+
+def _is_positive(matrix: np.ndarray, limit: float) -> bool:
+    """Whether no eigenvalue is below -limit, to rounding."""
+    shifted = np.array(matrix, order="F")
+    shifted.flat[:: len(matrix) + 1] += limit + len(matrix) * np.finfo(float).eps * _size(matrix)
+    with one_thread(len(matrix) // 2):
+        return scipy.linalg.lapack.dpotrf(shifted, lower=1, clean=0, overwrite_a=1)[1] == 0
+
+
+def _witness(matrix: np.ndarray, limit: float) -> np.ndarray:
+    """A set of points with an eigenvalue below -limit, such that no smaller part of it has one."""
+    vector = scipy.linalg.eigh(matrix, subset_by_index=[0, 0])[1][:, 0]
+    order = np.argsort(-np.abs(vector))
+
+    def broken(points: np.ndarray) -> bool:
+        part = matrix[np.ix_(points, points)]
+        return len(points) > 0 and scipy.linalg.eigvalsh(part, subset_by_index=[0, 0])[0] < -limit
+
+    few, many = 0, len(order)
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if broken(order[:middle]) else (middle, many)
+    points = order[:many]
+    for point in points[::-1]:
+        rest = points[points != point]
+        points = rest if broken(rest) else points
+    return np.sort(points)
+
+
+def _listed(points: np.ndarray, most: int = 6) -> str:
+    if len(points) == 1:
+        return f"the point {points[0]} alone has"
+    shown = ", ".join(str(int(point)) for point in points[:most])
+    return f"the points {shown}{', ...' * (len(points) > most)} ({len(points)} in all) have"

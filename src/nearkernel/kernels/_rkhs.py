@@ -1,0 +1,129 @@
+"""Functions of a kernel's Hilbert space: representer form, norms and inner products, and their feature form."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy.linalg
+
+from .._check import finite_number, inputs, numeric, positive
+from .._precision import in_float64
+from ._algebra import Product, Scaled, Sum
+from ._classic import Linear, Polynomial
+from ._features import AbstractFeatureKernel
+from ._positivity import KernelLike, cross, gram, positive_gram
+
+
+class RKHSFunction(eqx.Module):
+    r"""f = sum_i a_i k(x_i, .), a function of the kernel's reproducing Hilbert space in representer form.
+
+    <f, g> = a^T k(x, x') b, and k(x, .) reproduces: <f, k(x, .)> = f(x), so |f(x)| <= |f| sqrt(k(x, x)). Functions of
+    one kernel add, subtract and scale.
+
+    **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `coefficients` a (n,).
+    """
+
+    kernel: KernelLike
+    x: np.ndarray
+    coefficients: np.ndarray
+
+    def __init__(self, kernel: KernelLike, x: Any, coefficients: Any):
+        self.kernel = kernel
+        self.x = inputs(x)
+        self.coefficients = numeric(coefficients, "coefficients")
+        if self.coefficients.shape != (len(self.x),):
+            raise ValueError(
+                f"`coefficients` must have shape ({len(self.x)},), one a point; got {self.coefficients.shape}."
+            )
+
+    def __call__(self, x_new: Any) -> np.ndarray:
+        """f(x) at new points (m, d): (m,)."""
+        return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1]), self.x) @ self.coefficients
+
+    def inner(self, other: "RKHSFunction") -> float:
+        """The inner product <f, g> with another function of the same kernel."""
+        self._require_same_space(other)
+        return float(self.coefficients @ cross(self.kernel, self.x, other.x) @ other.coefficients)
+
+    def norm(self) -> float:
+        """|f| = sqrt(a^T K a)."""
+        square = self.coefficients @ gram(self.kernel, self.x) @ self.coefficients
+        if square < 0:
+            positive_gram(self.kernel, self.x)  # raises, unless it is a rounding error
+        return float(np.sqrt(max(square, 0.0)))
+
+    def weights(self) -> np.ndarray:
+        """The same function in feature form, w (f,): f(x) = `feature_map(kernel, x)` . w and |w| = |f|."""
+        return feature_map(self.kernel, self.x).T @ self.coefficients
+
+    def __add__(self, other: Any) -> "RKHSFunction":
+        if not isinstance(other, RKHSFunction):
+            return NotImplemented
+        self._require_same_space(other)
+        both = np.concatenate([self.coefficients, other.coefficients])
+        return RKHSFunction(self.kernel, np.concatenate([self.x, other.x]), both)
+
+    def __mul__(self, factor: Any) -> "RKHSFunction":
+        factor = finite_number(factor, "the factor of a function")
+        return RKHSFunction(self.kernel, self.x, factor * self.coefficients)
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: Any) -> "RKHSFunction":
+        return self + -1.0 * other
+
+    def _require_same_space(self, other: Any) -> None:
+        if not isinstance(other, RKHSFunction):
+            raise TypeError(f"`other` must be an RKHSFunction; got {type(other).__name__}.")
+        if self.kernel is not other.kernel and not eqx.tree_equal(self.kernel, other.kernel):
+            raise ValueError("the two functions have different kernels: they live in different spaces.")
+        if self.x.shape[1] != other.x.shape[1]:
+            raise ValueError(
+                f"the two functions have inputs of {self.x.shape[1]} and {other.x.shape[1]} features."
+            )
+
+
+@in_float64
+def representer(kernel: KernelLike, x: Any, y: Any, ridge: float = 0.0) -> RKHSFunction:
+    r"""The minimizer of 1/2 sum (f(x_i) - y_i)^2 + ridge/2 |f|^2 over the whole space: a = (K + ridge)^-1 y.
+
+    With `ridge` = 0 it is the interpolant of least norm (of least squares, if no function of the space interpolates).
+
+    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `ridge` >= 0.
+    """
+    x, y = inputs(x), numeric(y, "y")
+    if y.shape != (len(x),):
+        raise ValueError(f"`y` must have shape ({len(x)},), one number a point; got {y.shape}.")
+    ridge = positive(ridge, "ridge", zero=True)
+    matrix = positive_gram(kernel, x)
+    if ridge > 0:
+        shifted = matrix + ridge * np.eye(len(x))
+        return RKHSFunction(kernel, x, scipy.linalg.solve(shifted, y, assume_a="pos"))
+    values, vectors = scipy.linalg.eigh(matrix)
+    real = values > len(x) * np.finfo(float).eps * values[-1]
+    return RKHSFunction(kernel, x, vectors[:, real] @ ((vectors[:, real].T @ y) / values[real]))
+
+
+@in_float64
+def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
+    r"""Explicit features (n, f) of a kernel of finite rank: `feature_map(k, x) @ feature_map(k, y).T` is k(x, y).
+
+    For linear and polynomial kernels, given and random features, those of `mercer`, and sums (features side by side),
+    products (all products of two features) and multiples of such kernels.
+    """
+    x = inputs(x)
+    if isinstance(kernel, Linear):
+        return x
+    if isinstance(kernel, Polynomial | AbstractFeatureKernel):
+        return np.asarray(kernel.features(x), dtype=np.float64)
+    if isinstance(kernel, Scaled):
+        return np.sqrt(float(kernel.factor)) * feature_map(kernel.kernel, x)
+    if isinstance(kernel, Sum | Product):
+        left, right = feature_map(kernel.left, x), feature_map(kernel.right, x)
+        if isinstance(kernel, Sum):
+            return np.column_stack([left, right])
+        return (left[:, :, None] * right[:, None, :]).reshape(len(x), -1)
+    raise TypeError(
+        f"`kernel` {getattr(kernel, '__name__', type(kernel).__name__)} has no finite feature map: "
+        "nk.kernels.mercer(kernel, x) gives the leading features."
+    )
