@@ -83,8 +83,9 @@ class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
 
     **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, 3 sqrt(n) and at most 1000
-    unless given; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
-    `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told of each step.
+    unless given; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the
+    pivots; `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told
+    of each step.
     """
 
     tol: float = 1e-8

@@ -1,5 +1,6 @@
 """How far a kernel of finite width may be from its mean: inequalities with their constants."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ def matrix_chernoff(mean: float, largest: float, dim: int, probability: float = 
     `dim`, rows of the matrices; `probability`.
     """
     ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
-    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / np.e).real))
+    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / math.e).real))
 
 
 def matrix_chernoff_below(mean: float, largest: float, dim: int, probability: float = 0.05) -> float:
@@ -38,7 +39,7 @@ def matrix_chernoff_below(mean: float, largest: float, dim: int, probability: fl
     ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
     if ratio * logarithm >= 1:  # even e = 1 leaves more than `probability`
         return 0.0
-    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / np.e, -1).real))
+    return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / math.e, -1).real))
 
 
 def matrix_bernstein(variance: float, largest: float, dim: int, probability: float = 0.05) -> float:
