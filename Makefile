@@ -37,6 +37,7 @@ format: $(DEV_READY)  ## rewrite the code in the house format
 benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (half an hour)
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/solve.py
+	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/nearly_kernel.py
 	$(BIN)/python benchmarks/network_expansion.py
 	$(BIN)/python benchmarks/geometry.py

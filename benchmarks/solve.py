@@ -11,7 +11,7 @@ import sys
 import numpy as np
 from _common import Worker, data, deviation, in_turn, machine, table, write
 
-DIM, NEW, GAMMA, ALPHA, REPEATS, AGREE = 50, 1000, 0.01, 0.1, 3, 1e-9
+DIM, NEW, GAMMA, ALPHA, REPEATS, AGREE = 50, 1000, 0.01, 0.1, 3, 1e-6
 
 
 def arrays(n: int) -> dict[str, np.ndarray]:
@@ -33,7 +33,7 @@ def run(n: int) -> dict[str, str]:
         mine, other = in_turn([ours, theirs], [REPEATS, REPEATS])
         apart = deviation(*(w.results(folder / "found.npz")["mean"] for w in (ours, theirs))).max()
     missed = {
-        "speed": mine.best > other.best,
+        "speed": 2 * mine.best > other.best,
         "memory": mine.working > other.working,
         "agreement": apart > AGREE,
     }
@@ -43,7 +43,7 @@ def run(n: int) -> dict[str, str]:
         "theirs, s": f"{other.best:.3g}",
         "ours, s": f"{mine.best:.3g}",
         "theirs/ours": f"{other.best / mine.best:.2f}",
-        "target": "1",
+        "target": "2",
         "in CPU s": f"{other.cpu / mine.cpu:.2f}",
         "first call, s": f"{mine.first:.2f} ({other.first:.2f})",
         "peak, MB": f"{mine.working / 1e6:.0f} ({other.working / 1e6:.0f})",
