@@ -6,6 +6,7 @@
 The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
 """
 
+from ._deep_linear import DeepLinearBayes as DeepLinearBayes
 from ._finite import NearlyKernelClassifier as NearlyKernelClassifier
 from ._finite import NearlyKernelRegressor as NearlyKernelRegressor
 from ._machine import KernelMachine as KernelMachine
@@ -16,6 +17,7 @@ from ._networks import NTKRegressor as NTKRegressor
 from ._quadratic import QuadraticRegressor as QuadraticRegressor
 
 __all__ = [
+    "DeepLinearBayes",
     "KernelMachine",
     "NNGPClassifier",
     "NNGPRegressor",

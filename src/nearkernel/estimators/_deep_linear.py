@@ -1,0 +1,79 @@
+"""Bayesian deep linear networks as a regressor."""
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from .._check import positive
+from ..statistics._deep_linear import hidden_widths, least_interpolant, most_probable_var
+from ..statistics._deep_linear_posterior import posterior_of
+from ._data import new_inputs
+
+
+class DeepLinearBayes(RegressorMixin, BaseEstimator):
+    r"""The exact posterior of a deep linear network z(x) = theta . x, theta = W^(L+1) ... W^(1), as a regressor.
+
+    The mean is the shortest least-squares solution theta_*, whatever the depth. What depth and data decide is how far
+    predictions may be off where the data have not looked:
+
+        z(x) = theta_* . x + |x_perp| sqrt(S) xi,   xi ~ N(0, 1),
+        p(S | data) ~ p(S) S^(-r/2) exp(-|theta_*|^2 / (2 S)),
+
+    x_perp being what is left of x outside of the span of the data, of rank r. It is the limit of vanishing noise: where
+    the data cannot be fitted (more points than features), the nearest fit is taken, and nothing is left uncertain.
+
+    **Arguments:**
+
+    - `widths`: of the hidden layers, () for none.
+    - `prior_var`: variance of the weights times their fan-in; "best" for the one that makes the data most probable.
+    - `fit_intercept`: whether the means of inputs and targets are removed before and added after.
+
+    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosterior` of the centred data;
+    `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
+
+    ```python
+    model = DeepLinearBayes(widths=(200,) * 5, prior_var="best").fit(x, y)
+    mean, std = model.predict(x_new, return_std=True)
+    low, high = model.quantile(x_new, [0.05, 0.95]).T
+    ```
+    """
+
+    def __init__(self, widths=(100, 100), prior_var=1.0, fit_intercept=True):
+        self.widths = widths
+        self.prior_var = prior_var
+        self.fit_intercept = fit_intercept
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn `y` (n,) from `X` (n, d)."""
+        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        y = np.asarray(y, dtype=np.float64)
+        widths = hidden_widths(self.widths)
+        if isinstance(self.prior_var, str) and self.prior_var != "best":
+            raise ValueError(f'`prior_var` must be a positive number or "best"; got {self.prior_var!r}.')
+        self._x_mean = x.mean(axis=0) if self.fit_intercept else np.zeros(x.shape[1])
+        y_mean = y.mean() if self.fit_intercept else 0.0
+        data = least_interpolant(x - self._x_mean, y - y_mean)
+        if not isinstance(self.prior_var, str):
+            self.prior_var_ = float(positive(self.prior_var, "prior_var"))
+        else:  # targets that are all alike ask for no variance at all; then the plain prior is as good
+            self.prior_var_ = most_probable_var(data, widths) if data.square > 0 else 1.0
+        self.posterior_ = posterior_of(data, widths, self.prior_var_)
+        self.log_evidence_ = self.posterior_.log_evidence
+        self.effective_depth_ = data.basis.shape[1] * float(sum(1.0 / n for n in widths))
+        self.coef_ = data.theta
+        self.intercept_ = float(y_mean - self._x_mean @ data.theta)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean at `X` (m, d), (m,); with `return_std` also the standard deviation."""
+        x = new_inputs(self, X)
+        mean = x @ self.coef_ + self.intercept_
+        return (mean, self.posterior_.std(x - self._x_mean)) if return_std else mean
+
+    def quantile(self, X: Any, q: Any) -> np.ndarray:
+        """What predictions stay below with probability `q`: (m,), or (m, k) for k values of q."""
+        x = new_inputs(self, X) - self._x_mean
+        centred = self.posterior_.quantile(x, q)
+        return centred + (self.intercept_ + self._x_mean @ self.coef_)

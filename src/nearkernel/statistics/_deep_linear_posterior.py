@@ -1,0 +1,145 @@
+r"""Deep linear networks that fit the data: their exact posterior.
+
+Before the data theta = sqrt(S) xi with xi ~ N(0, 1) in n_0 dimensions and S = (v/n_0) prod_l (v/N_l) chi^2_(N_l), v the
+prior variance. P points without noise fix theta in their span, theta_*, and tell of the rest only through S:
+
+    theta = theta_* + sqrt(S) xi_perp,      p(S | data) ~ p(S) S^(-P/2) exp(-t / (2 S)),   t = |theta_*|^2.
+
+So z(x) = theta_* . x + |x_perp| sqrt(S) xi: a Gaussian whose variance is itself random. The law of ln S is log-concave.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import scipy.optimize
+import scipy.special as special
+
+from .._check import inputs, numeric, positive, whole
+from ._deep_linear import Interpolant, hidden_widths, interpolation, log_evidence, log_gain
+from ._log_concave import LogConcave, log_concave
+from ._meijer import log_gamma_product
+
+
+class DeepLinearPosterior(eqx.Module):
+    r"""The law of theta and of predictions z(x) = theta . x, given data without noise.
+
+    **Fields:** `theta` (n_0,), the shortest interpolant theta_*, which is the mean; `basis` (n_0, P), an orthonormal
+    basis of the span of the points; `log_scale`, the law of ln S; `log_evidence`.
+    """
+
+    theta: np.ndarray
+    basis: np.ndarray
+    log_scale: LogConcave
+    log_evidence: float
+
+    @property
+    def scale(self) -> float:
+        """E[S], the variance of theta in every direction that the points do not span."""
+        return self.log_scale.mean(np.exp)
+
+    @property
+    def perp_square(self) -> float:
+        """E|theta_perp|^2 = (n_0 - P) E[S]."""
+        return (self.basis.shape[0] - self.basis.shape[1]) * self.scale
+
+    def perp(self, x: Any) -> np.ndarray:
+        """|x_perp| (m,): how far each row of `x` (m, n_0) is from the span of the points."""
+        x = inputs(x, "x", len(self.theta))
+        rest = x - (x @ self.basis) @ self.basis.T
+        rest -= (rest @ self.basis) @ self.basis.T  # twice: to the last digit
+        lengths = np.linalg.norm(rest, axis=1)
+        return np.where(lengths > 1e-13 * np.linalg.norm(x, axis=1), lengths, 0.0)
+
+    def mean(self, x: Any) -> np.ndarray:
+        """theta_* . x, (m,)."""
+        return inputs(x, "x", len(self.theta)) @ self.theta
+
+    def std(self, x: Any) -> np.ndarray:
+        """|x_perp| sqrt(E[S]), (m,)."""
+        return self.perp(x) * np.sqrt(self.scale)
+
+    def quantile(self, x: Any, q: Any) -> np.ndarray:
+        """The value that a prediction stays below with probability `q` in (0, 1): (m,), or (m, k) for k values of q."""
+        q = numeric(q, "q")
+        if np.any((q <= 0) | (q >= 1)) or q.ndim > 1:
+            raise ValueError("`q` must be a number or a vector of numbers between 0 and 1, both excluded.")
+        unit = np.array([self._unit_quantile(float(p)) for p in np.atleast_1d(q)]).reshape(q.shape)
+        mean = self.mean(x)
+        return mean.reshape(-1, *(1,) * q.ndim) + np.multiply.outer(self.perp(x), unit)
+
+    def _unit_quantile(self, q: float) -> float:
+        """Of sqrt(S) xi: all predictions share it but for |x_perp|."""
+        deviations = np.exp(self.log_scale.nodes / 2)
+        if q == 0.5 or not deviations.any():
+            return 0.0
+        ends = special.ndtri(q) * deviations[[0, -1]]
+        if len(deviations) == 1:
+            return float(ends[0])
+        short = lambda v: float(self.log_scale.weights @ special.ndtr(v / deviations)) - q
+        return float(scipy.optimize.brentq(short, *sorted(ends), xtol=1e-300, rtol=1e-13))
+
+    def log_density(self, x: Any, values: Any) -> np.ndarray:
+        """ln of the density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
+        perp, away = self.perp(x), numeric(values, "values") - self.mean(x)
+        if not perp.all():
+            raise ValueError("`x` has rows that the data determine: predictions there have no density.")
+        variance = perp[:, None] ** 2 * np.exp(self.log_scale.nodes)
+        logs = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
+        return special.logsumexp(logs, axis=1, b=self.log_scale.weights)
+
+    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+        """`size` draws of theta, (size, n_0)."""
+        size = whole(size, "size", 1)
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        xi = rng.normal(size=(size, len(self.theta)))
+        xi -= (xi @ self.basis) @ self.basis.T
+        if len(self.log_scale.nodes) == 1:
+            log_scale = np.full(size, self.log_scale.nodes[0])
+        else:
+            log_scale = self.log_scale.quantile(rng.uniform(size=size))
+        return self.theta + np.exp(log_scale / 2)[:, None] * xi
+
+
+def deep_linear_posterior(
+    X: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
+) -> DeepLinearPosterior:
+    """The exact posterior of a deep linear network, given data without noise.
+
+    **Arguments:** `X` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
+    () for none; `prior_var`, the variance of the weights times their fan-in.
+    """
+    widths = hidden_widths(widths)
+    return posterior_of(interpolation(X, y), widths, float(positive(prior_var, "prior_var")))
+
+
+def posterior_of(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> DeepLinearPosterior:
+    evidence = log_evidence(data, widths, prior_var) if data.basis.size else 0.0
+    return DeepLinearPosterior(data.theta, data.basis, _law_of_scale(data, widths, prior_var), evidence)
+
+
+def _law_of_scale(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> LogConcave:
+    in_dim, points = data.basis.shape
+    half, t = np.array(widths, dtype=np.float64) / 2, data.square
+    gain = log_gain(in_dim, widths, prior_var) - np.log(2.0)  # S = e^gain prod Gamma(N_l/2)
+    if not widths:
+        return LogConcave(np.array([gain]), np.ones(1), 0.0)
+    if t == 0 and np.any(half <= points / 2):  # nothing holds S away from 0
+        return LogConcave(np.array([-np.inf]), np.ones(1), np.inf)
+
+    def log_density(u):
+        return (
+            log_gamma_product(u - gain, half).value
+            - 0.5 * points * u
+            - 0.5 * t * np.exp(np.minimum(-u, 700.0))
+        )
+
+    left = half if t > 0 or points == 0 else half - points / 2  # S^(-P/2) only lowers the shapes
+    centre = gain + np.sum(special.digamma(left))
+    reach = 2 * np.sqrt(np.sum(special.polygamma(1, left)))
+    ends = [centre - reach, centre + reach]
+    if t > 0 and points:  # the peak is between that of the prior and that of the data
+        ends.append(np.log(t / points))
+    return log_concave(log_density, min(ends), max(ends))

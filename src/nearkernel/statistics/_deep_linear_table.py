@@ -1,0 +1,87 @@
+"""Which depth, width and prior variance make the data most probable: Bayesian model selection as a table."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import numpy as np
+
+from .._check import positive, whole
+from ._deep_linear import effective_depth, interpolation, log_evidence, most_probable_var
+from ._deep_linear_posterior import posterior_of
+
+
+class ModelRow(NamedTuple):
+    """One model: `depth` L hidden layers of `width`; `best` says that `prior_var` was chosen for the data."""
+
+    depth: int
+    width: int
+    prior_var: float
+    best: bool
+    effective_depth: float
+    log_evidence: float
+    scale: float
+
+
+class ModelTable(eqx.Module):
+    """Models of one data set, the most probable first.
+
+    **Fields:** `rows`, one `ModelRow` a model; `scale` in them is n_0 E[S] of the posterior, the variance of
+    predictions in unseen directions in units of that of a linear model.
+    """
+
+    rows: tuple[ModelRow, ...]
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Of the models if all are equally probable before the data, (rows,)."""
+        logs = np.array([row.log_evidence for row in self.rows])
+        shares = np.exp(logs - logs.max())
+        return shares / shares.sum()
+
+    def __str__(self) -> str:
+        lines = ["depth  width  prior_var  effective_depth  log_evidence  scale  probability"]
+        for row, share in zip(self.rows, self.probabilities, strict=True):
+            mark = "*" if row.best else " "
+            lines.append(
+                f"{row.depth:5d}  {row.width:5d}  {row.prior_var:8.4f}{mark}  {row.effective_depth:15.3f}  "
+                f"{row.log_evidence:12.3f}  {row.scale:5.3f}  {share:11.4f}"
+            )
+        return "\n".join([*lines, "* best for the data"])
+
+
+def deep_linear_table(
+    X: Any,
+    y: Any,
+    depths: Sequence[int],
+    widths: Sequence[int],
+    prior_vars: Sequence[float | None] = (1.0, None),
+) -> ModelTable:
+    """Exact evidence of every depth, width and prior variance; `None` stands for the best variance of that model.
+
+    **Arguments:** `X` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model, whatever the
+    width); `widths`, of each hidden layer; `prior_vars`.
+    """
+    data = interpolation(X, y)
+    if data.square == 0:
+        raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
+    rows = {}
+    for depth in depths:
+        for width in widths:
+            layers = (whole(width, "widths", 1),) * whole(depth, "depths", 0)
+            for asked in prior_vars:
+                var = (
+                    most_probable_var(data, layers) if asked is None else float(positive(asked, "prior_vars"))
+                )
+                rows[len(layers), width if layers else 0, asked] = ModelRow(
+                    len(layers),
+                    int(width) if layers else 0,
+                    var,
+                    asked is None,
+                    effective_depth(data.basis.shape[1], layers),
+                    log_evidence(data, layers, var),
+                    len(data.theta) * posterior_of(data, layers, var).scale,
+                )
+    if not rows:
+        raise ValueError("`depths`, `widths` and `prior_vars` must each hold at least one value.")
+    return ModelTable(tuple(sorted(rows.values(), key=lambda row: -row.log_evidence)))

@@ -1,0 +1,101 @@
+r"""The length of a vector that random matrices multiply, in any number, exactly.
+
+    theta^T = W^(L+1) W^(L) ... W^(1),   W^(l) of shape (N_l, N_(l-1)), N_(L+1) = 1, entries N(0, weight_var / N_(l-1)):
+
+    |theta|^2 = prod_(l=0..L) (weight_var / N_l) chi^2_(N_l),  all independent, and the direction is uniform.
+
+A Gaussian matrix acts on any unit vector as on the first: each factor turns the vector at random and stretches it by a
+chi variable. ln|theta|^2 tends to a normal law of variance 2 sum 1/N_l and mean -sum 1/N_l (for weight_var = 1). Width
+first gives |theta| = 1, depth first gives |theta| = 0: only the ratio sum 1/N_l counts.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import scipy.special as special
+
+from .._check import numeric, positive, whole
+from ._deep_linear import hidden_widths, log_gain
+from ._log_concave import LogConcave, log_concave
+from ._meijer import log_gamma_product
+
+
+class GaussianProduct(eqx.Module):
+    """The law of |theta|^2, theta the product of Gaussian matrices.
+
+    **Fields:** `sizes` (N_0, ..., N_L); `weight_var`, the variance of the entries times their fan-in.
+    """
+
+    sizes: tuple[int, ...] = eqx.field(static=True)
+    weight_var: float
+
+    @property
+    def _half(self) -> np.ndarray:
+        return np.array(self.sizes, dtype=np.float64) / 2
+
+    @property
+    def _gain(self) -> float:
+        return log_gain(self.sizes[0], self.sizes[1:], self.weight_var)
+
+    @property
+    def log_mean(self) -> float:
+        """E[ln|theta|^2] = sum of digamma(N_l/2) + ln(2 weight_var / N_l)."""
+        return float(self._gain + np.sum(special.digamma(self._half)))
+
+    @property
+    def log_var(self) -> float:
+        """Var[ln|theta|^2] = sum of trigamma(N_l/2)."""
+        return float(np.sum(special.polygamma(1, self._half)))
+
+    @property
+    def normal(self) -> tuple[float, float]:
+        """Mean and variance of the normal law that ln|theta|^2 tends to in wide layers, at fixed sum 1/N_l."""
+        spread = float(np.sum(0.5 / self._half))
+        return len(self.sizes) * float(np.log(self.weight_var)) - spread, 2 * spread
+
+    def moment(self, k: float) -> float:
+        """E|theta|^(2k), finite for k > -min(N_l)/2."""
+        if not np.all(self._half + k > 0):
+            raise ValueError(
+                f"`k` must be greater than {-self._half.min():g}, where moments become infinite; got {k}."
+            )
+        return float(
+            np.exp(k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half)))
+        )
+
+    def pdf(self, log_value: Any) -> np.ndarray:
+        """Density of ln|theta|^2 at `log_value`."""
+        return np.exp(log_gamma_product(numeric(log_value, "log_value") - self._gain, self._half).value)
+
+    def cdf(self, log_value: Any) -> np.ndarray:
+        """P(ln|theta|^2 <= `log_value`), to about 1e-9."""
+        return self._law().cdf(numeric(log_value, "log_value"))
+
+    def _law(self) -> LogConcave:
+        reach = 2 * np.sqrt(self.log_var)
+        density = lambda u: log_gamma_product(u - self._gain, self._half).value
+        return log_concave(density, self.log_mean - reach, self.log_mean + reach)
+
+    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+        """`size` draws of |theta|^2, without drawing a matrix."""
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        size = whole(size, "size", 1)
+        log = np.zeros(size)
+        for n in self.sizes:
+            log = log + np.log(self.weight_var / n * rng.chisquare(n, size))
+        return np.exp(log)
+
+
+def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianProduct:
+    """The exact law of the length of W^(L+1) ... W^(1), a deep linear network with one output.
+
+    **Arguments:** `sizes` (N_0, ..., N_L), the inputs and the hidden widths; `weight_var`, the variance of the weights
+    times their fan-in. |W^(L) ... W^(1) x|^2 / |x|^2 of L matrices has the law of sizes N_1 ... N_L, times N_L / N_0.
+    """
+    checked = tuple(whole(n, "sizes", 1) for n in hidden_widths(sizes))
+    if not checked:
+        raise ValueError("`sizes` is empty: give at least the number of inputs.")
+    return GaussianProduct(checked, float(positive(weight_var, "weight_var")))
