@@ -33,6 +33,10 @@ from ._input_gradient import InputGradient as InputGradient
 from ._input_gradient import input_gradient as input_gradient
 from ._learning_rate import LearningRates as LearningRates
 from ._learning_rate import learning_rates as learning_rates
+from ._marchenko_pastur import Comparison as Comparison
+from ._marchenko_pastur import MarchenkoPastur as MarchenkoPastur
+from ._marchenko_pastur import gram_spectrum as gram_spectrum
+from ._marchenko_pastur import marchenko_pastur as marchenko_pastur
 from ._measure import Estimate as Estimate
 from ._measure import measure as measure
 from ._observables import extrapolated as extrapolated
@@ -40,6 +44,9 @@ from ._observables import observables as observables
 from ._paths import path_sum as path_sum
 from ._phases import PhaseDiagram as PhaseDiagram
 from ._phases import phase_diagram as phase_diagram
+from ._population import SampledSpectrum as SampledSpectrum
+from ._population import kernel_bulk as kernel_bulk
+from ._population import sampled_spectrum as sampled_spectrum
 from ._posterior import Posterior as Posterior
 from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer

@@ -1,0 +1,178 @@
+r"""Eigenvalues of sample covariances: the law of Marchenko and Pastur, and spectra beside it.
+
+S = (1/M) X X^T with X (N, M), independent entries of variance v, ratio g = N/M fixed, N to infinity: eigenvalues have
+
+    density sqrt((x_+ - x) (x - x_-)) / (2 pi v g x)  between the edges x_+- = v (1 +- sqrt g)^2,
+
+and, if g > 1, a share 1 - 1/g of zeros: N points in M < N dimensions span only M of them.
+"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+import scipy.linalg
+
+from .._check import finite_number, inputs, numeric, positive, whole
+
+
+class Comparison(eqx.Module):
+    """Eigenvalues beside a law.
+
+    **Fields:** `eigenvalues` (N,), ascending; `law`; `distance`, the largest difference of the distribution functions
+    (zeros belong to the law's atom, if it has one); `below` and `above`, how many eigenvalues are outside of the edges
+    by more than those of noise ever are at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,), those of
+    the law.
+    """
+
+    eigenvalues: np.ndarray
+    law: "MarchenkoPastur"
+    distance: float
+    below: int
+    above: int
+    moments: np.ndarray
+    expected: np.ndarray
+
+
+class MarchenkoPastur(eqx.Module):
+    """The limit law of eigenvalues of `shift` + (1/M) X X^T.
+
+    **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
+    """
+
+    ratio: float
+    variance: float = 1.0
+    shift: float = 0.0
+
+    @property
+    def edges(self) -> tuple[float, float]:
+        """Ends of the continuous part."""
+        root = math.sqrt(self.ratio)
+        return self.shift + self.variance * (1 - root) ** 2, self.shift + self.variance * (1 + root) ** 2
+
+    @property
+    def atom(self) -> float:
+        """Share of eigenvalues that are equal to `shift`."""
+        return max(0.0, 1 - 1 / self.ratio)
+
+    def density(self, x: Any) -> np.ndarray:
+        """Of the continuous part at `x`, whose integral is 1 - `atom`."""
+        x = numeric(x, "x") - self.shift
+        low, high = (edge - self.shift for edge in self.edges)
+        inside = (x > low) & (x < high) & (x > 0)
+        safe = np.where(inside, x, 1.0)
+        root = np.sqrt(np.maximum((high - x) * (x - low), 0.0))
+        return np.where(inside, root / (2 * np.pi * self.variance * self.ratio * safe), 0.0)
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Share of eigenvalues up to `x`, zeros included."""
+        x = (numeric(x, "x") - self.shift) / self.variance
+        r = math.sqrt(self.ratio)
+        # On the circle x = 1 + g - 2 sqrt(g) cos(angle) the density is (2/pi) sin(angle)^2 / x.
+        angle = np.arccos(np.clip((1 + self.ratio - x) / (2 * r), -1.0, 1.0))
+        if r < 1e-3:  # the closed form has lost its digits there
+            nodes, weights = np.polynomial.legendre.leggauss(40)
+            t = angle[..., None] * (nodes + 1) / 2
+            part = angle / 2 * (np.sin(t) ** 2 / (1 + self.ratio - 2 * r * np.cos(t)) @ weights)
+        else:
+            turn = np.arctan2((1 + r) * np.sin(angle / 2), abs(1 - r) * np.cos(angle / 2))
+            part = (
+                np.sin(angle) / (2 * r)
+                + (1 + r * r) * angle / (4 * r * r)
+                - abs(1 - r * r) * turn / (2 * r * r)
+            )
+        return np.where(x >= 0, self.atom, 0.0) + 2 / np.pi * part
+
+    def moment(self, k: int) -> float:
+        """Mean of the k-th power, the atom included; without shift v^k sum_j g^j C(k, j) C(k-1, j) / (j + 1)."""
+        k = whole(k, "k", 0)
+        pure = [1.0] + [
+            self.variance**p
+            * sum(self.ratio**j * math.comb(p, j) * math.comb(p - 1, j) / (j + 1) for j in range(p))
+            for p in range(1, k + 1)
+        ]
+        return float(sum(math.comb(k, p) * self.shift ** (k - p) * pure[p] for p in range(k + 1)))
+
+    def stieltjes(self, z: Any) -> np.ndarray:
+        """m(z), the mean of 1 / (x - z), for complex z off the spectrum."""
+        z = np.asarray(z, dtype=np.complex128) - self.shift
+        low, high = (edge - self.shift for edge in self.edges)
+        root = np.sqrt(z - low) * np.sqrt(z - high)
+        return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
+
+    def sample(self, rows: int, key: jax.Array) -> np.ndarray:
+        """Eigenvalues (rows,), ascending, of one such matrix with normal entries and rows/ratio columns, rounded.
+
+        Rotations turn a normal matrix into a bidiagonal one of independent chi variables: the matrix is never drawn.
+        """
+        rows = whole(rows, "rows", 1)
+        columns = max(1, round(rows / self.ratio))
+        few, many = sorted((rows, columns))
+        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        main = np.sqrt(rng.chisquare(many - np.arange(few)))
+        side = np.sqrt(rng.chisquare(np.arange(few - 1, 0, -1)))
+        diagonal = main**2 + np.append(0.0, side**2)
+        values = scipy.linalg.eigh_tridiagonal(diagonal, main[:-1] * side, eigvals_only=True)
+        values = np.concatenate([np.zeros(rows - few), np.maximum(values, 0.0)])
+        return self.shift + self.variance / columns * values
+
+    def compare(self, eigenvalues: Any) -> Comparison:
+        """Given eigenvalues (N,) beside this law."""
+        found = np.sort(numeric(eigenvalues, "eigenvalues"))
+        if found.ndim != 1 or not len(found):
+            raise ValueError(f"`eigenvalues` must have shape (n,), n at least 1; got {found.shape}.")
+        n = len(found)
+        # Zeros come out of a decomposition as rounding: they belong to the atom.
+        zero = np.abs(found - self.shift) < 1e-10 * max(np.abs(found).max(), abs(self.shift), 1e-300)
+        found = np.where(zero, self.shift, found)
+        at, before = self.cdf(found), self.cdf(np.nextafter(found, -np.inf))
+        steps = (
+            np.searchsorted(found, found, side="right") / n,
+            np.searchsorted(found, found, side="left") / n,
+        )
+        distance = max(np.abs(steps[0] - at).max(), np.abs(steps[1] - before).max())
+        low, high = self.edges
+        # The Tracy-Widom law: extreme eigenvalues of noise are beyond 4 of these units in one draw of a thousand.
+        rows, columns = math.sqrt(n), math.sqrt(n / self.ratio)
+        unit = 4 * self.variance / columns**2
+        above = unit * (columns + rows) * (1 / columns + 1 / rows) ** (1 / 3)
+        under = unit * abs(columns - rows) * abs(1 / columns - 1 / rows) ** (1 / 3)
+        below = np.sum((found < low - under) & ~(zero & (self.atom > 0)))
+        powers = np.array([np.mean(found**k) for k in range(1, 5)])
+        expected = np.array([self.moment(k) for k in range(1, 5)])
+        above = np.sum(found > high + above)
+        return Comparison(found, self, float(distance), int(below), int(above), powers, expected)
+
+
+def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPastur:
+    """The law of the eigenvalues of `shift` + (1/M) X X^T for large X (N, M) with independent entries.
+
+    **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
+
+    **Returns:** a `MarchenkoPastur`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample` draws
+    such a matrix, `compare` puts given eigenvalues beside the law.
+    """
+    ratio, variance = positive(ratio, "ratio"), positive(variance, "variance")
+    return MarchenkoPastur(float(ratio), float(variance), float(finite_number(shift, "shift")))
+
+
+def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
+    """Eigenvalues of (1/M) X X^T of given data or features `x` (N, M), beside the law of pure noise.
+
+    **Arguments:** `x` (N, M), one point a row: centre and scale its columns first, or the mean is the largest
+    eigenvalue; `variance` of the entries, by default the mean of their squares.
+    """
+    x = inputs(x, "x")
+    if variance is None:
+        variance = float(np.mean(x * x))
+        if variance == 0:
+            raise ValueError("`x` is 0 everywhere: it has no spectrum to compare.")
+    return marchenko_pastur(x.shape[0] / x.shape[1], variance).compare(_gram_eigenvalues(x))
+
+
+def _gram_eigenvalues(x: np.ndarray) -> np.ndarray:
+    """(N,), ascending: squares of singular values, and zeros."""
+    values = np.linalg.svd(x, compute_uv=False) ** 2 / x.shape[1]
+    return np.sort(np.concatenate([np.zeros(max(0, len(x) - len(values))), values]))

@@ -1,0 +1,97 @@
+r"""Spectra of kernel matrices of random inputs, and of their estimates by random features.
+
+Kernel matrices: inputs of length sqrt(d) in random directions have cosines of size 1/sqrt(d), where a kernel f(cosine)
+is almost linear. For n ~ d points its matrix has, but for one outlier of order n f(0), the eigenvalues of
+
+    f'(0) X X^T / d + (f(1) - f(0) - f'(0)) I.
+
+Random features: (1/M) F F^T with M features whose covariance has the eigenvalues tau_1 ... tau_N, ratio g = N/M. Its
+eigenvalues spread by the law of Marchenko and Pastur in its general form; v = v(x + i0) with
+
+    x = -1/v + g mean[tau / (1 + tau v)],     density = Im v / (pi g).
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import numeric, positive, whole
+from ..kernels import AbstractKernel
+from ._marchenko_pastur import MarchenkoPastur
+
+
+def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastur:
+    """The law of the eigenvalues of `kernel(x)`, all but the largest, for many random inputs of length sqrt(dim).
+
+    **Arguments:** `kernel`, one that depends on lengths and angles alone (NTK, NNGP, RBF, ...); `points` n and `dim` d,
+    both large, of the inputs.
+    """
+    points, dim = whole(points, "points", 1), whole(dim, "dim", 2)
+    step = 1e-3
+    cosines = np.array([1.0, 0.0, step, -step, 2 * step, -2 * step])
+    x = np.zeros((6, dim))
+    x[:, 0], x[:, 1] = cosines, np.sqrt(1 - cosines**2)
+    x *= np.sqrt(dim)
+    f_one, f_zero, right, left, right2, left2 = kernel(x[:1], x)[0]
+    slope = (8 * (right - left) - (right2 - left2)) / (12 * step)
+    if not slope > 1e-9 * abs(f_one):
+        raise ValueError(
+            "`kernel` has no linear part at orthogonal inputs: its bulk is not that of a covariance."
+        )
+    return MarchenkoPastur(points / dim, float(slope), float(f_one - f_zero - slope))
+
+
+class SampledSpectrum(eqx.Module):
+    """The law of eigenvalues of (1/M) F F^T, given those of its mean.
+
+    **Fields:** `population` tau (N,), eigenvalues of the mean; `ratio` g = N/M.
+    """
+
+    population: np.ndarray
+    ratio: float
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Mean of the eigenvalues and of their squares: mean(tau), mean(tau^2) + g mean(tau)^2."""
+        mean = float(self.population.mean())
+        return mean, float(np.mean(self.population**2)) + self.ratio * mean**2
+
+    def density(self, x: Any, blur: float = 1e-4) -> np.ndarray:
+        """At `x` > 0, smoothed by a Lorentzian whose width is `blur` times x."""
+        x = np.atleast_1d(numeric(x, "x"))
+        if np.any(x <= 0):
+            raise ValueError("`x` must be greater than 0.")
+        return self._companion(x, float(positive(blur, "blur"))).imag / (np.pi * self.ratio)
+
+    def _companion(self, x: np.ndarray, blur: float) -> np.ndarray:
+        """v at x (1 + i blur): Newton's method from far above the axis, where v = -1/z, down to it."""
+        tau = self.population
+        height, v = 64.0, -1 / (x * (1 + 64j))
+        while True:
+            z = x * (1 + 1j * height)
+            for _ in range(6):
+                inside = 1 / (1 + np.multiply.outer(v, tau))
+                short = -1 / v + self.ratio * np.mean(tau * inside, axis=1) - z
+                slope = 1 / v**2 - self.ratio * np.mean((tau * inside) ** 2, axis=1)
+                move = -short / slope
+                # Stay in the upper half plane, where the solution is unique.
+                share = np.where(v.imag + move.imag > 0.1 * v.imag, 1.0, 0.5)
+                v = v + share * np.where(v.imag + share * move.imag > 0, move, -0.5j * v.imag)
+            if height <= blur:
+                return v
+            height = max(height * 0.6, blur)
+
+
+def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrum:
+    """How M random features spread the eigenvalues of the kernel that they estimate.
+
+    **Arguments:** `population` (N,), eigenvalues of the kernel matrix of N points at M = infinity, e.g. of an NNGP;
+    `ratio` N/M.
+    """
+    tau = numeric(population, "population")
+    if tau.ndim != 1 or not tau.size or tau.max() <= 0 or tau.min() < -1e-9 * tau.max():
+        raise ValueError(
+            "`population` must be a vector of eigenvalues that are at least 0, not all of them 0."
+        )
+    return SampledSpectrum(np.maximum(tau, 0.0), float(positive(ratio, "ratio")))
