@@ -1,4 +1,4 @@
-"""What shape have the loss and the function? Curvature, spectra, class structure, collapse, linear regions."""
+"""What shape have the loss and the function? Curvature, spectra, class structure, linear regions, entropy."""
 
 from ._classes import ClassSplit as ClassSplit
 from ._classes import FeatureSplit as FeatureSplit
@@ -12,6 +12,14 @@ from ._curvature import EmpiricalFisher as EmpiricalFisher
 from ._curvature import Fisher as Fisher
 from ._curvature import GaussNewton as GaussNewton
 from ._curvature import Hessian as Hessian
+from ._entropy import EntropyBounds as EntropyBounds
+from ._entropy import ellipsoid_entropy as ellipsoid_entropy
+from ._entropy import ellipsoid_width as ellipsoid_width
+from ._entropy import kernel_axes as kernel_axes
+from ._entropy import lipschitz_code as lipschitz_code
+from ._entropy import lipschitz_decode as lipschitz_decode
+from ._entropy import lipschitz_entropy as lipschitz_entropy
+from ._entropy import set_entropy as set_entropy
 from ._line import Crossings as Crossings
 from ._line import breakpoints as breakpoints
 from ._line import crossings as crossings
@@ -32,3 +40,6 @@ from ._spectra import overlap as overlap
 from ._spectra import sharpness as sharpness
 from ._spectra import spectral_density as spectral_density
 from ._spectra import top_eigenpairs as top_eigenpairs
+from ._stable_width import LipschitzExtension as LipschitzExtension
+from ._stable_width import StablePair as StablePair
+from ._stable_width import stable_pair as stable_pair

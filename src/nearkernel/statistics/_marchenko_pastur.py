@@ -23,8 +23,8 @@ class Comparison(eqx.Module):
 
     **Fields:** `eigenvalues` (N,), ascending; `law`; `distance`, the largest difference of the distribution functions
     (zeros belong to the law's atom, if it has one); `below` and `above`, how many eigenvalues are outside of the edges
-    by more than those of noise ever are at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,), those of
-    the law.
+    by more than those of noise ever are at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,),
+    those of the law.
     """
 
     eigenvalues: np.ndarray

@@ -1,0 +1,178 @@
+r"""How large a class of functions is: the entropy numbers
+
+    eps_n(K) = the least eps for which 2^n balls of radius eps cover K,
+
+the error of the best n-bit code of its members. They stand here, not with the statistics: a covering is a matter of
+shape, and nothing is averaged. Every bound is certain; it is proved where it is computed.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, numeric, positive, whole
+from ..kernels import AbstractKernel
+
+_STEPS = 240  # radii that are tried, from the largest axis down to the accuracy that is asked for
+_SPLITS = np.geomspace(0.02, 50.0, 12)
+
+
+class EntropyBounds(eqx.Module):
+    """Certain bounds on entropy numbers: lower <= eps_n <= upper.
+
+    **Fields:** `bits` n (k,); `lower` and `upper` (k,).
+    """
+
+    bits: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+
+def _whole_bits(bits: Any) -> np.ndarray:
+    array = np.atleast_1d(np.asarray(bits))
+    if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < 0 or not array.size:
+        raise ValueError(f"`bits` must be a whole number of at least 0, or a vector of them; got {bits!r}.")
+    return array.astype(np.int64)
+
+
+def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
+    r"""Entropy numbers of the ellipsoid sum_i x_i^2 / s_i^2 <= 1 of a Hilbert space.
+
+    **Arguments:** `axes` s_1, s_2, ... (k,), half-axes in any order; `bits` n, a number or a vector; `tail`, a bound on
+    all half-axes that are not listed (0: there are none).
+
+    Lower bound, by volumes of the first k axes: 2^n balls cover no more than theirs, eps_n^k 2^n >= s_1 ... s_k.
+    Upper bound: points of the first k axes that are d apart, as many as possible, cover these axes within d; balls of
+    radius r = d/2 around them are disjoint and inside of the ellipsoid grown by r, itself inside of one with axes
+    a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2 for every c > 0. So there are at most prod a_i / r of them; the other axes
+    cost s_(k+1), at right angles. The best of all k, c, d is taken, or that of boxes which halve one axis a bit.
+    """
+    s = np.sort(numeric(axes, "axes").ravel())[::-1]
+    if not s.size or s[-1] < 0 or s[0] == 0:
+        raise ValueError("`axes` must hold at least one number, all at least 0 and one greater than 0.")
+    n, tail = _whole_bits(bits), float(positive(tail, "tail", zero=True))
+    s = s[s > 0]
+    k = np.arange(1, len(s) + 1)
+    lower = np.exp(np.max((np.cumsum(np.log(s)) - n[:, None] * np.log(2.0)) / k, axis=1))
+    rest = np.append(s[1:], 0.0)
+    rest = np.maximum(rest, tail)
+    upper = _boxes(s, int(n.max()), tail)[n]
+    for d in np.geomspace(4 * s[0], max(lower.min(), 1e-300), _STEPS):
+        squares = (1 + _SPLITS[:, None]) * (2 * s / d) ** 2 + (1 + 1 / _SPLITS[:, None])
+        count = np.min(np.cumsum(0.5 * np.log2(squares), axis=1), axis=0)  # of points, in bits, for every k
+        radius = np.hypot(d, rest)
+        best = np.where(count <= n[:, None], radius, np.inf).min(axis=1)
+        upper = np.minimum(upper, best)
+    return EntropyBounds(n, np.minimum(lower, upper), upper)
+
+
+def _boxes(s: np.ndarray, most: int, tail: float) -> np.ndarray:
+    """Radius (most + 1,) of 2^n boxes: every bit halves the axis that is longest. Tight for few axes or few bits."""
+    sides, radii = s.copy(), [max(s[0], tail)]
+    split = np.zeros(len(s), dtype=bool)
+    for _ in range(most):
+        at = int(sides.argmax())
+        sides[at] /= 2
+        split[at] = True
+        whole_axes = max(s[~split].max(initial=0.0), tail)
+        radii.append(min(radii[-1], float(np.hypot(np.linalg.norm(sides[split]), whole_axes))))
+    return np.array(radii)
+
+
+def kernel_axes(kernel: AbstractKernel, x: Any) -> np.ndarray:
+    """Half-axes (n,), descending, of the functions of norm at most 1 in the space of `kernel`, seen at the points `x`.
+
+    The distance of two functions is the root of the mean square of their difference over `x` (n, d): the axes are roots
+    of the eigenvalues of k(x, x) / n.
+    """
+    x = inputs(x, "x")
+    values = np.linalg.eigvalsh(np.asarray(kernel(x)) / len(x))[::-1]
+    if values[-1] < -1e-8 * values[0]:
+        raise ValueError(f"`kernel` has the negative eigenvalue {values[-1]:.3g} on `x`: it is not positive.")
+    return np.sqrt(np.maximum(values, 0.0))
+
+
+def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
+    """Entropy numbers of a finite set, each row of `functions` (N, D) one member of a Euclidean space.
+
+    Each next centre is the member farthest from those before. The first m leave a radius r_m uncovered: an upper
+    bound. They and the next one are at least r_m apart, two of them share a ball: r_m / 2 is a lower bound.
+    """
+    functions, n = inputs(functions, "functions"), _whole_bits(bits)
+    _, radii = farthest_points(functions, min(2 ** int(n.max()), len(functions)))
+    upper = np.array([radii[2**b - 1] if 2**b <= len(radii) else 0.0 for b in n.tolist()])
+    return EntropyBounds(n, upper / 2, upper)
+
+
+def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices (count,) of centres, the first nearest to the mean, and the radius (count,) that the first m leave."""
+    start = int(np.argmin(np.sum((functions - functions.mean(axis=0)) ** 2, axis=1)))
+    chosen, radii = [start], []
+    nearest = np.full(len(functions), np.inf)
+    while True:
+        nearest = np.minimum(nearest, np.sum((functions - functions[chosen[-1]]) ** 2, axis=1))
+        far = int(nearest.argmax())
+        radii.append(np.sqrt(nearest[far]))
+        if len(chosen) == count:
+            return np.array(chosen), np.array(radii)
+        chosen.append(far)
+
+
+def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> EntropyBounds:
+    r"""Entropy numbers of the functions f on [0, length] with |f(x) - f(y)| <= constant |x - y| and f(0) = 0, in the
+    largest difference: exactly
+
+        eps_n = constant * length / (n + 1).
+
+    Upper bound: `lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The 2^(n+1) functions
+    with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two share a smaller ball.
+    """
+    n = _whole_bits(bits)
+    exact = float(positive(constant, "constant")) * float(positive(length, "length")) / (n + 1.0)
+    return EntropyBounds(n, exact, exact)
+
+
+def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
+    r"""The best code of a function with f(0) = 0 and Lipschitz constant `constant`: n bits, True for a rising slope.
+
+    **Arguments:** `values` (n + 1,), of f at h, 2 h, ..., (n + 1) h = `length`; `length`; `constant`.
+
+    The decoded function is 0 on the first cell and has slope +-constant on each of the n others, towards f. If it is
+    within h * constant at one end of a cell, it can stay so up to the other, and in between the difference is monotone.
+    """
+    values = numeric(values, "values")
+    if values.ndim != 1 or len(values) < 1:
+        raise ValueError(f"`values` must have shape (n + 1,), n at least 0; got {values.shape}.")
+    step = float(positive(constant, "constant")) * float(positive(length, "length")) / len(values)
+    if np.abs(np.diff(values, prepend=0.0)).max() > step * (1 + 1e-12):
+        raise ValueError(f"`values` rise by more than `constant` = {constant:g} allows, {step:g} a cell.")
+    code, at = [], 0.0
+    for value in values[1:]:
+        code.append(bool(value >= at))
+        at += step if code[-1] else -step
+    return np.array(code, dtype=bool)
+
+
+def lipschitz_decode(code: Any, x: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
+    """The function of `lipschitz_code`, at `x` in [0, length]."""
+    code = np.asarray(code, dtype=bool)
+    x, length = numeric(x, "x"), float(positive(length, "length"))
+    if np.any((x < 0) | (x > length)):
+        raise ValueError(f"`x` must be between 0 and `length` = {length:g}.")
+    cells = len(code) + 1
+    slopes = np.concatenate([[0.0, 0.0], np.where(code, 1.0, -1.0)])
+    ends = float(positive(constant, "constant")) * length / cells * np.cumsum(slopes)
+    return np.interp(x, np.linspace(0, length, cells + 1), ends)
+
+
+def ellipsoid_width(axes: Any, dims: int) -> float:
+    r"""The stable width delta_n of an ellipsoid, exactly s_(n+1), its (n + 1)-th half-axis; `dims` n.
+
+    The first n coordinates and back are 1-Lipschitz and lose s_(n+1). No continuous pair is better: a continuous
+    map of a ball of radius s_(n+1) in n + 1 dimensions to n dimensions sends some f and -f of its surface to one point
+    (Borsuk and Ulam), and whatever that is decoded to is s_(n+1) away from one of the two.
+    """
+    s = np.sort(numeric(axes, "axes").ravel())[::-1]
+    n = whole(dims, "dims", 0)
+    return float(s[n]) if n < len(s) else 0.0
