@@ -25,6 +25,7 @@ from nearkernel._ladder.job import Settings, cases, climb, slopes
 from nearkernel._ladder.picture import draw as draw_ladder
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
+import gallery_exact
 import gallery_regimes
 import gallery_regions
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, axes_row
@@ -656,6 +657,7 @@ def ladder() -> plt.Figure:
 
 
 FIGURES |= gallery_regimes.FIGURES
+FIGURES |= gallery_exact.FIGURES
 FIGURES |= gallery_regions.FIGURES
 
 
