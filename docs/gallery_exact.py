@@ -84,7 +84,8 @@ def products() -> plt.Figure:
     grid = np.linspace(-6, 3, 300)
     away = np.abs(law.cdf(grid) - normal.cdf(grid)).max()
     print(
-        f"  {draws} drawn products: KS distance {test.statistic:.4f}, p = {test.pvalue:.2f}; normal law off by {away:.3f}"
+        f"  {draws} drawn products: KS distance {test.statistic:.4f}, p = {test.pvalue:.2f}; "
+        f"normal law off by {away:.3f}"
     )
     axes[0].hist(log, 60, density=True, color=SKY, alpha=0.6, label="drawn matrices")
     axes[0].plot(grid, law.pdf(grid), color=BLUE, label="exact")
@@ -152,9 +153,8 @@ def marchenko_pastur() -> plt.Figure:
     share = np.cumsum(law.density(grid)) * (grid[1] - grid[0])
     off = np.abs(np.interp(values, grid, share) - (np.arange(n) + 0.5) / n).max()
     plain = nk.statistics.marchenko_pastur(n / size, values.mean())
-    print(
-        f"  {size} random features: distance {off:.3f} from the general law, {plain.compare(values).distance:.3f} from noise"
-    )
+    noise = plain.compare(values).distance
+    print(f"  {size} random features: distance {off:.3f} from the general law, {noise:.3f} from noise")
     _bars(axes[2], values, 50)
     axes[2].plot(grid, law.density(grid), color=ORANGE, label="from the kernel")
     axes[2].plot(grid, plain.density(grid), "--", color=GREY, lw=1.3, label="noise")
@@ -195,9 +195,8 @@ def entropy() -> plt.Figure:
         slopes = [
             np.polyfit(np.log(bits[late]), np.log(v[late] + 1e-300), 1)[0] for v in (found.lower, widths)
         ]
-        print(
-            f"  {name}: upper/lower at most {np.max(found.upper / found.lower):.2f}; powers {slopes[0]:.2f}, {slopes[1]:.2f}"
-        )
+        loose = np.max(found.upper / found.lower)
+        print(f"  {name}: upper/lower at most {loose:.2f}; powers {slopes[0]:.2f}, {slopes[1]:.2f}")
     axes[0].set(xscale="log", yscale="log", ylim=(1e-5, 2), xlabel="n", title="entropy and width")
     axes[0].legend(fontsize=8, loc="lower left")
 
@@ -221,8 +220,8 @@ def entropy() -> plt.Figure:
     bounds = nk.geometry.set_entropy(functions, tried)
     for pair in pairs:
         print(
-            f"  n = {pair.bits}, {pair.dims} numbers: error {pair.error:.3f}, 3 eps_n at least {1.5 * pair.radius:.3f}, "
-            f"constants {pair.encoder_constant:.3f} and {pair.decoder_constant:.3f}"
+            f"  n = {pair.bits}, {pair.dims} numbers: error {pair.error:.3f}, 3 eps_n at least {1.5 * pair.radius:.3f}"
+            f", constants {pair.encoder_constant:.3f} and {pair.decoder_constant:.3f}"
         )
     axes[2].fill_between(tried, 3 * bounds.lower, 3 * bounds.upper, color=SKY, alpha=0.4, lw=0, label="3 εₙ")
     axes[2].plot(

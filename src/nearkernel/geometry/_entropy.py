@@ -11,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from .._blas import one_thread
 from .._check import inputs, numeric, positive, whole
 from ..kernels import AbstractKernel
 
@@ -87,7 +88,8 @@ def kernel_axes(kernel: AbstractKernel, x: Any) -> np.ndarray:
     of the eigenvalues of k(x, x) / n.
     """
     x = inputs(x, "x")
-    values = np.linalg.eigvalsh(np.asarray(kernel(x)) / len(x))[::-1]
+    with one_thread(len(x)):
+        values = np.linalg.eigvalsh(np.asarray(kernel(x)) / len(x))[::-1]
     if values[-1] < -1e-8 * values[0]:
         raise ValueError(f"`kernel` has the negative eigenvalue {values[-1]:.3g} on `x`: it is not positive.")
     return np.sqrt(np.maximum(values, 0.0))

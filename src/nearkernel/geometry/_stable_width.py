@@ -17,6 +17,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._blas import one_thread
 from .._check import inputs, whole
 from ._entropy import farthest_points
 
@@ -41,7 +42,8 @@ class LipschitzExtension(eqx.Module):
 
     def __call__(self, x: Any) -> np.ndarray:
         """(q, m) -> (q, D)."""
-        return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
+        with one_thread():
+            return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
 
     def weights(self, x: np.ndarray) -> np.ndarray:
         """(q, k), by accelerated projected gradients that start anew whenever they overshoot."""

@@ -15,6 +15,7 @@ import jax
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
 from .._check import finite_number, inputs, numeric, positive, whole
 
 
@@ -174,5 +175,6 @@ def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
 
 def _gram_eigenvalues(x: np.ndarray) -> np.ndarray:
     """(N,), ascending: squares of singular values, and zeros."""
-    values = np.linalg.svd(x, compute_uv=False) ** 2 / x.shape[1]
+    with one_thread(max(x.shape)):
+        values = np.linalg.svd(x, compute_uv=False) ** 2 / x.shape[1]
     return np.sort(np.concatenate([np.zeros(max(0, len(x) - len(values))), values]))
