@@ -34,7 +34,7 @@ format: $(DEV_READY)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (half an hour)
+benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mpmath (half an hour)
 	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/scale.py
@@ -43,6 +43,7 @@ benchmark: $(RUN_READY)  ## measure against neural-tangents and scikit-learn (ha
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/regions.py
 	$(BIN)/python benchmarks/statistics.py
+	$(BIN)/python benchmarks/exact.py
 
 clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

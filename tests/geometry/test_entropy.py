@@ -40,6 +40,11 @@ def test_one_axis_is_halved_by_every_bit():
     np.testing.assert_allclose(found.upper, found.lower)
 
 
+def test_extreme_axes_and_bits_do_not_overflow():
+    found = G.ellipsoid_entropy([1e150, 1.0, 1e-150], [0, 500, 3000])
+    assert np.isfinite(found.upper).all() and np.all(found.lower <= found.upper) and found.upper[2] < 1e-150
+
+
 @pytest.mark.parametrize("axes", [(1.0, 0.5), (1.0, 1.0), (1.0, 0.6, 0.3)])
 def test_bounds_hold_for_coverings_that_are_made(axes):
     """Farthest points of a dense sample are within a factor of 2 of the best covering."""
@@ -172,6 +177,11 @@ def test_the_pair_is_stable_and_its_error_below_three_entropy_numbers(bits, kind
     assert pair.certain and pair.error <= 3 * bounds.lower[0]
     back = pair.decode(pair.encode(functions))
     assert np.linalg.norm(functions - back, axis=1).max() == pytest.approx(pair.error)
+
+
+def test_functions_that_are_all_alike_need_no_code():
+    pair = G.stable_pair(np.ones((5, 3)), 2, jax.random.key(0))
+    assert pair.radius == 0 and pair.error < 1e-12 and pair.stable and pair.certain
 
 
 def test_the_extension_keeps_values_and_the_constant_everywhere():

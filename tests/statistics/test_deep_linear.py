@@ -211,6 +211,8 @@ def test_quantiles_and_moments_agree_with_posterior_draws(law, size=100_000):
         assert np.all(np.abs(draws.mean(0) - found) < 4 * draws.std(0) / np.sqrt(size))
     perp = np.sum((theta - law.theta) ** 2, axis=1)
     assert abs(perp.mean() - law.perp_square) < 4 * perp.std() / np.sqrt(size)
+    below = np.mean(np.sqrt(perp)[:, None] <= law.perp_length(q), axis=0)
+    assert np.all(np.abs(below - q) < 4 * np.sqrt(q * (1 - q) / size))
     np.testing.assert_allclose(theta @ points(3, 6).T, np.tile(points(3, 1, 4)[:, 0], (size, 1)), atol=1e-9)
 
 
@@ -244,6 +246,27 @@ def test_moments_of_the_scale_are_ratios_of_meijer_functions(law):
     for k in (-1.0, 0.5, 1.0):
         expected = k * np.log(t / 2) + log_g(1.5 - k) - log_g(1.5)
         assert np.log(law.log_scale.mean(lambda u, k=k: np.exp(k * u))) == pytest.approx(expected, abs=1e-11)
+
+
+def test_points_that_span_everything_leave_nothing_open():
+    law = S.deep_linear_posterior(points(3, 3), points(3, 1)[:, 0], (4,))
+    new = points(2, 3, 5)
+    np.testing.assert_array_equal(law.std(new), 0.0)
+    np.testing.assert_array_equal(law.quantile(new, 0.99), law.mean(new))
+    assert law.perp_square == law.perp_length(0.9) == 0
+
+
+def test_nearly_dependent_points_are_told_from_dependent_ones():
+    x = points(3, 5)
+    x[2] = x[1] + 1e-11 * x[2]
+    y = x @ np.arange(5.0)
+    found = S.deep_linear_posterior(x, y, (4,))
+    np.testing.assert_allclose(found.mean(x), y)
+    expected = np.log(np.linalg.svd(x, compute_uv=False)).sum()
+    assert S._deep_linear.interpolation(x, y).log_det == pytest.approx(2 * expected, rel=1e-6)
+    x[2] = x[1]
+    with pytest.raises(ValueError, match="rank 2, less than its 3 points"):
+        S.deep_linear_posterior(x, y, (4,))
 
 
 # Depth, prior variance, limits
@@ -373,6 +396,11 @@ def test_limits_of_depth_and_width_do_not_commute():
             lambda: S.deep_linear_log_evidence(X, Y, (4.5,)),
             TypeError,
             "`widths` must be a whole number; got 4.5",
+        ),
+        (
+            lambda: S.deep_linear_log_evidence(X, Y, None),
+            TypeError,
+            "`widths` must be a sequence.* got None",
         ),
         (
             lambda: S.deep_linear_log_evidence(X, Y, 4),

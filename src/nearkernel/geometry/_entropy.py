@@ -60,8 +60,12 @@ def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
     rest = np.maximum(rest, tail)
     upper = _boxes(s, int(n.max()), tail)[n]
     for d in np.geomspace(4 * s[0], max(lower.min(), 1e-300), _STEPS):
-        squares = (1 + _SPLITS[:, None]) * (2 * s / d) ** 2 + (1 + 1 / _SPLITS[:, None])
-        count = np.min(np.cumsum(0.5 * np.log2(squares), axis=1), axis=0)  # of points, in bits, for every k
+        squares = np.logaddexp(
+            np.log1p(_SPLITS) + 2 * (np.log(2 * s) - np.log(d))[:, None], np.log1p(1 / _SPLITS)
+        )
+        count = np.min(np.cumsum(squares, axis=0), axis=1) / (
+            2 * np.log(2.0)
+        )  # of points, in bits, for every k
         radius = np.hypot(d, rest)
         best = np.where(count <= n[:, None], radius, np.inf).min(axis=1)
         upper = np.minimum(upper, best)

@@ -160,6 +160,7 @@ def _largest_stretch(x: np.ndarray, y: np.ndarray) -> float:
 
 def _to_simplex(rows: np.ndarray) -> np.ndarray:
     """Each row (k,) to the nearest point with entries >= 0 that sum to 1."""
+    rows = rows - rows.max(axis=1, keepdims=True)  # changes nothing but rounding
     falling = -np.sort(-rows, axis=1)
     excess = (np.cumsum(falling, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
     kept = np.sum(falling > excess, axis=1)

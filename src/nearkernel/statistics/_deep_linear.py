@@ -78,9 +78,9 @@ def interpolation(x: Any, y: Any) -> Interpolant:
 
 
 def hidden_widths(widths: Any) -> tuple[int, ...]:
-    if isinstance(widths, int | np.integer):
+    if not isinstance(widths, Sequence | np.ndarray) or isinstance(widths, str):
         raise TypeError(
-            f"`widths` must be a sequence, one number a hidden layer; got {widths}: write ({widths},)."
+            f"`widths` must be a sequence, one number a hidden layer; got {widths!r}: write ({widths!r},)."
         )
     return tuple(whole(int(n) if isinstance(n, np.integer) else n, "widths", 1) for n in widths)
 

@@ -45,6 +45,15 @@ class DeepLinearPosterior(eqx.Module):
         """E|theta_perp|^2 = (n_0 - P) E[S]."""
         return (self.basis.shape[0] - self.basis.shape[1]) * self.scale
 
+    def perp_length(self, q: Any) -> np.ndarray:
+        """Quantiles of |theta_perp|, in the shape of `q`: S is its own, and |xi|^2 is chi^2 of n_0 - P degrees."""
+        q, free = _probabilities(q), self.basis.shape[0] - self.basis.shape[1]
+        if free == 0:
+            return np.zeros(q.shape)
+        chi = lambda p: np.sqrt(2 * special.gammaincinv(free / 2, p))
+        below = lambda v: special.gammainc(free / 2, v * v / 2)
+        return self._mixed(q, chi, below)
+
     def perp(self, x: Any) -> np.ndarray:
         """|x_perp| (m,): how far each row of `x` (m, n_0) is from the span of the points."""
         x = inputs(x, "x", len(self.theta))
@@ -63,23 +72,21 @@ class DeepLinearPosterior(eqx.Module):
 
     def quantile(self, x: Any, q: Any) -> np.ndarray:
         """The value that a prediction stays below with probability `q` in (0, 1): (m,), or (m, k) for k values of q."""
-        q = numeric(q, "q")
-        if np.any((q <= 0) | (q >= 1)) or q.ndim > 1:
-            raise ValueError("`q` must be a number or a vector of numbers between 0 and 1, both excluded.")
-        unit = np.array([self._unit_quantile(float(p)) for p in np.atleast_1d(q)]).reshape(q.shape)
-        mean = self.mean(x)
-        return mean.reshape(-1, *(1,) * q.ndim) + np.multiply.outer(self.perp(x), unit)
+        q = _probabilities(q)
+        unit = self._mixed(q, special.ndtri, special.ndtr)  # all predictions share it but for |x_perp|
+        return self.mean(x).reshape(-1, *(1,) * q.ndim) + np.multiply.outer(self.perp(x), unit)
 
-    def _unit_quantile(self, q: float) -> float:
-        """Of sqrt(S) xi: all predictions share it but for |x_perp|."""
+    def _mixed(self, q: np.ndarray, inverse: Any, below: Any) -> np.ndarray:
+        """Quantiles of sqrt(S) v, v of the law with this inverse and this distribution function."""
         deviations = np.exp(self.log_scale.nodes / 2)
-        if q == 0.5 or not deviations.any():
-            return 0.0
-        ends = special.ndtri(q) * deviations[[0, -1]]
-        if len(deviations) == 1:
-            return float(ends[0])
-        short = lambda v: float(self.log_scale.weights @ special.ndtr(v / deviations)) - q
-        return float(scipy.optimize.brentq(short, *sorted(ends), xtol=1e-300, rtol=1e-13))
+        found = []
+        for p in q.ravel():
+            ends = sorted(inverse(p) * deviations[[0, -1]])
+            if ends[0] < ends[1]:
+                short = lambda v, p=p: float(self.log_scale.weights @ below(v / deviations)) - p
+                ends[0] = scipy.optimize.brentq(short, *ends, xtol=1e-300, rtol=1e-13)
+            found.append(ends[0])
+        return np.array(found).reshape(q.shape)
 
     def log_density(self, x: Any, values: Any) -> np.ndarray:
         """ln of the density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
@@ -101,6 +108,13 @@ class DeepLinearPosterior(eqx.Module):
         else:
             log_scale = self.log_scale.quantile(rng.uniform(size=size))
         return self.theta + np.exp(log_scale / 2)[:, None] * xi
+
+
+def _probabilities(q: Any) -> np.ndarray:
+    q = numeric(q, "q")
+    if np.any((q <= 0) | (q >= 1)) or q.ndim > 1:
+        raise ValueError("`q` must be a number or a vector of numbers between 0 and 1, both excluded.")
+    return q
 
 
 def deep_linear_posterior(
