@@ -194,6 +194,23 @@ def law():
     return S.deep_linear_posterior(points(3, 6), points(3, 1, 4)[:, 0], (4, 2, 5), 1.3)
 
 
+@pytest.mark.parametrize(
+    "p, widths, nu0, var",
+    [
+        (1, (83,) * 113, 0.734, 1.057),  # one light parameter beside many heavy ones
+        (1, (1,) * 20, 3.0, 1.0),
+        (300, (7, 2000), 0.01, 0.3),
+        (40, (10**6,) * 3, 1e6, 1.0),
+        (20, (300,) * 500, 1e-9, 1.01),
+    ],
+)
+def test_the_scale_has_the_mass_of_the_evidence(p, widths, nu0, var):
+    """int p(S) (2 pi S)^(-P/2) exp(-t / 2S) dS by quadrature over ln S, without the function of P."""
+    found = S._deep_linear_posterior.posterior_of(of_length(nu0, p), widths, var)
+    mass = found.log_scale.log_mass - p / 2 * np.log(2 * np.pi)
+    assert found.log_evidence == pytest.approx(mass, abs=1e-9, rel=1e-11)
+
+
 def test_the_density_of_a_prediction_is_the_evidence_of_one_more_point(law):
     x, y, new, values = points(3, 6), points(3, 1, 4)[:, 0], points(2, 6, 7), np.array([0.3, -1.2])
     for i in range(2):

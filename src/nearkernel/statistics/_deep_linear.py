@@ -166,8 +166,11 @@ def limiting_scale(nu0: float, points: int, widths: Sequence[int], prior_var: fl
     log_var = (len(shares) + 1) * np.log(float(positive(prior_var, "prior_var")))
 
     def short(log_nu):
-        inside = 1 + shares * np.expm1(np.log(nu0) - log_nu)
-        return log_nu - log_var - np.sum(np.log(inside)) if np.all(inside > 0) else np.inf
+        ahead = np.log(nu0) - log_nu
+        inside = 1 + shares * np.expm1(min(ahead, 600.0))
+        if not np.all(inside > 0):
+            return np.inf
+        return log_nu - log_var - np.sum(np.log(inside) + max(ahead - 600.0, 0.0))
 
     # The difference of the two sides increases, and changes its sign between the scales of prior and data.
     low, high = sorted((log_var, np.log(nu0)))

@@ -38,7 +38,8 @@ class DeepLinearPosterior(eqx.Module):
     @property
     def scale(self) -> float:
         """E[S], the variance of theta in every direction that the points do not span."""
-        return self.log_scale.mean(np.exp)
+        with np.errstate(over="ignore"):  # beyond 1e308 it is infinite
+            return self.log_scale.mean(np.exp)
 
     @property
     def perp_square(self) -> float:
@@ -143,11 +144,11 @@ def _law_of_scale(data: Interpolant, widths: tuple[int, ...], prior_var: float) 
     if t == 0 and np.any(half <= points / 2):  # nothing holds S away from 0
         return LogConcave(np.array([-np.inf]), np.ones(1), np.inf)
 
+    log_t = np.log(t / 2) if t > 0 else -np.inf
+
     def log_density(u):
         return (
-            log_gamma_product(u - gain, half).value
-            - 0.5 * points * u
-            - 0.5 * t * np.exp(np.minimum(-u, 700.0))
+            log_gamma_product(u - gain, half).value - 0.5 * points * u - np.exp(np.minimum(log_t - u, 700.0))
         )
 
     left = half if t > 0 or points == 0 else half - points / 2  # S^(-P/2) only lowers the shapes
