@@ -11,9 +11,9 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._blas import one_thread
 from .._check import inputs, numeric, positive, whole
-from ..kernels import AbstractKernel
+from ..kernels import mercer
+from ..kernels._positivity import KernelLike
 
 _STEPS = 240  # radii that are tried, from the largest axis down to the accuracy that is asked for
 _SPLITS = np.geomspace(0.02, 50.0, 12)
@@ -85,18 +85,13 @@ def _boxes(s: np.ndarray, most: int, tail: float) -> np.ndarray:
     return np.array(radii)
 
 
-def kernel_axes(kernel: AbstractKernel, x: Any) -> np.ndarray:
-    """Half-axes (n,), descending, of the functions of norm at most 1 in the space of `kernel`, seen at the points `x`.
+def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
+    """Half-axes (r,), descending, of the functions of norm at most 1 in the Hilbert space of `kernel`.
 
-    The distance of two functions is the root of the mean square of their difference over `x` (n, d): the axes are roots
-    of the eigenvalues of k(x, x) / n.
+    The distance of two functions is the root of the mean square of their difference over the points `x` (n, d), with
+    `weights` (n,) as of `nk.kernels.mercer`: the axes are the roots of its eigenvalues.
     """
-    x = inputs(x, "x")
-    with one_thread(len(x)):
-        values = np.linalg.eigvalsh(np.asarray(kernel(x)) / len(x))[::-1]
-    if values[-1] < -1e-8 * values[0]:
-        raise ValueError(f"`kernel` has the negative eigenvalue {values[-1]:.3g} on `x`: it is not positive.")
-    return np.sqrt(np.maximum(values, 0.0))
+    return np.sqrt(mercer(kernel, x, weights).values)
 
 
 def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
