@@ -191,12 +191,13 @@ def entropy() -> plt.Figure:
             bits, found.lower, found.upper, color=colour, alpha=0.3, lw=0, label=f"εₙ, {name}"
         )
         axes[0].plot(bits, np.maximum(widths, 1e-9), "--", color=colour, lw=1.4, label=f"δₙ, {name}")
-        late = (bits >= 40) & (bits <= 120)
+        late = bits >= 40
         slopes = [
-            np.polyfit(np.log(bits[late]), np.log(v[late] + 1e-300), 1)[0] for v in (found.lower, widths)
+            np.polyfit(np.log(bits[late]), np.log(v[late] + 1e-30), 1)[0] for v in (found.lower, widths)
         ]
-        loose = np.max(found.upper / found.lower)
-        print(f"  {name}: upper/lower at most {loose:.2f}; powers {slopes[0]:.2f}, {slopes[1]:.2f}")
+        loose, at = np.max(found.upper / found.lower), np.argmax(late)
+        print(f"  {name}: upper/lower at most {loose:.2f}; fitted powers {slopes[0]:.2f}, {slopes[1]:.2f}")
+        print(f"    at n = {bits[at]}: entropy number at least {found.lower[at]:.1e}, width {widths[at]:.1e}")
     axes[0].set(xscale="log", yscale="log", ylim=(1e-5, 2), xlabel="n", title="entropy and width")
     axes[0].legend(fontsize=8, loc="lower left")
 
