@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.kernel_ridge import KernelRidge
@@ -131,6 +131,25 @@ def test_default_kernel_has_the_length_of_the_data():
     x, y, x_new = problem()
     given = KernelMachine(nk.kernels.RBF(3**0.5)).fit(x, y)
     np.testing.assert_allclose(KernelMachine().fit(x, y).predict(x_new), given.predict(x_new), rtol=1e-12)
+
+
+def test_a_kernel_machine_by_every_solver():
+    x, y, x_new = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60.0) % 7, np.ones((2, 3))
+    expected = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0)).fit(x, y)
+    for solver in ("cg", "richardson", nk.dynamics.Nystrom(centres=60)):
+        found = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0), solver=solver).fit(x, y)
+        np.testing.assert_allclose(found.predict(x_new), expected.predict(x_new), rtol=1e-5)
+        assert found.dual_coef_.shape == (60,)
+        np.testing.assert_allclose(
+            found.predict(x_new), nk.kernels.RBF(1.0)(x_new, found.X_fit_) @ found.dual_coef_
+        )
+    few = KernelMachine(nk.kernels.RBF(1.0), nk.Ridge(1.0), solver=nk.dynamics.Nystrom(centres=5)).fit(x, y)
+    assert few.X_fit_.shape == (5, 3) and few.dual_coef_.shape == (5,)
+    slow = KernelMachine(
+        nk.kernels.RBF(1.0), nk.Ridge(1e-3), solver=nk.dynamics.ConjugateGradients(iterations=2)
+    )
+    with pytest.warns(ConvergenceWarning, match="not converged: relative residual"):
+        slow.fit(x, y)
 
 
 def test_networks_trained_to_the_end_are_kernel_regression():

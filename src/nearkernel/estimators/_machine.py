@@ -1,11 +1,13 @@
 """Any kernel, trained in any way, as a regressor."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 
-from ..dynamics import solve
+from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
 from ._data import converged, new_inputs, regression_data
 
@@ -21,9 +23,11 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
       features, the distance at which inputs of unit variance lie.
     - `algorithm`: `nk.GradientFlow()`, to the end, by default.
+    - `solver`: as of `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with settings.
+      A tolerance that is not reached is a scikit-learn `ConvergenceWarning`.
 
-    **Fitted:** `solution_`, the `Solution`; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`; `n_features_in_`.
-    Predictions are `kernel(x, X_fit_) @ dual_coef_`.
+    **Fitted:** `solution_`, what `nk.solve` gave; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`, the rows they
+    belong to (the centres of "nystrom"); `n_features_in_`. Predictions are `kernel(x, X_fit_) @ dual_coef_`.
 
     ```python
     kernel = nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear()
@@ -31,20 +35,27 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ```
     """
 
-    def __init__(self, kernel=None, algorithm=None):
+    def __init__(self, kernel=None, algorithm=None, solver="auto"):
         self.kernel = kernel
         self.algorithm = algorithm
+        self.solver = solver
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
+        """Solve for the coefficients of `X` (n, d) that learn `y` (n,) or (n, out)."""
         if not isinstance(self.kernel, AbstractKernel | None):
             raise TypeError(
                 f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(self.kernel).__name__}."
             )
-        self.X_fit_, y = regression_data(self, X, y)
+        x, y = regression_data(self, X, y)
         kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
-        self.solution_ = converged(solve(kernel, self.X_fit_, y, self.algorithm))
-        self.dual_coef_ = self.solution_.coefficients.reshape(y.shape)
+        solution = solve(kernel, x, y, self.algorithm, solver=self.solver)
+        if solution.status.startswith("not converged"):
+            warnings.warn(solution.status, ConvergenceWarning, stacklevel=2)
+            self.solution_ = solution
+        else:
+            self.solution_ = converged(solution)
+        self.X_fit_ = solution.centres if isinstance(solution, MachineSolution) else x
+        self.dual_coef_ = solution.coefficients[:, 0] if y.ndim == 1 else solution.coefficients
         return self
 
     def predict(self, X: Any) -> np.ndarray:
