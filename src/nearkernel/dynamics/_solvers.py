@@ -106,7 +106,7 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, n: int) -> int:
-        fits = self.budget() // (4 * 8 * n)  # the factor, its basis and what is on the way
+        fits = self.budget() // (8 * 8 * n)  # half for the factor, its basis and the columns on the way
         return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
 
     def iterate(self, products, right, algorithm):

@@ -23,8 +23,8 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
       features, the distance at which inputs of unit variance lie.
     - `algorithm`: `nk.GradientFlow()`, to the end, by default.
-    - `solver`: as of `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with settings.
-      A tolerance that is not reached is a scikit-learn `ConvergenceWarning`.
+    - `solver`: as of `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with
+      settings. A tolerance that is not reached is a scikit-learn `ConvergenceWarning`.
 
     **Fitted:** `solution_`, what `nk.solve` gave; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`, the rows they
     belong to (the centres of "nystrom"); `n_features_in_`. Predictions are `kernel(x, X_fit_) @ dual_coef_`.

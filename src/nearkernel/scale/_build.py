@@ -23,7 +23,7 @@ from ._store import KernelStore, create_store, open_store, require_disk
 
 Watch = Callable[[int, int], None]  # (blocks done, blocks in all)
 _BLOCK = 2000  # rows: 32 MB in float64
-_COPIES = 3  # of a block, while it is computed and written
+_COPIES = 5  # of a block, while it is computed, checked and written
 
 
 @in_float64

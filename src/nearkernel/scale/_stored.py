@@ -15,8 +15,8 @@ class Stored(AbstractTiled):
 
     def __init__(self, store: KernelStore, kernel: AbstractKernel, memory: int):
         self.store, self.n, self.size = store, store.n, store.block
-        block_bytes = 3 * store.block**2 * store.dtype.itemsize
-        self.threads = int(np.clip(memory // block_bytes, 1, cores()))
+        block_bytes = 5 * store.block**2 * store.dtype.itemsize  # read, checked, copied
+        self.threads = int(np.clip(memory // 2 // block_bytes, 1, cores()))
         self._again = Recomputed(kernel, store.x)
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
@@ -33,7 +33,7 @@ class Stored(AbstractTiled):
 
 
 def stored_products(store: KernelStore, kernel: AbstractKernel, memory: int) -> "Stored | Recomputed":
-    """Streamed or recomputed, whichever was faster for one block of each."""
+    """Streamed or recomputed, whichever gives more entries a second on its threads: one block of each is timed."""
     stored = Stored(store, kernel, memory)
     again = stored._again
     last = store.blocks()[-1][0]
@@ -42,7 +42,10 @@ def stored_products(store: KernelStore, kernel: AbstractKernel, memory: int) -> 
     if part[0] == part[1]:
         return stored
     seconds = [_seconds(lambda: store.read(last, 0)), _seconds(lambda: again.tile(*part))]
-    entries = [store.block**2, (part[0].stop - part[0].start) * (part[1].stop - part[1].start)]
+    entries = [
+        stored.threads * store.block**2,
+        again.threads * (part[0].stop - part[0].start) * (part[1].stop - part[1].start),
+    ]
     return stored if seconds[0] / entries[0] <= seconds[1] / entries[1] else again
 
 
