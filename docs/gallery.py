@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be 
 import gallery_exact
 import gallery_regimes
 import gallery_regions
+import gallery_scale
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, axes_row
 
 FOLDER = Path(__file__).parent / "figures"
@@ -659,6 +660,7 @@ def ladder() -> plt.Figure:
 FIGURES |= gallery_regimes.FIGURES
 FIGURES |= gallery_exact.FIGURES
 FIGURES |= gallery_regions.FIGURES
+FIGURES |= gallery_scale.FIGURES
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:

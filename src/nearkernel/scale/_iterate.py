@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._blas import one_thread
 from ._products import AbstractProducts
 
 Watch = Callable[[int, float], None]  # (iteration, relative residual)
@@ -159,10 +160,15 @@ def eigenpro(
     rank = min(rank, sample - 1)
     tail, lam, vectors = max(float(lam[-rank - 1]), 0.0), lam[-rank:], vectors[:, -rank:]
     damping = (1.0 - tail / lam) / lam
-    beta = float((products.diagonal()[chosen] - ((rows[:, chosen] @ vectors) ** 2 @ damping)).max())
     batch = min(batch, products.n)
-    lr = 1.0 / (beta + shift + (batch - 1) * tail / sample)
-    found, history = np.zeros_like(right), []
+    # The largest rate that a batch of points outside of the sample bears: eigenvalues of a sample alone flatter it.
+    trial = draw.choice(np.setdiff1d(np.arange(products.n), chosen) if sample < products.n else chosen, batch)
+    inside = products.columns(trial)[trial] - (rows[:, trial].T @ vectors * damping) @ (
+        vectors.T @ rows[:, trial]
+    )
+    with one_thread(batch):
+        lr = 1.0 / (float(np.linalg.eigvalsh(inside)[-1]) + shift)
+    found, history, kept, least = np.zeros_like(right), [], np.zeros_like(right), math.inf
     for _ in range(epochs):
         square = np.zeros(right.shape[1])
         for at in np.array_split(draw.permutation(products.n), -(-products.n // batch)):
@@ -172,8 +178,11 @@ def eigenpro(
             found[chosen] += lr * vectors @ (damping[:, None] * (vectors.T @ (rows[:, at] @ gradient)))
         history.append(float((np.sqrt(square) / scale).max()))
         watch(len(history), history[-1])
-        if history[-1] <= tol or not history[-1] < 1e6:
+        if history[-1] <= tol:
             break
+        if not history[-1] < 2.0 * least:  # too fast after all: back to the last good epoch, at half the rate
+            found, lr = kept.copy(), 0.5 * lr
+        else:
+            kept, least = found.copy(), min(least, history[-1])
     true = _relative(right - products.times(found) - shift * found, scale)
-    note = "the residual grows" if len(history) > 1 and not history[-1] < 10.0 * history[0] else ""
-    return Iterated(found, true, np.array(history), time.perf_counter() - begin, note)
+    return Iterated(found, true, np.array(history), time.perf_counter() - begin)
