@@ -26,6 +26,7 @@ from nearkernel._ladder.picture import draw as draw_ladder
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import gallery_exact
+import gallery_features
 import gallery_regimes
 import gallery_regions
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, STYLE, axes_row
@@ -659,6 +660,7 @@ def ladder() -> plt.Figure:
 FIGURES |= gallery_regimes.FIGURES
 FIGURES |= gallery_exact.FIGURES
 FIGURES |= gallery_regions.FIGURES
+FIGURES |= gallery_regimes.FIGURES | gallery_features.FIGURES
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:

@@ -75,9 +75,15 @@ def test_orders_fall_by_the_root_of_the_dimension():
     [
         (lambda f: D.first_gradient(f, np.zeros((1, 2))), "`weights` has a row of zeros"),
         (lambda f: D.first_gradient(f, np.ones((1, 3))), "`weights` has 3 features per row; 2 expected"),
-        (lambda f: D.first_gradient(f, np.ones((2, 2)), head=np.ones(3)), r"`head` must be one number or have shape \(2,\)"),
+        (
+            lambda f: D.first_gradient(f, np.ones((2, 2)), head=np.ones(3)),
+            r"`head` must be one number or have shape \(2,\)",
+        ),
         (lambda f: D.first_gradient(f, np.ones((2, 2)), order=-1), "`order` must be at least 0"),
-        (lambda f: D.first_gradient(np.sin, np.ones((2, 2))), "`target` must be an nk.models.MultiIndexPolynomial"),
+        (
+            lambda f: D.first_gradient(np.sin, np.ones((2, 2))),
+            "`target` must be an nk.models.MultiIndexPolynomial",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -69,19 +69,21 @@ def test_the_gradient_tends_to_its_formula_and_the_estimate_to_the_hessian():
         terms = 2 * a * rest * ((x @ neuron > 0)[:, None] * x - plane)
         assert (np.abs(row - mean) < 4 * terms.std(axis=0) / np.sqrt(len(x))).all()
     assert np.abs(found.hessian - target.hessian).max() < 0.03
-    assert found.overlap == found.overlap_with(target.directions) > 0.999
+    assert found.overlap == found.overlap_with(target.directions) > 0.95
 
 
-def test_the_step_finds_the_subspace_where_the_hessian_sees_it_and_not_else():
-    seen, x, y = problem(d=12, n=4000)
-    found = nk.one_step_features(x, y, 100, KEY, subspace=seen.directions)
-    assert found.overlap > 0.95 and found.share > 0.8
-    unseen, x, y = problem(d=12, n=4000, terms={(4, 0): 0.1, (3, 1): 0.1, (0, 4): 0.1})
-    assert not unseen.hessian.any()
-    assert nk.one_step_features(x, y, 100, KEY, subspace=unseen.directions).share < 0.55  # the start has 1/6
-    half, x, y = problem(d=12, n=4000, terms={(2, 0): 0.5, (0, 4): 0.1})
+def test_the_step_turns_all_neurons_into_the_subspace_only_where_the_hessian_sees_it():
+    """Without an average Hessian only noise points there: its share is (2k + 1)/(2k + d) for He_k, as y^2 sees it."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(3000, 32))
+    for k, low, high in ((2, 0.6, 1.0), (4, 0.1, 0.4)):
+        target = nk.models.MultiIndexPolynomial(np.eye(1, 32, 5), {(k,): 0.3})
+        assert target.hessian.any() == (k == 2)
+        found = nk.one_step_features(x, target(x), 100, KEY, subspace=target.directions)
+        assert low < found.share < high
+    half, x, y = problem(d=12, n=4000, terms={(2, 0): 0.5, (0, 4): 0.1})  # H sees one of two directions
     found = nk.one_step_features(x, y, 100, KEY)
-    assert found.overlap_with(half.directions[:1]) > 0.95
+    assert found.overlap_with(half.directions[:1]) > 0.95 and half.kappa == np.inf
 
 
 @pytest.mark.parametrize("n", [600, 15])  # more and fewer points than neurons
@@ -138,7 +140,9 @@ def test_several_outputs_share_the_features():
 def test_a_linear_target_leaves_nothing_to_learn():
     found = nk.one_step_features(X, X @ np.arange(8.0) + 1, 20, KEY)
     assert not found.weights.any() and not found.hessian.any()
-    np.testing.assert_allclose(found.fit(X, X @ np.arange(8.0) + 1, 0.1).predict(NEW), NEW @ np.arange(8.0) + 1)
+    np.testing.assert_allclose(
+        found.fit(X, X @ np.arange(8.0) + 1, 0.1).predict(NEW), NEW @ np.arange(8.0) + 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,11 +152,17 @@ def test_a_linear_target_leaves_nothing_to_learn():
         (lambda: nk.one_step_features(X, Y, 0), "`width` must be at least 2"),
         (lambda: nk.one_step_features(X, Y[:3]), "`x` and `y` must have as many rows; got 600 and 3"),
         (lambda: nk.one_step_features(X, Y, 20, lr=-1.0), "`lr` must be greater than 0"),
-        (lambda: nk.one_step_features(X, Y, 20, subspace=np.ones((2, 3))), "`subspace` has 3 features per row; 8"),
+        (
+            lambda: nk.one_step_features(X, Y, 20, subspace=np.ones((2, 3))),
+            "`subspace` has 3 features per row; 8",
+        ),
         (lambda: nk.one_step_features(np.full((2, 2), np.nan), [1, 2]), "`x` holds 4 NaN"),
         (lambda: nk.one_step_features(X, Y, 20).fit(X, Y, -1.0), "`ridge` must be at least 0"),
         (lambda: nk.one_step_features(X, Y, 20).fit(X, Y, 1.0, "gd"), "`descent` must be True, False or"),
-        (lambda: nk.one_step_features(X, Y, 20).directions(9), "`count` must be at most the number of features, 8"),
+        (
+            lambda: nk.one_step_features(X, Y, 20).directions(9),
+            "`count` must be at most the number of features, 8",
+        ),
         (lambda: nk.one_step_features(X, Y, 20).fit(X, Y, 1.0).predict(X[:, :2]), "`x_new` has 2 features"),
     ],
 )

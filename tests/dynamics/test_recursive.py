@@ -62,12 +62,27 @@ def test_overlaps_are_shares():
     "call, message",
     [
         (lambda: nk.kernels.Mahalanobis("rbf", np.eye(2)), "`kernel` must be a kernel"),
-        (lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.ones((2, 3))), r"`matrix` must have shape \(d, d\)"),
-        (lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.triu(np.ones((2, 2)))), "`matrix` must be symmetric"),
-        (lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), -np.eye(2)), "no negative eigenvalues; the smallest is -1"),
-        (lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.eye(2))(X), "`x` has 5 features per row; 2 expected"),
+        (
+            lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.ones((2, 3))),
+            r"`matrix` must have shape \(d, d\)",
+        ),
+        (
+            lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.triu(np.ones((2, 2)))),
+            "`matrix` must be symmetric",
+        ),
+        (
+            lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), -np.eye(2)),
+            "no negative eigenvalues; the smallest is -1",
+        ),
+        (
+            lambda: nk.kernels.Mahalanobis(nk.kernels.RBF(), np.eye(2))(X),
+            "`x` has 5 features per row; 2 expected",
+        ),
         (lambda: D.recursive_features(None, X, Y, rounds=-1), "`rounds` must be at least 0"),
-        (lambda: D.recursive_features(None, X, Y, subspace=np.eye(2)), "`subspace` has 2 features per row; 5"),
+        (
+            lambda: D.recursive_features(None, X, Y, subspace=np.eye(2)),
+            "`subspace` has 2 features per row; 5",
+        ),
         (lambda: D.average_gradient_outer_product("f", X), "`function` must be a JAX function"),
         (lambda: D.average_gradient_outer_product(lambda x: x.sum(), X), r"`function` must map \(n, d\) to"),
         (lambda: D.subspace_overlap(np.eye(2), np.eye(3)), "`found` has 2 features per row; 3 expected"),

@@ -18,7 +18,13 @@ F = nk.models.MultiIndexPolynomial(U, COEFFICIENTS)
 
 def by_hand(x):
     """The same function in JAX, from the polynomials written out."""
-    he = (lambda z: 1.0, lambda z: z, lambda z: z**2 - 1, lambda z: z**3 - 3 * z, lambda z: z**4 - 6 * z**2 + 3)
+    he = (
+        lambda z: 1.0,
+        lambda z: z,
+        lambda z: z**2 - 1,
+        lambda z: z**3 - 3 * z,
+        lambda z: z**4 - 6 * z**2 + 3,
+    )
     z = U @ x
     return sum(c * he[a](z[0]) * he[b](z[1]) for (a, b), c in COEFFICIENTS.items())
 
@@ -64,7 +70,9 @@ def test_directions_that_are_not_orthonormal_are_rewritten():
     x = RNG.normal(size=(20, D))
     np.testing.assert_allclose(found(x), g(x @ mixed.T), rtol=1e-10)
     # nabla^2 f = 6 z_0 m_0 m_0^T + m_1 m_2^T + m_2 m_1^T, and z_0 has mean 0
-    np.testing.assert_allclose(found.hessian, np.outer(mixed[1], mixed[2]) + np.outer(mixed[2], mixed[1]), atol=1e-12)
+    np.testing.assert_allclose(
+        found.hessian, np.outer(mixed[1], mixed[2]) + np.outer(mixed[2], mixed[1]), atol=1e-12
+    )
 
 
 def test_kappa_is_infinite_where_the_hessian_misses_a_direction():
@@ -83,7 +91,10 @@ def test_the_nonlinear_part_has_no_constant_and_no_slope():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.models.MultiIndexPolynomial(2 * U, {(2, 0): 1.0}), "`directions` must be orthonormal rows"),
+        (
+            lambda: nk.models.MultiIndexPolynomial(2 * U, {(2, 0): 1.0}),
+            "`directions` must be orthonormal rows",
+        ),
         (lambda: nk.models.MultiIndexPolynomial(U, {(2,): 1.0}), "tuples of 2 powers"),
         (lambda: nk.models.MultiIndexPolynomial(U, {(2, -1): 1.0}), "must be at least 0; got -1"),
         (lambda: nk.models.MultiIndexPolynomial(U, {}), "`coefficients` must be a dictionary"),

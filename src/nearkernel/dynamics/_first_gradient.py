@@ -4,8 +4,9 @@ For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at the start, the loss E (f - f*)^2 a
 
     dL/dw = -2 a E[f*(x) x 1(w.x + b > 0)] = -2 a sum_k 1/k! [c_(k+1) C_(k+1)(w^k) + c_(k+2) w C_k(w^k)],   |w| = 1,
 
-with C_k = E[nabla^k f*] and c_k = E[relu^(k)(z + b)]. Along a random w the k-th term is of size d^(-k/2): the first that
-a target without constant and linear part has is -2 a H w/sqrt(2 pi), the next + a w (w.H w)/sqrt(2 pi).
+with C_k = E[nabla^k f*] and c_k = E[relu^(k)(z + b)]. Along a random w the k-th term is of size d^(-k/2): the first
+that a target without constant and linear part has is -2 a H w/sqrt(2 pi), the next + a w (w.H w)/sqrt(2 pi). For a
+polynomial of degree p the sum ends with k = p, where only its second half is left.
 """
 
 from typing import Any
@@ -27,9 +28,7 @@ def first_gradient(
     `order`: terms with up to that power of w, None for all, which is exact. 1 is -2 a H w/(|w| sqrt(2 pi)).
     """
     if not isinstance(target, MultiIndexPolynomial):
-        raise TypeError(
-            f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}."
-        )
+        raise TypeError(f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}.")
     weights = inputs(weights, "weights", target.directions.shape[1])
     lengths = np.linalg.norm(weights, axis=1)
     if lengths.min() == 0:

@@ -2,7 +2,7 @@ r"""The last layer on fixed features: ridge regression, in closed form or by ste
 
     1/2 |F a - y|^2 + ridge/2 |a|^2,    a = (F^T F + ridge)^-1 F^T y,    a <- a - lr [F^T (F a - y) + ridge a]
 
-Along an eigenvector of F^T F with eigenvalue lam, t steps from a = 0 are the filter of `GradientDescent` at lam + ridge.
+Along an eigenvector of F^T F of eigenvalue lam, t steps from a = 0 are the filter of `GradientDescent` at lam + ridge.
 """
 
 import math
@@ -41,14 +41,16 @@ class RidgeHead:
         return self.basis @ (Ridge(ridge).filter(self.lam)[:, None] * self.along)
 
     def best_descent(self, ridge: float) -> GradientDescent:
-        """The heavy ball with the fastest rate for eigenvalues between the smallest and the largest of F^T F + ridge."""
+        """The heavy ball with the fastest rate for the eigenvalues of F^T F + ridge."""
         if len(self.lam) == 0:
             return GradientDescent(1.0 / (ridge or 1.0))
         high, low = (math.sqrt(self.lam[at] + ridge) for at in (-1, 0))
         low = math.sqrt(ridge) if ridge > 0 and len(self.lam) < self.size else low
         return GradientDescent(4 / (high + low) ** 2, momentum=((high - low) / (high + low)) ** 2)
 
-    def descended(self, ridge: float, algorithm: GradientDescent, start: np.ndarray) -> tuple[np.ndarray, str]:
+    def descended(
+        self, ridge: float, algorithm: GradientDescent, start: np.ndarray
+    ) -> tuple[np.ndarray, str]:
         """a after real steps from `start` (m, out), and how they ended, in words."""
         top = (self.lam[-1] if len(self.lam) else 0.0) + ridge
         if top >= algorithm.limit():

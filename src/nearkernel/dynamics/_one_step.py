@@ -1,4 +1,4 @@
-r"""Features from one large gradient step: the layer-wise algorithm that beats every kernel on targets of few directions.
+r"""Features from one large gradient step: an algorithm that beats fixed kernels on targets of few directions.
 
     f(x) = sum_j a_j relu(w_j.x + b_j),   w_j ~ N(0, 1/d),   a_j = +-1,   b_j = 0,   neuron m + 1 - j has w_j and -a_j
 
@@ -6,8 +6,8 @@ starts at output 0. One step of size lr on the w_j alone, with weight decay 1/lr
 
     w_j = -lr dL/dw_j = lr 2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)]  ~  lr 2 a_j H w_j / (|w_j| sqrt(2 pi)),
 
-so that all neurons lie in the span of H = E[nabla^2 f*], the directions that the target sees. Constant and linear part of y,
-which would outweigh H, are removed before. Then the biases are drawn anew, and the head is ridge regression.
+so that all neurons lie in the span of H = E[nabla^2 f*], the directions that the target sees. Constant and linear part
+of y, which would outweigh H, are removed before. Then the biases are drawn anew, and the head is ridge regression.
 """
 
 import dataclasses
@@ -30,9 +30,9 @@ class OneStepFeatures(eqx.Module):
     """Features relu(W x + b) that one gradient step made, and what was seen on the way.
 
     **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out), the
-    head at the start; `constant` (out,) and `linear` (d, out), the part of y that was removed; `lr`, of which 1/lr is the
-    weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true subspace was
-    given, else None: `overlap`, of the r leading directions of W with it; `share`, the part of |W|^2 that lies in it.
+    head at the start; `constant` (out,) and `linear` (d, out), the part of y that was removed; `lr`, of which 1/lr is
+    the weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true subspace
+    was given, else None: `overlap`, of the r leading directions of W with it; `share`, the part of |W|^2 within it.
     """
 
     weights: np.ndarray
@@ -55,7 +55,9 @@ class OneStepFeatures(eqx.Module):
     def __call__(self, x: Any) -> np.ndarray:
         """The learned features (n, m) of `x` (n, d)."""
         x = inputs(x, "x", self.weights.shape[1])
-        require_fits(8 * len(x) * len(self.weights), f"{len(self.weights)} features of {len(x)} points", "use fewer")
+        require_fits(
+            8 * len(x) * len(self.weights), f"{len(self.weights)} features of {len(x)} points", "use fewer"
+        )
         return np.maximum(x @ self.weights.T + self.biases, 0.0)
 
     def removed(self, x: Any) -> np.ndarray:
@@ -72,9 +74,13 @@ class OneStepFeatures(eqx.Module):
         return subspace_overlap(self.directions(len(true)), true)
 
     def share_in(self, subspace: Any) -> float:
-        """|W P_true|^2/|W|^2 for true directions (r, d): how much of what the neurons look at matters; r/d at the start."""
+        """|W P_true|^2/|W|^2 for true directions (r, d): how much of what neurons look at matters; r/d at the start."""
         basis = np.linalg.qr(checked_subspace(subspace, self.weights.shape[1]).T)[0]
-        return float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2)) if self.weights.any() else 0.0
+        return (
+            float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2))
+            if self.weights.any()
+            else 0.0
+        )
 
     def fit(
         self, x: Any, y: Any, ridge: float, descent: "GradientDescent | bool" = False
@@ -115,11 +121,11 @@ class OneStepNetwork(eqx.Module):
     def predict(self, x_new: Any) -> np.ndarray:
         """Outputs at `x_new` (m, d), in the shape of `y`; infinite where descent diverges."""
         x_new = inputs(x_new, "x_new", self.features.weights.shape[1])
-        found = np.empty((len(x_new), self.head.shape[1]))
-        chunk = rows_that_fit(8 * len(self.head)) if self.ok else len(x_new)
-        for at in range(0, len(x_new), chunk):
+        found = np.full((len(x_new), self.head.shape[1]), np.inf)
+        chunk = rows_that_fit(8 * len(self.head))
+        for at in range(0, len(x_new) if self.ok else 0, chunk):
             part = x_new[at : at + chunk]
-            found[at : at + chunk] = self.features.removed(part) + self.features(part) @ self.head if self.ok else np.inf
+            found[at : at + chunk] = self.features.removed(part) + self.features(part) @ self.head
         return found[:, 0] if self.features.vector else found
 
 
@@ -174,7 +180,9 @@ def one_step_features(
         size = np.sqrt(np.mean((gradient @ (x.T @ x / n)) * gradient) * d)
         lr = _SPREAD / size if size > 0 else 1.0
     weights = -lr * gradient
-    hessian = np.einsum("io,ij,ik->ojk", rest, x, x, optimize=True) / n - rest.mean(axis=0)[:, None, None] * np.eye(d)
+    hessian = np.einsum("io,ij,ik->ojk", rest, x, x, optimize=True) / n - rest.mean(axis=0)[
+        :, None, None
+    ] * np.eye(d)
     made = OneStepFeatures(
         weights=weights,
         biases=rng.normal(size=width),

@@ -1,4 +1,4 @@
-"""A kernel that learns features: it is solved, asked for its gradients, and looks through their outer product next time."""
+"""A kernel that learns features: solved, asked for its gradients, it then looks through their outer product."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ _RIDGE = 1e-3
 class RecursiveFeatures(eqx.Module):
     """A kernel machine after each round of learning its matrix.
 
-    **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, the `Solution` of
-    each; `overlaps`, of the leading directions of each M with the true subspace, None if none was given.
+    **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
+    `Solution` each; `overlaps`, of the leading directions of each M with the true subspace, None if none was given.
     """
 
     matrices: tuple[np.ndarray, ...]
@@ -73,7 +73,9 @@ def recursive_features(
         solutions.append(solve(seen, x, y[:, 0] if vector else y, algorithm))
         if len(solutions) > rounds:
             break
-        learned = gradient_matrix(seen, x, solutions[-1].coefficients) if solutions[-1].ok else np.zeros((d, d))
+        learned = (
+            gradient_matrix(seen, x, solutions[-1].coefficients) if solutions[-1].ok else np.zeros((d, d))
+        )
         trace = np.trace(learned)
         if not 0 < trace < np.inf:  # constant targets teach nothing
             break
@@ -86,7 +88,9 @@ def recursive_features(
 
 def gradient_matrix(kernel: AbstractKernel, x: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """Mean over `x` of nabla f nabla f^T for f = k(., x) a."""
-    return outer_product(lambda part: _gradients(kernel, x, coefficients, part), x, bytes_per_row=6 * 8 * len(x))
+    return outer_product(
+        lambda part: _gradients(kernel, x, coefficients, part), x, bytes_per_row=6 * 8 * len(x)
+    )
 
 
 @jax.jit

@@ -13,7 +13,7 @@ from .._precision import in_float64
 
 
 def subspace_overlap(found: Any, true: Any) -> float:
-    """|P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of those of `found` (k, d), 0 if orthogonal.
+    """|P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if orthogonal to it.
 
     A random subspace of k of d directions overlaps by k/d on average.
     """
@@ -46,7 +46,9 @@ def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
     return outer_product(jax.jit(lambda part: _row_gradients(function, part)), inputs(x))
 
 
-def outer_product(gradients: Callable[[np.ndarray], Any], x: np.ndarray, bytes_per_row: int = 2**16) -> np.ndarray:
+def outer_product(
+    gradients: Callable[[np.ndarray], Any], x: np.ndarray, bytes_per_row: int = 2**16
+) -> np.ndarray:
     """Mean over `x` of g g^T, where `gradients` gives (out, rows, d), a chunk of rows at a time."""
     chunk = min(rows_that_fit(bytes_per_row), len(x))
     total = np.zeros((x.shape[1], x.shape[1]))

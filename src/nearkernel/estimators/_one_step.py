@@ -21,23 +21,24 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""A relu network of two layers, trained one layer after the other: `nk.one_step_features`, then ridge on the head.
 
     It finds the few directions u of f*(x) = g(u_1.x, ..., u_r.x) from about d^2 points, where kernels that do not learn
-    need d^p for a polynomial of degree p; provided the average Hessian of f* sees them. Inputs are standardized, feature
-    by feature, and targets divided by their deviation; constant and linear part are learned by least squares.
+    need d^p for a polynomial of degree p; provided the average Hessian of f* sees them. Inputs are standardized,
+    feature by feature, and targets divided by their deviation; constant and linear part are learned by least squares.
 
     **Arguments:**
 
     - `width`: m, an even number of neurons.
     - `lr`: of the one step, in standardized units; by default such that w.x has the mean square 0.5^2 after it.
-    - `ridge`: strength of `nk.Ridge` on the head, per training point: 1/2 mean (f - y)^2 + ridge/2 |a|^2; by default the
-      best of 13 values from 1e-6 to 1, features and head learned anew on each fold.
+    - `ridge`: strength of `nk.Ridge` on the head, per training point: 1/2 mean (f - y)^2 + ridge/2 |a|^2; by default
+      the best of 13 values from 1e-6 to 1, features and head learned anew on each fold.
     - `head`: "closed_form"; "gradient_descent", until it converges; or an `nk.GradientDescent(lr, steps)`, for the sum
       over points.
     - `cv`: number of folds.
     - `random_state`: of the weights and folds.
 
-    **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its `OneStepFeatures` (weights,
-    estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared error on the folds for each ridge tried,
-    in units of the variance (None if given); `location_`, `scale_` of the inputs; `target_scale_`; `n_features_in_`.
+    **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its `OneStepFeatures`
+    (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared error on the folds for each
+    ridge tried, in units of the variance (None if given); `location_`, `scale_` of the inputs; `target_scale_`;
+    `n_features_in_`.
 
     ```python
     model = OneStepNetworkRegressor(width=800).fit(x, y)
@@ -67,7 +68,9 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         key = jax.random.key(int(random.randint(2**31 - 1)))
         self.held_out_loss_: np.ndarray | None = None
-        self.ridge_ = self._chosen(x, y, key, min(folds, len(x)), random) if self.ridge is None else float(self.ridge)
+        self.ridge_ = (
+            self._chosen(x, y, key, min(folds, len(x)), random) if self.ridge is None else float(self.ridge)
+        )
         self.features_ = self._features(x, y, key)
         descent = self.head == "gradient_descent" if isinstance(self.head, str) else self.head
         self.network_ = self.features_.fit(x, y, len(x) * self.ridge_, descent)

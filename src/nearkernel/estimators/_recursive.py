@@ -18,9 +18,9 @@ _FEWEST = 8  # below, nothing is held out and all rounds are made
 
 
 class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    r"""Kernel regression in a learned metric: k(M^(1/2) x, M^(1/2) y), M the average outer product of the gradients of f.
+    r"""Kernel regression in a learned metric: k(M^(1/2) x, M^(1/2) y), M the average outer product of f's gradients.
 
-    M is learned round by round (`nk.dynamics.recursive_features`), and a held-out quarter says how many rounds are good.
+    M is learned round by round (`nk.dynamics.recursive_features`); a held-out quarter says how many rounds are good.
     The mean of the targets is removed before and added after; inputs are taken as they come: scale them in a pipeline.
 
     **Arguments:**
@@ -31,8 +31,9 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
     - `ridge`: strength of `nk.Ridge`.
     - `random_state`: of the held-out quarter.
 
-    **Fitted:** `solution_`; `matrix_`, M (d, d) with trace d; `rounds_`, how many were made; `held_out_loss_`, mean squared
-    error after each round, in units of the variance (None for fewer than 8 points); `target_mean_`; `n_features_in_`.
+    **Fitted:** `solution_`; `matrix_`, M (d, d) with trace d; `rounds_`, how many were made; `held_out_loss_`, mean
+    squared error after each round, in units of the variance (None for fewer than 8 points); `target_mean_`;
+    `n_features_in_`.
 
     ```python
     model = make_pipeline(StandardScaler(), RecursiveFeatureMachine()).fit(x, y)

@@ -22,7 +22,9 @@ class Mahalanobis(AbstractKernel):
 
     def __init__(self, kernel: AbstractKernel, matrix: Any):
         if not isinstance(kernel, AbstractKernel):
-            raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(kernel).__name__}.")
+            raise TypeError(
+                f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(kernel).__name__}."
+            )
         matrix = numeric(matrix, "matrix")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
             raise ValueError(f"`matrix` must have shape (d, d); got {matrix.shape}.")

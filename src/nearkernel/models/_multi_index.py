@@ -3,7 +3,7 @@
 For x ~ N(0, 1) and orthonormal directions U the projections z = U x are independent standard normals, and
 g = sum_a c_a He_a(z), He_a(z) = He_a1(z_1) ... He_ar(z_r), has all averages in closed form, since He_k' = k He_(k-1):
 
-    E[f] = c_0,    Var f = sum_(a != 0) a! c_a^2,    C_k = E[nabla^k f],    (C_k)_(i1 ... ik) = a! c_a in latent indices.
+    E[f] = c_0,    Var f = sum_(a != 0) a! c_a^2,    (C_k)_(i1 ... ik) = E[d_i1 ... d_ik f] = a! c_a in latent indices.
 """
 
 import itertools
@@ -49,7 +49,9 @@ class MultiIndexPolynomial(eqx.Module):
             raise TypeError("`coefficients` must be a dictionary such as {(2, 0): 0.5}, powers to numbers.")
         for powers in coefficients:
             if not isinstance(powers, tuple) or len(powers) != r:
-                raise ValueError(f"`coefficients` needs tuples of {r} powers, one a direction; got {powers!r}.")
+                raise ValueError(
+                    f"`coefficients` needs tuples of {r} powers, one a direction; got {powers!r}."
+                )
             for power in powers:
                 whole(power, "a power in `coefficients`", 0)
         self.directions = directions.copy()
@@ -138,7 +140,7 @@ class MultiIndexPolynomial(eqx.Module):
 
     def tensor(self, k: int) -> np.ndarray:
         """C_k = E[nabla^k f], (d,) * k, symmetric."""
-        found, (r, d) = self.latent_tensor(k), self.directions.shape
+        found, d = self.latent_tensor(k), self.directions.shape[1]
         require_fits(8 * d**k, f"a tensor of {k} indices of {d} values", "use `latent_tensor`")
         for _ in range(k):  # each contraction takes the first axis and appends a new last one
             found = np.tensordot(found, self.directions, axes=(0, 0))
