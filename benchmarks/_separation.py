@@ -1,7 +1,7 @@
 """Experiments that set learners of features against kernels on targets of few directions.
 
 Plain functions of their sizes that return numbers: `features.py` prints some, the gallery draws the others. Errors are
-mean squared errors on test inputs over the variance of the target. What a learner chooses, it chooses on held-out
+mean squared errors over the variance of the target, both on test inputs. What a learner chooses, it chooses on held-out
 training points, except the kernels: their length and ridge are the best of a grid on the test set, in their favour.
 """
 
@@ -37,9 +37,8 @@ def hermite(d: int, k: int, seed: int = 0) -> nk.models.MultiIndexPolynomial:
 
 
 def draw(f: Callable, d: int, n: int, seed: int, test: int = 4000) -> tuple[np.ndarray, ...]:
-    """x, y, x_test, y_test for standard normal inputs."""
-    rng = np.random.default_rng([seed, n, d])
-    x, new = rng.normal(size=(n, d)), rng.normal(size=(test, d))
+    """x, y, x_test, y_test for standard normal inputs; the test set is the same for all n, and more points add to fewer."""
+    x, new = (np.random.default_rng([seed, d, k]).normal(size=(m, d)) for k, m in enumerate((n, test)))
     return x, f(x), new, f(new)
 
 
@@ -152,7 +151,7 @@ def errors_over_n(
             x, y, new, values = draw(f, d, n, seed)
             for name in names:
                 error, predict = best(LEARNERS[name](x, y, seed), new, values)
-                found[name][i, seed] = error / f.variance
+                found[name][i, seed] = error / values.var()
                 found[f"{name}, overlap"][i, seed] = seen_by(predict, new[:200], f.directions)
     return found
 
@@ -223,9 +222,9 @@ def nearly_kernel(
             rows.append(
                 {
                     "zI/zF": np.linalg.norm(first) / np.linalg.norm(zero),
-                    "order 0": np.mean((zero - values) ** 2),
-                    "order 1": np.mean((zero + first - values) ** 2),
-                    "trained": np.mean((real - values) ** 2),
+                    "order 0": np.mean((zero - values) ** 2) / values.var(),
+                    "order 1": np.mean((zero + first - values) ** 2) / values.var(),
+                    "trained": np.mean((real - values) ** 2) / values.var(),
                     "k": leading(start, u),
                     "k^E": leading(after, u),
                     "k trained": leading(real_after, u),

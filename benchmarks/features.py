@@ -15,7 +15,7 @@ from _separation import draw, ntk, random_features, rbf, target
 import nearkernel as nk
 from nearkernel.estimators import OneStepNetworkRegressor
 
-D, N, WIDTH, SEEDS, TEST = 24, 4000, 800, 3, 20_000
+D, N, WIDTH, SEEDS, TEST, FEW = 24, 4000, 800, 3, 20_000, 5000
 KERNELS = {"NTK": ntk, "RBF": rbf, "random features": random_features}
 
 
@@ -31,11 +31,10 @@ def measure(seed: int) -> dict[str, float]:
     start = time.perf_counter()
     model = OneStepNetworkRegressor(WIDTH, random_state=seed).fit(x, y)
     took = time.perf_counter() - start
-    found = {"one step": float(np.mean((model.predict(new) - values) ** 2))}
-    found |= {
-        name: least_error(learner(x, y, seed), new[:5000], values[:5000]) for name, learner in KERNELS.items()
-    }
-    found = {name: error / f.variance for name, error in found.items()}
+    found = {"one step": float(np.mean((model.predict(new) - values) ** 2)) / values.var()}
+    few, truth = new[:FEW], values[:FEW]
+    for name, learner in KERNELS.items():
+        found[name] = least_error(learner(x, y, seed), few, truth) / truth.var()
     found["overlap"] = nk.dynamics.subspace_overlap(model.directions(2), f.directions)
     found["share"] = model.features_.share_in(f.directions)
     found["fit, s"] = took

@@ -55,7 +55,7 @@ def separation_errors() -> plt.Figure:
     ):
         needed = []
         for d in dims:
-            errors = np.mean([_errors(name, d, sizes, seed, level) for seed in range(2)], axis=0)
+            errors = np.mean([_errors(name, d, sizes, seed, level) for seed in range(3)], axis=0)
             needed.append(separation.crossing(sizes, errors, level))
         exponent = separation.power(dims, needed)
         row(f"n for an error of {level}, {name}, d = {dims}, power {exponent:.2f}", needed)
@@ -84,7 +84,7 @@ def _errors(name: str, d: int, sizes, seed: int, level: float) -> list[float]:
             predictors = separation.ridged(separation.nk.kernels.RBF(d**0.5), x, y)
         else:
             predictors = separation.one_step(x, y, seed, width=400)
-        found.append(separation.best(predictors, new, values)[0])
+        found.append(separation.best(predictors, new, values)[0] / values.var())
     return found
 
 
@@ -100,13 +100,14 @@ def separation_share() -> plt.Figure:
             share = separation.share_over_n(f, d, [int(r * d * d) for r in ratios])
             panel.plot(ratios, share, "o", color=colour, ms=4.5, label=f"d = {d}")
             noise = (2 * k + 1) / (2 * k + d)
-            if k == 2:
-                signal = 2 / np.pi * np.sum(f.hessian**2) * grid
-                panel.plot(grid, (signal + noise) / (1 + signal), color=colour, lw=1)
-            else:
+            if k == 4:
                 panel.axhline(noise, color=colour, lw=1)
             row(f"He{k}, d = {d}, fluctuations {noise:.3f}, n/d^2 = {ratios}", share)
         panel.set(xscale="log", xlabel="n / d²", ylim=(0, 1.02))
+    signal = 2 / np.pi * np.sum(separation.hermite(16, 2).hessian ** 2) * grid
+    axes[0].plot(grid, signal / (1 + signal), color=GREY, label="theory, isotropic noise")
+    axes[1].plot([], [], color=GREY, label="(2k + 1)/(2k + d), k = 4")
+    axes[1].legend(loc="upper left")
     axes[0].set(title="He₂: the average Hessian sees the direction", ylabel="share of |W|² in the subspace")
     axes[1].set(title="He₄: it is 0, and only noise points there")
     axes[0].legend(loc="lower right")
@@ -124,7 +125,7 @@ def nearly_kernel_sees() -> plt.Figure:
     get = lambda key: [found[alpha][key] for alpha in alphas]
     for key, colour in (("order 0", BLUE), ("order 1", ORANGE), ("trained", "black")):
         axes[0].plot(alphas, get(key), "o-", color=colour, ms=4, label=key)
-    axes[0].set(xscale="log", xlabel="lazy scale α", ylabel="test error / variance", ylim=(0, 1.6))
+    axes[0].set(xscale="log", xlabel="lazy scale α", ylabel="test error / variance", ylim=(0, 2))
     axes[0].set_title("prediction")
     axes[0].legend()
     for key, colour, label in (
@@ -136,7 +137,10 @@ def nearly_kernel_sees() -> plt.Figure:
     axes[1].axhline(0.2, color=GREY, ls=":", label="random directions")
     axes[1].set(xscale="log", xlabel="lazy scale α", ylabel="overlap with the subspace", ylim=(0, 1.02))
     axes[1].set_title("what training adds to the kernel")
-    axes[1].legend(fontsize=8.5)
+    axes[1].legend(fontsize=8.5, loc="center right", bbox_to_anchor=(1, 0.67))
+    for panel in axes:
+        panel.minorticks_off()
+        panel.set_xticks(alphas, [f"{alpha:g}" for alpha in alphas])
     return drawn
 
 

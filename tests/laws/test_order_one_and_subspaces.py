@@ -2,10 +2,12 @@
 
 import jax
 import numpy as np
+import pytest
 
 import nearkernel as nk
 
 
+@pytest.mark.slow
 def test_the_first_order_drift_of_a_kernel_flips_with_the_sign_of_the_last_layer():
     """theta and theta with its last layer negated are equally likely, and their k^E - k cancel."""
     rng = np.random.default_rng(0)
