@@ -37,7 +37,7 @@ def hermite(d: int, k: int, seed: int = 0) -> nk.models.MultiIndexPolynomial:
 
 
 def draw(f: Callable, d: int, n: int, seed: int, test: int = 4000) -> tuple[np.ndarray, ...]:
-    """x, y, x_test, y_test for standard normal inputs; the test set is the same for all n, and more points add to fewer."""
+    """x, y, x_test, y_test, inputs standard normal; one test set serves all n, and more points add to fewer."""
     x, new = (np.random.default_rng([seed, d, k]).normal(size=(m, d)) for k, m in enumerate((n, test)))
     return x, f(x), new, f(new)
 
