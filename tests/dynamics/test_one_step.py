@@ -108,6 +108,14 @@ def test_gradient_descent_ends_at_the_closed_form():
     np.testing.assert_allclose(steps.head, exact.head, atol=1e-7)
 
 
+def test_a_faint_ridge_holds_also_where_features_hardly_vary():
+    """Eigenvalues far below the rounding of the largest still carry weight against a small ridge."""
+    found = D._head.RidgeHead(np.diag([1e8, 1.0, 1e-3]), np.ones((3, 1)))
+    np.testing.assert_allclose(
+        found.exact(1e-6)[:, 0], [1e-8, 1 / (1 + 1e-6), 1e-3 / (1e-6 + 1e-6)], rtol=1e-6
+    )
+
+
 @pytest.mark.parametrize("momentum", [0.0, 0.6])
 def test_finite_steps_are_the_filter_of_the_algorithm(momentum):
     """From a_0, t steps leave p(lam + ridge) of a_0 and add g(lam + ridge) F^T y."""
@@ -149,6 +157,7 @@ def test_a_linear_target_leaves_nothing_to_learn():
     "call, message",
     [
         (lambda: nk.one_step_features(X, Y, 21), "`width` must be even, since neurons come in pairs; got 21"),
+        (lambda: nk.one_step_features(X, Y, 20, 3), "`key` must be a key of JAX, e.g. .* got 3"),
         (lambda: nk.one_step_features(X, Y, 0), "`width` must be at least 2"),
         (lambda: nk.one_step_features(X, Y[:3]), "`x` and `y` must have as many rows; got 600 and 3"),
         (lambda: nk.one_step_features(X, Y, 20, lr=-1.0), "`lr` must be greater than 0"),

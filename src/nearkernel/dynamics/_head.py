@@ -12,7 +12,8 @@ import numpy as np
 from ._algorithms import GradientDescent, Ridge
 
 _MOST_STEPS = 100_000
-_TOLERANCE = 1e-9  # of the gradient, relative to that at a = 0
+_TOLERANCE = 1e-8  # of a; the gradient over the smallest eigenvalue bounds its error
+_ROUNDING = 1e-14  # of the gradient, relative to that at a = 0
 
 
 class RidgeHead:
@@ -20,50 +21,53 @@ class RidgeHead:
 
     def __init__(self, features: np.ndarray, y: np.ndarray):
         self.features, self.size = features, features.shape[1]
-        n, m = features.shape
         self.force = features.T @ y
-        if n >= m:
+        if len(features) >= self.size:
             lam, self.basis = np.linalg.eigh(features.T @ features)
             self.along = self.basis.T @ self.force
         else:
             lam, left = np.linalg.eigh(features @ features.T)
-        kept = lam > max(n, m) * np.finfo(float).eps * max(lam[-1], 0.0)
-        self.lam = lam[kept]
-        if n >= m:
-            self.basis, self.along = self.basis[:, kept], self.along[kept]
-        else:
-            root = np.sqrt(self.lam)
-            self.basis = features.T @ (left[:, kept] / root)
-            self.along = root[:, None] * (left[:, kept].T @ y)
+            self.basis, self.along = features.T @ left, left.T @ y
+        self.lam = np.maximum(lam, 0.0)
+        self.cutoff = max(features.shape) * np.finfo(float).eps * self.lam[-1]
 
     def exact(self, ridge: float) -> np.ndarray:
-        """a (m, out) in closed form; the minimum norm at ridge 0."""
-        return self.basis @ (Ridge(ridge).filter(self.lam)[:, None] * self.along)
+        """a (m, out) in closed form; the minimum norm at ridge 0, where rounding must not count as an eigenvalue."""
+        kept = self.lam > (0.0 if ridge > 0 else self.cutoff)
+        weight = np.zeros_like(self.lam)
+        weight[kept] = Ridge(ridge).filter(self.lam[kept])
+        return self.basis @ (weight[:, None] * self.along)
+
+    def smallest(self, ridge: float) -> float:
+        """The smallest eigenvalue of F^T F + ridge along which a moves; 1 if there is none."""
+        if ridge > 0:
+            return ridge
+        kept = self.lam[self.lam > self.cutoff]
+        return float(kept[0]) if len(kept) else 1.0
 
     def best_descent(self, ridge: float) -> GradientDescent:
         """The heavy ball with the fastest rate for the eigenvalues of F^T F + ridge."""
-        if len(self.lam) == 0:
-            return GradientDescent(1.0 / (ridge or 1.0))
-        high, low = (math.sqrt(self.lam[at] + ridge) for at in (-1, 0))
-        low = math.sqrt(ridge) if ridge > 0 and len(self.lam) < self.size else low
+        low = math.sqrt(self.smallest(ridge))
+        high = max(math.sqrt(self.lam[-1] + ridge), low)
         return GradientDescent(4 / (high + low) ** 2, momentum=((high - low) / (high + low)) ** 2)
 
     def descended(
         self, ridge: float, algorithm: GradientDescent, start: np.ndarray
     ) -> tuple[np.ndarray, str]:
         """a after real steps from `start` (m, out), and how they ended, in words."""
-        top = (self.lam[-1] if len(self.lam) else 0.0) + ridge
+        top = self.lam[-1] + ridge
         if top >= algorithm.limit():
             return np.full_like(start, np.inf), algorithm.advice(top)
         tall = len(self.features) >= self.size
         gram = self.features.T @ self.features if tall else None
         a, last = start.copy(), start.copy()
-        small = _TOLERANCE * max(np.linalg.norm(self.force), np.finfo(float).tiny)
+        least = self.smallest(ridge)
+        rounding = max(_ROUNDING * np.linalg.norm(self.force), np.finfo(float).tiny)
         endless = math.isinf(algorithm.steps)
         for step in range(_MOST_STEPS if endless else int(algorithm.steps)):
             product = gram @ a if gram is not None else self.features.T @ (self.features @ a)
             gradient = product + ridge * a - self.force
-            if endless and np.linalg.norm(gradient) <= small:
+            if endless and np.linalg.norm(gradient) <= max(_TOLERANCE * least * np.linalg.norm(a), rounding):
                 return a, f"converged after {step} steps"
             a, last = a - algorithm.lr * gradient + algorithm.momentum * (a - last), a
         if endless:

@@ -170,8 +170,7 @@ def one_step_features(
     constant, linear = _linear_part(x, y)
     rest = y - constant - x @ linear
     rest[:, np.linalg.norm(rest, axis=0) < 1e-10 * np.linalg.norm(y, axis=0)] = 0.0  # rounding is no signal
-    # The bits of the key seed NumPy: nothing is compiled for a draw of a new shape.
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(jax.random.key(0) if key is None else key)))
+    rng = _generator(key)
     half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
     sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
     start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
@@ -199,6 +198,16 @@ def one_step_features(
     if true is None:
         return made
     return dataclasses.replace(made, overlap=made.overlap_with(true), share=made.share_in(true))
+
+
+def _generator(key: jax.Array | None) -> np.random.Generator:
+    """The bits of the key seed NumPy: nothing is compiled for a draw of a new shape."""
+    try:
+        return np.random.default_rng(
+            np.asarray(jax.random.key_data(jax.random.key(0) if key is None else key))
+        )
+    except TypeError:
+        raise TypeError(f"`key` must be a key of JAX, e.g. jax.random.key(0); got {key!r}.") from None
 
 
 def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
