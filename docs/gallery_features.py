@@ -46,8 +46,10 @@ def separation_errors() -> plt.Figure:
         row(f"{name}, overlap", found[f"{name}, overlap"].mean(axis=1))
     axes[0].set(xscale="log", yscale="log", xlabel="training points n", ylabel="test error / variance")
     axes[0].set_title(f"d = {d}, two directions, degree 4")
-    axes[0].set_ylim(2e-3, 1.5)
-    axes[0].legend(fontsize=8.5, loc="lower left")
+    axes[0].set_ylim(8e-3, 1.2)
+    axes[0].minorticks_off()
+    axes[0].set_xticks(sizes, list(map(str, sizes)))
+    axes[0].legend(fontsize=8, loc="lower left")
     level = 0.3
     for name, dims, sizes in (
         ("one step", (8, 12, 16, 24), (125, 250, 500, 1000, 2000, 4000)),
@@ -64,8 +66,9 @@ def separation_errors() -> plt.Figure:
         ends = np.array([dims[0], dims[-1]])
         axes[1].plot(ends, fit * ends**exponent, color=COLOURS[name], lw=1)
     axes[1].set(xscale="log", yscale="log", xlabel="dimension d", ylabel=f"n for an error of {level}")
-    axes[1].set_xticks((6, 8, 12, 16, 24), ("6", "8", "12", "16", "24"))
     axes[1].minorticks_off()
+    axes[1].set_xticks((6, 8, 12, 16, 24), ("6", "8", "12", "16", "24"))
+    axes[1].set_yticks((250, 500, 1000, 2000), ("250", "500", "1000", "2000"))
     axes[1].set_title("what the dimension costs")
     axes[1].legend()
     return drawn
@@ -158,14 +161,16 @@ def adaptive() -> plt.Figure:
     axes[0, 0].set(
         xscale="log", yscale="log", xlabel="ambient dimension d", title="support of low dimension: both"
     )
-    axes[0, 0].set_xticks(dims, list(map(str, dims)))
     axes[0, 0].minorticks_off()
+    axes[0, 0].set_xticks(dims, list(map(str, dims)))
     sizes = (100, 200, 400, 800)
     for name, errors in adaptivity.smooth((1, 3), sizes).items():
         colour = SKY if name.startswith("RBF") else PURPLE
         axes[0, 1].plot(sizes, errors, "o" + ("-" if "3" in name else ":"), color=colour, ms=4, label=name)
         row(f"smoothness, n = {sizes}, {name}", errors)
     axes[0, 1].set(xscale="log", yscale="log", xlabel="training points n", title="smoothness: both")
+    axes[0, 1].minorticks_off()
+    axes[0, 1].set_xticks(sizes, list(map(str, sizes)))
     jumps = [adaptivity.step(seed=seed) for seed in range(5)]
     grid, curves, _ = jumps[0]
     for name, colour in (("RBF", SKY), ("Laplace", GREEN), ("NTK", BLUE), ("network", PURPLE)):
@@ -180,8 +185,8 @@ def adaptive() -> plt.Figure:
     axes[1, 1].set(
         xscale="log", yscale="log", xlabel="dimension d", title="latent variables: not fixed kernels"
     )
-    axes[1, 1].set_xticks(dims, list(map(str, dims)))
     axes[1, 1].minorticks_off()
+    axes[1, 1].set_xticks(dims, list(map(str, dims)))
     for panel in axes.flat:
         panel.legend(fontsize=8)
         if panel is not axes[1, 0]:
@@ -208,5 +213,7 @@ def curse() -> plt.Figure:
         ylabel="test error / variance",
         xlim=(50, 12000),
     )
+    panel.minorticks_off()
+    panel.set_yticks((0.02, 0.05, 0.1, 0.2, 0.5), ("0.02", "0.05", "0.1", "0.2", "0.5"))
     panel.legend(loc="lower left")
     return drawn
