@@ -21,7 +21,8 @@ class RecursiveFeatures(eqx.Module):
     """A kernel machine after each round of learning its matrix.
 
     **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
-    `Solution` each; `overlaps`, of the leading directions of each M with the true subspace, None if none was given.
+    `Solution` each; `overlaps`, of the leading directions of each M with the true subspace (r/d for the first,
+    which has none), None if none was given.
     """
 
     matrices: tuple[np.ndarray, ...]
@@ -82,7 +83,8 @@ def recursive_features(
         matrices.append(d / trace * learned)
     overlaps = None
     if true is not None:
-        overlaps = tuple(subspace_overlap(top_directions(m, len(true)), true) for m in matrices)
+        seen_by = (subspace_overlap(top_directions(m, len(true)), true) for m in matrices[1:])
+        overlaps = (len(true) / d, *seen_by)
     return RecursiveFeatures(tuple(matrices), tuple(solutions), overlaps)
 
 
