@@ -660,7 +660,7 @@ def ladder() -> plt.Figure:
 FIGURES |= gallery_regimes.FIGURES
 FIGURES |= gallery_exact.FIGURES
 FIGURES |= gallery_regions.FIGURES
-FIGURES |= gallery_regimes.FIGURES | gallery_features.FIGURES
+FIGURES |= gallery_features.FIGURES
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:

@@ -13,9 +13,9 @@ from ._dntk import EmpiricalDNTK as EmpiricalDNTK
 from ._empirical import EmpiricalNTK as EmpiricalNTK
 from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures
+from ._mahalanobis import Mahalanobis as Mahalanobis
 from ._mercer import Mercer as Mercer
 from ._mercer import mercer as mercer
-from ._mahalanobis import Mahalanobis as Mahalanobis
 from ._network import NNGP as NNGP
 from ._network import NTK as NTK
 from ._network import layer_kernels as layer_kernels
