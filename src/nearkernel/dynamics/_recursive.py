@@ -74,9 +74,7 @@ def recursive_features(
         solutions.append(solve(seen, x, y[:, 0] if vector else y, algorithm))
         if len(solutions) > rounds:
             break
-        learned = (
-            gradient_matrix(seen, x, solutions[-1].coefficients) if solutions[-1].ok else np.zeros((d, d))
-        )
+        learned = _gradient_matrix(seen, solutions[-1], x) if solutions[-1].ok else np.zeros((d, d))
         trace = np.trace(learned)
         if not 0 < trace < np.inf:  # constant targets teach nothing
             break
@@ -88,13 +86,18 @@ def recursive_features(
     return RecursiveFeatures(tuple(matrices), tuple(solutions), overlaps)
 
 
-def gradient_matrix(kernel: AbstractKernel, x: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """Mean over `x` of nabla f nabla f^T for f = k(., x) a."""
+def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
+    """Mean over `x` of nabla f nabla f^T for f = k(., centres) a; the centres are `x`, but for approximate solvers."""
+    centres = getattr(solution, "centres", x)
     return outer_product(
-        lambda part: _gradients(kernel, x, coefficients, part), x, bytes_per_row=6 * 8 * len(x)
+        lambda part: _gradients(kernel, centres, solution.coefficients, part),
+        x,
+        bytes_per_row=6 * 8 * len(centres),
     )
 
 
 @jax.jit
-def _gradients(kernel: AbstractKernel, x: jax.Array, coefficients: jax.Array, part: jax.Array) -> jax.Array:
-    return _row_gradients(lambda z: kernel.traced(z, x) @ coefficients, part)
+def _gradients(
+    kernel: AbstractKernel, centres: jax.Array, coefficients: jax.Array, part: jax.Array
+) -> jax.Array:
+    return _row_gradients(lambda z: kernel.traced(z, centres) @ coefficients, part)
