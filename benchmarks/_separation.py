@@ -54,7 +54,9 @@ def agop(x: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Predictor]:
     yield RecursiveFeatureMachine(kernel, random_state=seed).fit(x, y).predict
 
 
-def ridged(kernel: nk.kernels.AbstractKernel, x: np.ndarray, y: np.ndarray) -> Iterator[Predictor]:
+def ridged(
+    kernel: nk.kernels.AbstractKernel, x: np.ndarray, y: np.ndarray, ridges: Sequence[float] = RIDGES
+) -> Iterator[Predictor]:
     """What `nk.solve` says with each ridge, from one kernel matrix, and one between old and new inputs."""
     matrix, mean = kernel(x), y.mean()
     last: list = [None, None]
@@ -64,20 +66,21 @@ def ridged(kernel: nk.kernels.AbstractKernel, x: np.ndarray, y: np.ndarray) -> I
             last[:] = new, kernel(new, x)
         return last[1]
 
-    for ridge in RIDGES:
+    for ridge in ridges:
         shifted = matrix.copy()
         shifted[np.diag_indices(len(x))] += ridge
         a = cho_solve(cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False), y - mean)
         yield lambda new, a=a: cross(new) @ a + mean
 
 
-def rbf(x: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Predictor]:
+def rbf(x: np.ndarray, y: np.ndarray, seed: int, ridges: Sequence[float] = RIDGES) -> Iterator[Predictor]:
     for factor in (1.0, 2.0):
-        yield from ridged(nk.kernels.RBF(factor * x.shape[1] ** 0.5), x, y)
+        yield from ridged(nk.kernels.RBF(factor * x.shape[1] ** 0.5), x, y, ridges)
 
 
-def ntk(x: np.ndarray, y: np.ndarray, seed: int) -> Iterator[Predictor]:
-    yield from ridged(nk.kernels.NTK(nk.MLP(x.shape[1], (1,), 1, "relu", weight_var=2.0, bias_var=0.5)), x, y)
+def ntk(x: np.ndarray, y: np.ndarray, seed: int, ridges: Sequence[float] = RIDGES) -> Iterator[Predictor]:
+    net = nk.MLP(x.shape[1], (1,), 1, "relu", weight_var=2.0, bias_var=0.5)
+    yield from ridged(nk.kernels.NTK(net), x, y, ridges)
 
 
 def random_features(x: np.ndarray, y: np.ndarray, seed: int, width: int = 800) -> Iterator[Predictor]:
