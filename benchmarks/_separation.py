@@ -67,7 +67,7 @@ def ridged(
         return last[1]
 
     for ridge in ridges:
-        shifted = matrix.copy()
+        shifted = matrix.copy().T  # symmetric, and in the order of LAPACK
         shifted[np.diag_indices(len(x))] += ridge
         a = cho_solve(cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False), y - mean)
         yield lambda new, a=a: cross(new) @ a + mean
