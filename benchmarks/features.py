@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from _common import machine, table, write
 from _separation import draw, ntk, random_features, rbf, target
+from threadpoolctl import threadpool_limits
 
 import nearkernel as nk
 from nearkernel.estimators import OneStepNetworkRegressor
@@ -93,7 +94,8 @@ def main() -> None:
     options.add_argument("--write", action="store_true", help="refresh the table in README.md")
     chosen = options.parse_args()
     made = f"Made by `python benchmarks/features.py` on {machine('jax', 'numpy', 'scipy', 'scikit-learn')}."
-    text = f"{table(rows())}\n\n{made}"
+    with threadpool_limits(1):  # on a busy machine threads of BLAS wait for each other longer than they work
+        text = f"{table(rows())}\n\n{made}"
     print(text)
     if chosen.write:
         write("features", text)
