@@ -42,6 +42,7 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/network_expansion.py
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/regions.py
+	$(BIN)/python benchmarks/features.py
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
 

@@ -26,6 +26,7 @@ from nearkernel._ladder.picture import draw as draw_ladder
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import gallery_exact
+import gallery_features
 import gallery_regimes
 import gallery_regions
 import gallery_scale
@@ -660,6 +661,7 @@ def ladder() -> plt.Figure:
 FIGURES |= gallery_regimes.FIGURES
 FIGURES |= gallery_exact.FIGURES
 FIGURES |= gallery_regions.FIGURES
+FIGURES |= gallery_features.FIGURES
 FIGURES |= gallery_scale.FIGURES
 
 

@@ -57,6 +57,7 @@ def kernels(d: int) -> dict[str, nk.kernels.AbstractKernel]:
         "polynomial": nk.kernels.Polynomial(3, 0.5),
         "rbf": nk.kernels.RBF(1.3),
         "laplace": nk.kernels.Laplace(0.8),
+        "mahalanobis": nk.kernels.Mahalanobis(nk.kernels.RBF(1.1), np.diag(np.linspace(0.2, 2.0, d))),
         "relu nngp": nk.kernels.NNGP(net("relu")),
         "relu ntk": nk.kernels.NTK(net("relu", bias_var=0.0)),
         "gelu ntk": nk.kernels.NTK(net("gelu")),

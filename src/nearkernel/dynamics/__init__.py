@@ -10,6 +10,7 @@ from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
 from ._feature_learning import FeatureLearning as FeatureLearning
+from ._first_gradient import first_gradient as first_gradient
 from ._fluctuation import StationarySGD as StationarySGD
 from ._fluctuation import fluctuation_observables as fluctuation_observables
 from ._fluctuation import gradient_moment as gradient_moment
@@ -26,12 +27,17 @@ from ._margin import max_margin as max_margin
 from ._movement import Movement as Movement
 from ._movement import movement as movement
 from ._nearly import NearlyKernelSolution as NearlyKernelSolution
+from ._one_step import OneStepFeatures as OneStepFeatures
+from ._one_step import OneStepNetwork as OneStepNetwork
+from ._one_step import one_step_features as one_step_features
 from ._orders import Unbounded as Unbounded
 from ._phase import Phase as Phase
 from ._phase import phase as phase
 from ._phase import phase_boundaries as phase_boundaries
 from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
+from ._recursive import RecursiveFeatures as RecursiveFeatures
+from ._recursive import recursive_features as recursive_features
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
 from ._simulate import Record as Record
@@ -46,4 +52,6 @@ from ._solvers import Direct as Direct
 from ._solvers import EigenPro as EigenPro
 from ._solvers import Nystrom as Nystrom
 from ._solvers import Richardson as Richardson
+from ._subspace import average_gradient_outer_product as average_gradient_outer_product
+from ._subspace import subspace_overlap as subspace_overlap
 from ._walk import walk_density as walk_density

@@ -14,7 +14,9 @@ from ._networks import NNGPClassifier as NNGPClassifier
 from ._networks import NNGPRegressor as NNGPRegressor
 from ._networks import NTKClassifier as NTKClassifier
 from ._networks import NTKRegressor as NTKRegressor
+from ._one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
 from ._quadratic import QuadraticRegressor as QuadraticRegressor
+from ._recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
 
 __all__ = [
     "DeepLinearBayes",
@@ -25,5 +27,7 @@ __all__ = [
     "NTKRegressor",
     "NearlyKernelClassifier",
     "NearlyKernelRegressor",
+    "OneStepNetworkRegressor",
     "QuadraticRegressor",
+    "RecursiveFeatureMachine",
 ]

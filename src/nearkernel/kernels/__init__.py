@@ -13,6 +13,7 @@ from ._dntk import EmpiricalDNTK as EmpiricalDNTK
 from ._empirical import EmpiricalNTK as EmpiricalNTK
 from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures
+from ._mahalanobis import Mahalanobis as Mahalanobis
 from ._mercer import Mercer as Mercer
 from ._mercer import mercer as mercer
 from ._network import NNGP as NNGP

@@ -1,0 +1,228 @@
+r"""Features from one large gradient step: an algorithm that beats fixed kernels on targets of few directions.
+
+    f(x) = sum_j a_j relu(w_j.x + b_j),   w_j ~ N(0, 1/d),   a_j = +-1,   b_j = 0,   neuron m + 1 - j has w_j and -a_j
+
+starts at output 0. One step of size lr on the w_j alone, with weight decay 1/lr, forgets the start and leaves
+
+    w_j = -lr dL/dw_j = lr 2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)]  ~  lr 2 a_j H w_j / (|w_j| sqrt(2 pi)),
+
+so that all neurons lie in the span of H = E[nabla^2 f*], the directions that the target sees. Constant and linear part
+of y, which would outweigh H, are removed before. Then the biases are drawn anew, and the head is ridge regression.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, positive, targets, whole
+from .._memory import require_fits, rows_that_fit
+from ._algorithms import GradientDescent
+from ._head import RidgeHead
+from ._subspace import checked_subspace, subspace_overlap, top_directions
+
+_SPREAD = 0.5  # root mean square of w.x after the step, where the biases are of size 1
+
+
+class OneStepFeatures(eqx.Module):
+    """Features relu(W x + b) that one gradient step made, and what was seen on the way.
+
+    **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out), the
+    head at the start; `constant` (out,) and `linear` (d, out), the part of y that was removed; `lr`, of which 1/lr is
+    the weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true subspace
+    was given, else None: `overlap`, of the r leading directions of W with it; `share`, the part of |W|^2 within it.
+    """
+
+    weights: np.ndarray
+    biases: np.ndarray
+    start: np.ndarray
+    signs: np.ndarray
+    constant: np.ndarray
+    linear: np.ndarray
+    lr: float
+    hessian: np.ndarray
+    overlap: float | None
+    share: float | None
+    vector: bool = eqx.field(static=True)
+
+    @property
+    def weight_decay(self) -> float:
+        """1/lr, with which the step forgets its start."""
+        return 1.0 / self.lr
+
+    def __call__(self, x: Any) -> np.ndarray:
+        """The learned features (n, m) of `x` (n, d)."""
+        x = inputs(x, "x", self.weights.shape[1])
+        require_fits(
+            8 * len(x) * len(self.weights), f"{len(self.weights)} features of {len(x)} points", "use fewer"
+        )
+        return np.maximum(x @ self.weights.T + self.biases, 0.0)
+
+    def removed(self, x: Any) -> np.ndarray:
+        """Constant and linear part (n, out) at `x`."""
+        return self.constant + inputs(x, "x", self.weights.shape[1]) @ self.linear
+
+    def directions(self, count: int) -> np.ndarray:
+        """The `count` directions (count, d) in which the weights W are largest: an estimate of the true subspace."""
+        return top_directions(self.weights.T @ self.weights, count)
+
+    def overlap_with(self, subspace: Any) -> float:
+        """|P_learned P_true|^2/r for the true directions (r, d) and as many learned ones; r/d for random ones."""
+        true = checked_subspace(subspace, self.weights.shape[1])
+        return subspace_overlap(self.directions(len(true)), true)
+
+    def share_in(self, subspace: Any) -> float:
+        """|W P_true|^2/|W|^2 for true directions (r, d): how much of what neurons look at matters; r/d at the start."""
+        basis = np.linalg.qr(checked_subspace(subspace, self.weights.shape[1]).T)[0]
+        return (
+            float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2))
+            if self.weights.any()
+            else 0.0
+        )
+
+    def fit(
+        self, x: Any, y: Any, ridge: float, descent: "GradientDescent | bool" = False
+    ) -> "OneStepNetwork":
+        """The head for `x`, `y`: minimizes 1/2 sum (f - y)^2 + ridge/2 |a|^2 over a.
+
+        **Arguments:** `ridge` >= 0; `descent`: False, the closed form; True, gradient descent (heavy ball at its best
+        rate) until it converges; or an `nk.GradientDescent`. Descent starts from the signs.
+        """
+        x = inputs(x, "x", self.weights.shape[1])
+        y = targets(y, len(x), out=len(self.constant)) - self.removed(x)
+        positive(ridge, "ridge", zero=True)
+        problem = RidgeHead(self(x), y)
+        if descent is False:
+            return OneStepNetwork(self, problem.exact(ridge), "closed form")
+        chosen = problem.best_descent(ridge) if descent is True else descent
+        if not isinstance(chosen, GradientDescent):
+            raise TypeError(
+                f"`descent` must be True, False or an nk.GradientDescent; got {type(descent).__name__}."
+            )
+        return OneStepNetwork(self, *problem.descended(ridge, chosen, self.signs))
+
+
+class OneStepNetwork(eqx.Module):
+    """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
+
+    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, how the head was found, in words.
+    """
+
+    features: OneStepFeatures
+    head: np.ndarray
+    status: str = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return not self.status.startswith("diverges")
+
+    def predict(self, x_new: Any) -> np.ndarray:
+        """Outputs at `x_new` (m, d), in the shape of `y`; infinite where descent diverges."""
+        x_new = inputs(x_new, "x_new", self.features.weights.shape[1])
+        found = np.full((len(x_new), self.head.shape[1]), np.inf)
+        chunk = rows_that_fit(8 * len(self.head))
+        for at in range(0, len(x_new) if self.ok else 0, chunk):
+            part = x_new[at : at + chunk]
+            found[at : at + chunk] = self.features.removed(part) + self.features(part) @ self.head
+        return found[:, 0] if self.features.vector else found
+
+
+def one_step_features(
+    x: Any,
+    y: Any,
+    width: int = 800,
+    key: jax.Array | None = None,
+    *,
+    lr: float | None = None,
+    subspace: Any = None,
+) -> OneStepFeatures:
+    r"""One large gradient step on the first layer of a two-layer relu network, weight decay 1/lr: learned features.
+
+    The formulas hold for isotropic inputs, best standard normal ones: standardize others. Constant and linear part are
+    removed by least squares, of which mean(y) and mean(y x) are the limit.
+
+    **Arguments:**
+
+    - `x` (n, d), `y` (n,) or (n, out).
+    - `width`: m, an even number of neurons.
+    - `key`: of weights, signs and biases; `jax.random.key(0)` by default.
+    - `lr`: size of the step, for the loss mean (f - y)^2; by default the w_j.x have the mean square 0.5^2 after it, so
+      that lr grows as sqrt(d) and no unit of x or y matters.
+    - `subspace`: true directions (r, d), if known, to compare with.
+
+    ```python
+    features = nk.one_step_features(x, y, 800, jax.random.key(0))
+    network = features.fit(x, y, ridge=0.1)
+    network.predict(x_new), features.directions(2)
+    ```
+    """
+    x = inputs(x)
+    vector = np.ndim(y) == 1
+    y = targets(y, len(x))
+    n, d = x.shape
+    if whole(width, "width", 2) % 2:
+        raise ValueError(f"`width` must be even, since neurons come in pairs; got {width}.")
+    if lr is not None:
+        positive(lr, "lr")
+    true = None if subspace is None else checked_subspace(subspace, d)
+    constant, linear = _linear_part(x, y)
+    rest = y - constant - x @ linear
+    rest[:, np.linalg.norm(rest, axis=0) < 1e-10 * np.linalg.norm(y, axis=0)] = 0.0  # rounding is no signal
+    rng = _generator(key)
+    half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
+    sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
+    start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
+    gradient = np.concatenate([g := _gradient(x, rest, half, sign), -g[::-1]])
+    if lr is None:
+        size = np.sqrt(np.mean((gradient @ (x.T @ x / n)) * gradient) * d)
+        lr = _SPREAD / size if size > 0 else 1.0
+    weights = -lr * gradient
+    hessian = np.einsum("io,ij,ik->ojk", rest, x, x, optimize=True) / n - rest.mean(axis=0)[
+        :, None, None
+    ] * np.eye(d)
+    made = OneStepFeatures(
+        weights=weights,
+        biases=rng.normal(size=width),
+        start=start,
+        signs=signs,
+        constant=constant,
+        linear=linear,
+        lr=float(lr),
+        hessian=hessian[0] if vector else hessian,
+        overlap=None,
+        share=None,
+        vector=vector,
+    )
+    if true is None:
+        return made
+    return dataclasses.replace(made, overlap=made.overlap_with(true), share=made.share_in(true))
+
+
+def _generator(key: jax.Array | None) -> np.random.Generator:
+    """The bits of the key seed NumPy: nothing is compiled for a draw of a new shape."""
+    try:
+        return np.random.default_rng(
+            np.asarray(jax.random.key_data(jax.random.key(0) if key is None else key))
+        )
+    except TypeError:
+        raise TypeError(f"`key` must be a key of JAX, e.g. jax.random.key(0); got {key!r}.") from None
+
+
+def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(out,) and (d, out) by least squares, of minimum norm where points are fewer than features."""
+    centre = x.mean(axis=0)
+    linear = np.linalg.lstsq(x - centre, y - y.mean(axis=0), rcond=None)[0]
+    return y.mean(axis=0) - centre @ linear, linear
+
+
+def _gradient(x: np.ndarray, y: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """dL/dw_j of mean (f - y)^2 at f = 0: -2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)], (m, d)."""
+    found = np.empty_like(weights)
+    chunk = rows_that_fit(8 * 2 * len(x))
+    for at in range(0, len(weights), chunk):
+        part = slice(at, at + chunk)
+        active = x @ weights[part].T > 0
+        found[part] = (-2 / len(x)) * ((y @ signs[part].T) * active).T @ x
+    return found

@@ -1,0 +1,103 @@
+"""A kernel that learns features: solved, asked for its gradients, it then looks through their outer product."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, targets, whole
+from .._precision import in_float64
+from ..kernels import AbstractKernel, Laplace, Mahalanobis
+from ._algorithms import Ridge, SpectralAlgorithm
+from ._solution import Solution
+from ._solve import solve
+from ._subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
+
+_RIDGE = 1e-3
+
+
+class RecursiveFeatures(eqx.Module):
+    """A kernel machine after each round of learning its matrix.
+
+    **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
+    `Solution` each; `overlaps`, of the leading directions of each M with the true subspace (r/d for the first,
+    which has none), None if none was given.
+    """
+
+    matrices: tuple[np.ndarray, ...]
+    solutions: tuple[Solution, ...] = eqx.field(static=True)
+    overlaps: tuple[float, ...] | None
+
+    @property
+    def matrix(self) -> np.ndarray:
+        """M of the last round."""
+        return self.matrices[-1]
+
+    @property
+    def solution(self) -> Solution:
+        """The machine of the last round, to predict with."""
+        return self.solutions[-1]
+
+    def directions(self, count: int) -> np.ndarray:
+        """Leading eigenvectors (count, d) of M."""
+        return top_directions(self.matrix, count)
+
+
+@in_float64
+def recursive_features(
+    kernel: AbstractKernel | None,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    rounds: int = 5,
+    *,
+    subspace: Any = None,
+) -> RecursiveFeatures:
+    r"""A recursive feature machine: f = k_M(., X) a, then M <- average of nabla f nabla f^T over X, and again.
+
+    k_M(x, y) = k(M^(1/2) x, M^(1/2) y) is `nk.kernels.Mahalanobis`; M starts as the identity and keeps the trace d.
+
+    **Arguments:** `kernel`, any that JAX can differentiate, `nk.kernels.Laplace(sqrt(2 d))` for None; `x` (n, d); `y`
+    (n,) or (n, out), best with mean 0; `algorithm`, as of `nk.solve`, `Ridge(1e-3)` by default; `rounds`, how often M
+    is learned, 0 for the plain kernel; `subspace`, true directions (r, d), if known, to compare with.
+    """
+    x = inputs(x)
+    d = x.shape[1]
+    kernel = Laplace((2 * d) ** 0.5) if kernel is None else kernel
+    vector, y = np.ndim(y) == 1, targets(y, len(x))
+    true = None if subspace is None else checked_subspace(subspace, d)
+    algorithm = Ridge(_RIDGE) if algorithm is None else algorithm
+    matrices, solutions = [np.eye(d)], []
+    for _ in range(whole(rounds, "rounds", 0) + 1):
+        seen = Mahalanobis(kernel, matrices[-1])
+        solutions.append(solve(seen, x, y[:, 0] if vector else y, algorithm))
+        if len(solutions) > rounds:
+            break
+        learned = _gradient_matrix(seen, solutions[-1], x) if solutions[-1].ok else np.zeros((d, d))
+        trace = np.trace(learned)
+        if not 0 < trace < np.inf:  # constant targets teach nothing
+            break
+        matrices.append(d / trace * learned)
+    overlaps = None
+    if true is not None:
+        seen_by = (subspace_overlap(top_directions(m, len(true)), true) for m in matrices[1:])
+        overlaps = (len(true) / d, *seen_by)
+    return RecursiveFeatures(tuple(matrices), tuple(solutions), overlaps)
+
+
+def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
+    """Mean over `x` of nabla f nabla f^T for f = k(., centres) a; the centres are `x`, but for approximate solvers."""
+    centres = getattr(solution, "centres", x)
+    return outer_product(
+        lambda part: _gradients(kernel, centres, solution.coefficients, part),
+        x,
+        bytes_per_row=6 * 8 * len(centres),
+    )
+
+
+@jax.jit
+def _gradients(
+    kernel: AbstractKernel, centres: jax.Array, coefficients: jax.Array, part: jax.Array
+) -> jax.Array:
+    return _row_gradients(lambda z: kernel.traced(z, centres) @ coefficients, part)

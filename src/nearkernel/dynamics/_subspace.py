@@ -1,0 +1,86 @@
+"""Which directions of its input a function uses: average outer products of gradients, and overlaps of subspaces."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, same_dim, whole
+from .._memory import rows_that_fit
+from .._precision import in_float64
+
+
+def subspace_overlap(found: Any, true: Any) -> float:
+    """|P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if orthogonal to it.
+
+    A random subspace of k of d directions overlaps by k/d on average.
+    """
+    true = inputs(true, "true")
+    found = inputs(found, "found", true.shape[1])
+    one, other = (np.linalg.qr(rows.T)[0] for rows in (found, true))
+    return float(np.sum((one.T @ other) ** 2) / other.shape[1])
+
+
+def top_directions(matrix: np.ndarray, count: int) -> np.ndarray:
+    """Eigenvectors (count, d) of a symmetric matrix (d, d) with the largest absolute eigenvalues."""
+    count = whole(count, "count", 1)
+    if count > len(matrix):
+        raise ValueError(f"`count` must be at most the number of features, {len(matrix)}; got {count}.")
+    values, vectors = np.linalg.eigh(matrix)
+    return vectors[:, np.argsort(-np.abs(values))[:count]].T
+
+
+@in_float64
+def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
+    """AGOP: the mean over the points of nabla f nabla f^T, (d, d), summed over outputs.
+
+    Its eigenvectors of large eigenvalue are the directions in which `function` varies.
+
+    **Arguments:** `function`, a JAX function (n, d) -> (n,) or (n, out) that treats each row by itself, such as
+    `lambda x: net(params, x)`; `x` (n, d).
+    """
+    if not callable(function):
+        raise TypeError(f"`function` must be a JAX function (n, d) -> (n,); got {type(function).__name__}.")
+    return outer_product(jax.jit(lambda part: _row_gradients(function, part)), inputs(x))
+
+
+def outer_product(
+    gradients: Callable[[np.ndarray], Any], x: np.ndarray, bytes_per_row: int = 2**16
+) -> np.ndarray:
+    """Mean over `x` of g g^T, where `gradients` gives (out, rows, d), a chunk of rows at a time."""
+    chunk = min(rows_that_fit(bytes_per_row), len(x))
+    total = np.zeros((x.shape[1], x.shape[1]))
+    for at in range(0, len(x), chunk):
+        part = x[at : at + chunk]
+        filled = np.pad(part, ((0, chunk - len(part)), (0, 0)), mode="edge")  # one compiled shape for all
+        found = np.asarray(gradients(filled))[:, : len(part)].reshape(-1, x.shape[1])
+        total += found.T @ found
+    return total / len(x)
+
+
+def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
+    """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass an output serves all of them."""
+
+    def columns(z):
+        found = jnp.asarray(function(z))
+        if found.ndim not in (1, 2) or len(found) != len(z):
+            raise ValueError(
+                f"`function` must map (n, d) to (n,) or (n, out); it maps {z.shape} to {found.shape}."
+            )
+        return found.reshape(len(z), -1)
+
+    values, pull = jax.vjp(columns, x)
+    ones = jnp.eye(values.shape[1], dtype=values.dtype)
+    return jnp.stack([pull(jnp.broadcast_to(one, values.shape))[0] for one in ones])
+
+
+def checked_subspace(subspace: Any, d: int) -> np.ndarray:
+    """Rows (r, d) that span the true directions."""
+    rows = inputs(subspace, "subspace")
+    same_dim(rows, "subspace", d)
+    return rows
+
+
+__all__ = ["average_gradient_outer_product", "checked_subspace", "subspace_overlap", "top_directions"]
