@@ -1,4 +1,6 @@
-"""What all figures share: colours, style, a row of panels."""
+"""What all figures share: colours, style, a row of panels, and the list that they are in."""
+
+from collections.abc import Callable
 
 import matplotlib
 
@@ -22,6 +24,14 @@ STYLE = {
     "lines.linewidth": 1.8,
     "figure.dpi": 130,
 }
+
+FIGURES: dict[str, Callable[[], plt.Figure]] = {}
+
+
+def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
+    """Registers a function under its own name."""
+    FIGURES[draw.__name__] = draw
+    return draw
 
 
 def axes_row(count: int, height: float = 3.4, **options):

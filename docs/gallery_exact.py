@@ -1,21 +1,12 @@
 """Figures of exact theory: deep linear networks, spectra, entropy; `gallery.py` runs them."""
 
-from collections.abc import Callable
-
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import scipy.stats
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
-
-FIGURES: dict[str, Callable[[], plt.Figure]] = {}
-
-
-def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
-    FIGURES[draw.__name__] = draw
-    return draw
 
 
 def _data(points: int, nu0: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -1,18 +1,16 @@
 """Figures of what kernels cannot learn and what networks can; `gallery.py` runs them."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # the experiments themselves
 import _adaptivity as adaptivity
 import _separation as separation
 
-FIGURES: dict[str, Callable[[], plt.Figure]] = {}
 COLOURS = {
     "one step": ORANGE,
     "AGOP kernel": GREEN,
@@ -21,11 +19,6 @@ COLOURS = {
     "RBF": SKY,
     "random features": GREY,
 }
-
-
-def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
-    FIGURES[draw.__name__] = draw
-    return draw
 
 
 def row(name: str, numbers) -> None:

@@ -1,20 +1,11 @@
 """Figures of what training does beyond the small step; `gallery.py` runs them."""
 
-from collections.abc import Callable
-
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
-
-FIGURES: dict[str, Callable[[], plt.Figure]] = {}
-
-
-def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
-    FIGURES[draw.__name__] = draw
-    return draw
 
 
 @figure

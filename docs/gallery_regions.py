@@ -1,21 +1,12 @@
 """Figures of linear regions and of what a kernel makes; `gallery.py` runs them."""
 
-from collections.abc import Callable
-
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 from matplotlib.collections import PolyCollection
 
 import nearkernel as nk
-
-FIGURES: dict[str, Callable[[], plt.Figure]] = {}
-
-
-def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
-    FIGURES[draw.__name__] = draw
-    return draw
 
 
 @figure

@@ -1,21 +1,13 @@
 """Figures of kernel machines on many points; `gallery.py` runs them."""
 
 import time
-from collections.abc import Callable
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 
 import nearkernel as nk
 from nearkernel.dynamics import ConjugateGradients, EigenPro, Nystrom, Richardson
-
-FIGURES: dict[str, Callable[[], plt.Figure]] = {}
-
-
-def figure(draw: Callable[[], plt.Figure]) -> Callable[[], plt.Figure]:
-    FIGURES[draw.__name__] = draw
-    return draw
 
 
 def _problem(n: int):
