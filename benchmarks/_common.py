@@ -1,5 +1,6 @@
 """The outside of the benchmarks: environments, workers that run in turn, tables."""
 
+import argparse
 import contextlib
 import dataclasses
 import importlib.metadata
@@ -11,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,39 @@ def write(name: str, text: str) -> None:
     if count != 1:
         sys.exit(f"error: {path} must hold {begin} and {end} once.")
     path.write_text(found)
+
+
+def asked(what: str, value: float, most: float | None) -> dict[str, str]:
+    """A row of a table: what was measured, what was asked for, and whether that was reached."""
+    return {
+        "what": what,
+        "measured": f"{value:d}" if isinstance(value, int) else f"{value:.3g}",
+        "asked": "" if most is None else f"{most:g}",
+        "reached": "" if most is None else ("yes" if value <= most else "NO"),
+    }
+
+
+def report(
+    document: str,
+    name: str,
+    make: Callable[[argparse.Namespace], str],
+    packages: Sequence[str] = ("jax", "numpy", "scipy"),
+    **options: dict,
+) -> None:
+    """The command of a benchmark: prints what `make` measures and, with --write, puts it into README.md.
+
+    `options` are further flags, such as quick={"action": "store_true"}; a quick run is never written.
+    """
+    parser = argparse.ArgumentParser(
+        description=document, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
+    for flag, settings in options.items():
+        parser.add_argument(f"--{flag}", **settings)
+    chosen = parser.parse_args()
+    shared = " (while other programs shared the machine)" if os.getloadavg()[0] > 1.5 else ""
+    made = f"Made by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
+    text = f"{make(chosen)}\n\n{made}"
+    print(text)
+    if chosen.write and not getattr(chosen, "quick", False):
+        write(name, text)

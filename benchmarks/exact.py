@@ -4,13 +4,12 @@ python benchmarks/exact.py            # prints; about a minute
 python benchmarks/exact.py --write    # and refreshes README.md
 """
 
-import argparse
 import time
 
 import jax
 import mpmath
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 
 import nearkernel as nk
 from nearkernel.statistics._deep_linear import Interpolant, interpolation, log_evidence, most_probable_var
@@ -195,17 +194,10 @@ def entropy() -> list[dict[str, str]]:
     ]
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="refresh the table in README.md")
-    chosen = options.parse_args()
+def measured(chosen) -> str:
     parts = (large, against_mpmath, against_integrals, posterior_draws, limit_theorem, spectra, entropy)
-    rows = [one for part in parts for one in part()]
-    text = f"{table(rows)}\n\nMade by `python benchmarks/exact.py` on {machine('jax', 'numpy', 'scipy', 'mpmath')}."
-    print(text)
-    if chosen.write:
-        write("exact", text)
+    return table([one for part in parts for one in part()])
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, "exact", measured, ("jax", "numpy", "scipy", "mpmath"))

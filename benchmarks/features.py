@@ -4,13 +4,12 @@ python benchmarks/features.py            # prints; under a minute
 python benchmarks/features.py --write    # and refreshes README.md
 """
 
-import argparse
 import time
 from functools import partial
 
 import jax
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 from _separation import draw, ntk, random_features, rbf, target
 from threadpoolctl import threadpool_limits
 
@@ -89,17 +88,10 @@ def rows() -> list[dict[str, str]]:
     ]
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="refresh the table in README.md")
-    chosen = options.parse_args()
-    made = f"Made by `python benchmarks/features.py` on {machine('jax', 'numpy', 'scipy', 'scikit-learn')}."
+def measured(chosen) -> str:
     with threadpool_limits(1):  # on a busy machine threads of BLAS wait for each other longer than they work
-        text = f"{table(rows())}\n\n{made}"
-    print(text)
-    if chosen.write:
-        write("features", text)
+        return table(rows())
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, "features", measured, ("jax", "numpy", "scipy", "scikit-learn"))

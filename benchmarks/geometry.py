@@ -4,13 +4,12 @@ python benchmarks/geometry.py            # prints; about two minutes
 python benchmarks/geometry.py --write    # and refreshes README.md
 """
 
-import argparse
 import resource
 import time
 
 import jax
 import numpy as np
-from _common import machine, table, write
+from _common import asked, report, table
 
 import nearkernel as nk
 
@@ -43,11 +42,11 @@ def large() -> list[dict[str, str]]:
     what = f"spectral density, {hessian.size} parameters, 1000 points"
     sharp, _ = seconds(lambda: G.sharpness(net, theta, x, y, "cross_entropy"))
     return [
-        row(f"{what}: seconds, first call", took, 60),
-        row("its CPU seconds, of all threads", cpu, None),
-        row("its memory, MiB, of the whole process", peak, 2048),
-        row("(the process before it, MiB)", loaded, None),
-        row("sharpness of the same: seconds", sharp, None),
+        asked(f"{what}: seconds, first call", took, 60),
+        asked("its CPU seconds, of all threads", cpu, None),
+        asked("its memory, MiB, of the whole process", peak, 2048),
+        asked("(the process before it, MiB)", loaded, None),
+        asked("sharpness of the same: seconds", sharp, None),
     ]
 
 
@@ -64,34 +63,14 @@ def small() -> list[dict[str, str]]:
     off = np.abs(sum(parts[:4]) - parts[4]).max() / np.abs(parts[4]).max()
     return [
         *(
-            row(f"moment {k} of a density, {hessian.size} parameters: relative error", e, 0.01)
+            asked(f"moment {k} of a density, {hessian.size} parameters: relative error", e, 0.01)
             for k, e in enumerate(errors, 1)
         ),
-        row("sharpness against LAPACK: relative error", sharp, 1e-4),
-        row("class parts against the Gauss-Newton matrix: relative error", off, 1e-10),
+        asked("sharpness against LAPACK: relative error", sharp, 1e-4),
+        asked("class parts against the Gauss-Newton matrix: relative error", off, 1e-10),
     ]
 
 
-def row(what: str, value: float, most: float | None) -> dict[str, str]:
-    verdict = "" if most is None else ("yes" if value <= most else "NO")
-    return {
-        "what": what,
-        "measured": f"{value:.3g}",
-        "asked": "" if most is None else f"{most:g}",
-        "reached": verdict,
-    }
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="refresh the table in README.md")
-    chosen = options.parse_args()
-    made = f"Made by `python benchmarks/geometry.py` on {machine('jax', 'numpy', 'scipy', 'matfree')}."
-    text = f"{table([*large(), *small()])}\n\n{made}"
-    print(text)
-    if chosen.write:
-        write("geometry", text)
-
-
 if __name__ == "__main__":
-    main()
+    packages = ("jax", "numpy", "scipy", "matfree")
+    report(__doc__, "geometry", lambda chosen: table([*large(), *small()]), packages)

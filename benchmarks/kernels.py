@@ -7,7 +7,6 @@ The rival gets an environment of its own (it does not import on a current JAX), 
 Both libraries see the same arrays, each in its own process, and run in turn; the best of several runs counts.
 """
 
-import argparse
 import dataclasses
 import itertools
 import math
@@ -15,7 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from _common import Measured, Worker, data, deviation, in_turn, machine, rival_python, table, write
+from _common import Measured, Worker, data, deviation, in_turn, report, rival_python, table
 
 DIM = 784
 AGREE = 1e-9
@@ -141,16 +140,8 @@ def line(
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a quarter of the points")
-    parser.add_argument("--only", default="", help="rows whose name holds this text")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    chosen = parser.parse_args()
-    rival = rival_python()
-    lines = []
+def measured(chosen) -> str:
+    rival, lines = rival_python(), []
     for row in rows(chosen.quick):
         if chosen.only in row.label:
             lines.append(run(row, rival))
@@ -159,11 +150,10 @@ def main() -> None:
             )
     if not lines:
         sys.exit(f"error: no row holds {chosen.only!r}.")
-    text = f"{table(lines)}\n\nMade by `python benchmarks/kernels.py` on {machine('jax', 'numpy', 'scipy')}."
-    print(text)
-    if chosen.write:
-        write("kernels", text)
+    return table(lines)
 
 
 if __name__ == "__main__":
-    main()
+    quick = {"action": "store_true", "help": "a quarter of the points"}
+    only = {"default": "", "help": "rows whose name holds this text"}
+    report(__doc__, "kernels", measured, quick=quick, only=only)

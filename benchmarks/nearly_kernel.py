@@ -6,13 +6,12 @@ Both build the kernel of N points, factor it and predict, in turn, in one proces
 rival of order 1 is order 0 itself, and the tensors of the textbook formula, whose memory is printed beside.
 """
 
-import argparse
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 
 import nearkernel as nk
 from nearkernel.dynamics._adi import accumulated_pairs, rank_needed
@@ -86,13 +85,7 @@ def exponent(sizes, values) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="up to 1,000 points instead of 3,000")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    chosen = parser.parse_args()
+def measured(chosen) -> str:
     sizes = [250, 500, 1000] if chosen.quick else [500, 1000, 2000, 3000]
     found = [measure(n) for n in sizes]
     rows = [
@@ -112,15 +105,12 @@ def main() -> None:
     ]
     whole = exponent(sizes, [row["order1"] for row in found])
     part = exponent([row["n"] ** 2 * row["rank"] for row in found], [row["sums"] for row in found])
-    text = (
+    return (
         f"{table(rows)}\n\nFitted: order 1 grows as N^{whole:.2f} (limit 3); its r-dependent part as "
-        f"(N^2 r)^{part:.2f} (limit 1).\nMade by `python benchmarks/nearly_kernel.py` on "
-        f"{machine('jax', 'numpy', 'scipy')}."
+        f"(N^2 r)^{part:.2f} (limit 1)."
     )
-    print(text)
-    if chosen.write:
-        write("nearly_kernel", text)
 
 
 if __name__ == "__main__":
-    main()
+    quick = {"action": "store_true", "help": "up to 1,000 points instead of 3,000"}
+    report(__doc__, "nearly_kernel", measured, quick=quick)

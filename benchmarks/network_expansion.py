@@ -5,14 +5,13 @@
 The rival is training itself, by gradient descent in the same precision and the same process.
 """
 
-import argparse
 import resource
 import time
 import warnings
 
 import jax
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 
 import nearkernel as nk
 from nearkernel._ladder.job import Settings, climb, means, slopes
@@ -152,23 +151,11 @@ def to_the_end(quick: bool) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="one seed, fewer widths, loose training")
-    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
-    chosen = parser.parse_args()
+def measured(chosen) -> str:
     warnings.simplefilter("ignore")
-    text = "\n\n".join([*(part(chosen.quick) for part in (at_scale, to_the_end, ladder)), _made()])
-    print(text)
-    if chosen.write:
-        write("network_expansion", text)
-
-
-def _made() -> str:
-    return f"Made by `python benchmarks/network_expansion.py` on {machine('jax', 'numpy', 'scipy')}."
+    return "\n\n".join(part(chosen.quick) for part in (at_scale, to_the_end, ladder))
 
 
 if __name__ == "__main__":
-    main()
+    quick = {"action": "store_true", "help": "one seed, fewer widths, loose training"}
+    report(__doc__, "network_expansion", measured, quick=quick)

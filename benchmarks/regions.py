@@ -4,13 +4,11 @@ python benchmarks/regions.py            # prints; about two minutes
 python benchmarks/regions.py --write    # and refreshes README.md
 """
 
-import argparse
-import os
 import time
 
 import jax
 import numpy as np
-from _common import machine, table, write
+from _common import asked, report, table
 
 import nearkernel as nk
 
@@ -44,11 +42,11 @@ def on_a_line() -> list[dict[str, str]]:
     levels, params = G.sawtooth(16)
     pieces = len(G.breakpoints(levels, params, 0, 1)) + 1
     return [
-        row("breakpoints, 10 layers of 100: seconds, first call", took, 5),
-        row("how many there are", len(found), None),
-        row("pieces whose gradient is not constant, by differentiation", int(off.sum()), 0),
-        row("breakpoints at which it does not jump", int(unseen.sum()), 0),
-        row("pieces of the sawtooth of 32 neurons, minus 2^16", pieces - 2**16, 0),
+        asked("breakpoints, 10 layers of 100: seconds, first call", took, 5),
+        asked("how many there are", len(found), None),
+        asked("pieces whose gradient is not constant, by differentiation", int(off.sum()), 0),
+        asked("breakpoints at which it does not jump", int(unseen.sum()), 0),
+        asked("pieces of the sawtooth of 32 neurons, minus 2^16", pieces - 2**16, 0),
     ]
 
 
@@ -66,9 +64,9 @@ def in_the_plane() -> list[dict[str, str]]:
         wrong = np.abs(found.gradients[cell, 0] - exact).max(axis=1) > 1e-9 * np.abs(exact).max()
         name = f"(2, {', '.join(map(str, widths))}, 1)"
         rows += [
-            row(f"regions of {name}: seconds", took, 30 if widths == (64, 64) else None),
-            row("how many polygons", len(found), None),
-            row(f"gradient mismatches in {points} points", int(np.sum(wrong | (cell < 0))), 0),
+            asked(f"regions of {name}: seconds", took, 30 if widths == (64, 64) else None),
+            asked("how many polygons", len(found), None),
+            asked(f"gradient mismatches in {points} points", int(np.sum(wrong | (cell < 0))), 0),
         ]
     return rows
 
@@ -84,10 +82,10 @@ def toolbox() -> list[dict[str, str]]:
     c = np.sqrt(0.0625 + 0.25)  # a = 1/4, b = 1/2: a Gaussian kernel of length 1 on a standard normal measure
     exact = np.sqrt(0.5 / (0.75 + c)) * (0.5 / (0.75 + c)) ** np.arange(10)
     return [
-        row("determinantal sample of 100 of 2000 points: seconds", took, 5),
-        row("its number of points, minus 100", len(set(chosen)) - 100, 0),
-        row("another sample of the same process: seconds", again, None),
-        row(
+        asked("determinantal sample of 100 of 2000 points: seconds", took, 5),
+        asked("its number of points, minus 100", len(set(chosen)) - 100, 0),
+        asked("another sample of the same process: seconds", again, None),
+        asked(
             "10 Mercer eigenvalues against closed form: relative error",
             np.abs(pairs.values / exact - 1).max(),
             None,
@@ -122,27 +120,9 @@ def _with_error(found, depth: int, scale: float) -> str:
     return f"{scale * found.mean.mean():.4f} +- {scale * found.sem.sum() / depth:.4f}"
 
 
-def row(what: str, value: float, most: float | None) -> dict[str, str]:
-    verdict = "" if most is None else ("yes" if value <= most else "NO")
-    return {
-        "what": what,
-        "measured": f"{value:d}" if isinstance(value, int) else f"{value:.3g}",
-        "asked": "" if most is None else f"{most:g}",
-        "reached": verdict,
-    }
-
-
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--write", action="store_true", help="refresh the tables in README.md")
-    chosen = options.parse_args()
-    shared = " (while other programs shared the machine)" if os.getloadavg()[0] > 2 else ""
-    made = f"Made by `python benchmarks/regions.py`{shared} on {machine('jax', 'numpy', 'scipy')}."
-    text = f"{table([*on_a_line(), *in_the_plane(), *toolbox()])}\n\n{table(average_case())}\n\n{made}"
-    print(text)
-    if chosen.write:
-        write("regions", text)
+def measured(chosen) -> str:
+    return f"{table([*on_a_line(), *in_the_plane(), *toolbox()])}\n\n{table(average_case())}"
 
 
 if __name__ == "__main__":
-    main()
+    report(__doc__, "regions", measured)

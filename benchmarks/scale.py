@@ -6,7 +6,6 @@ Ridge regression on n points in 50 dimensions, k(x, y) = exp(-|x - y|^2 / 100), 
 would take 75 GiB. The whole run takes about a quarter of an hour on 2 cores.
 """
 
-import argparse
 import json
 import resource
 import subprocess
@@ -14,7 +13,7 @@ import sys
 import time
 
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 
 import nearkernel as nk
 
@@ -82,11 +81,11 @@ def centres(n: int, m: int) -> dict:
 
 def measured(name: str, *sizes: int) -> dict:
     """A row in a process of its own: its answer, and the most memory that the process had."""
-    command = [sys.executable, __file__, "--row", name, *map(str, sizes)]
+    command = [sys.executable, __file__, "row", name, *map(str, sizes)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
-def rows(quick: bool) -> tuple[list[dict[str, str]], str]:
+def tables(quick: bool) -> str:
     sizes = (4_000, 8_000, 16_000) if quick else (12_500, 25_000, 50_000)
     seconds = [measured("product", n)["seconds"] for n in sizes]
     exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
@@ -112,28 +111,18 @@ def rows(quick: bool) -> tuple[list[dict[str, str]], str]:
          "peak, MiB": f"{run['bytes'] / 2**20:.0f}",
          "asked": "one pass, bounded memory", "reached": "yes" if run["bytes"] < LIMIT else "no"}
     )  # fmt: skip
-    return found, f"Seconds of an iteration grow as n^{exponent:.2f} (fitted)."
+    return f"{table(found)}\n\nSeconds of an iteration grow as n^{exponent:.2f} (fitted)."
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="smaller problems, a minute in all")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    parser.add_argument("--row", nargs="+", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.row:
-        name, *sizes = arguments.row
-        answer = {"product": product, "iterated": iterated, "centres": centres}[name](*map(int, sizes))
-        print(json.dumps({**answer, "bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
-        return
-    found, law = rows(arguments.quick)
-    text = f"{table(found)}\n\n{law} {machine('jax', 'scipy', 'numpy')}."
-    print(text)
-    if arguments.write and not arguments.quick:
-        write("scale", text)
+def row(name: str, *sizes: str) -> None:
+    """What a process of its own does."""
+    answer = {"product": product, "iterated": iterated, "centres": centres}[name](*map(int, sizes))
+    print(json.dumps({**answer, "bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["row"]:
+        row(*sys.argv[2:])
+    else:
+        quick = {"action": "store_true", "help": "smaller problems, a minute in all"}
+        report(__doc__, "scale", lambda chosen: tables(chosen.quick), quick=quick)

@@ -5,11 +5,10 @@
 Both see the same arrays, each in its own process, and run in turn; the best of several runs counts.
 """
 
-import argparse
 import sys
 
 import numpy as np
-from _common import Worker, data, deviation, in_turn, machine, table, write
+from _common import Worker, data, deviation, in_turn, report, table
 
 DIM, NEW, GAMMA, ALPHA, REPEATS, AGREE = 50, 1000, 0.01, 0.1, 3, 1e-6
 
@@ -52,19 +51,11 @@ def run(n: int) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="2,000 points instead of 10,000")
-    parser.add_argument("--write", action="store_true", help="put the table into README.md")
-    chosen = parser.parse_args()
-    made_with = machine("jax", "numpy", "scipy", "scikit-learn")
-    text = f"{table([run(2000 if chosen.quick else 10_000)])}\n\nMade by `python benchmarks/solve.py` on {made_with}."
-    print(text)
-    if chosen.write:
-        write("solve", text)
-
-
 if __name__ == "__main__":
-    main()
+    report(
+        __doc__,
+        "solve",
+        lambda chosen: table([run(2000 if chosen.quick else 10_000)]),
+        ("jax", "numpy", "scipy", "scikit-learn"),
+        quick={"action": "store_true", "help": "2,000 points instead of 10,000"},
+    )

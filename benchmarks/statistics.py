@@ -7,13 +7,12 @@ as one writes it, and once with all of a network compiled into one function. Loo
 networks, in turns with `measure`, and scaled up.
 """
 
-import argparse
 import resource
 import time
 
 import jax
 import numpy as np
-from _common import machine, table, write
+from _common import report, table
 
 import nearkernel as nk
 
@@ -93,23 +92,12 @@ def propagated(inputs: int, limit: float) -> dict[str, str]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="a tenth of the networks")
-    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
-    chosen = parser.parse_args()
+def measured(chosen) -> str:
     theory = [propagated(2, 5.0), propagated(8, 120.0)]
     experiment = measured_v(NETWORKS // 10 if chosen.quick else NETWORKS)
-    made_with = machine("jax", "numpy", "scipy")
-    text = (
-        f"{table(experiment)}\n\n{table(theory)}\n\nMade by `python benchmarks/statistics.py` on {made_with}."
-    )
-    print(text)
-    if chosen.write:
-        write("statistics", text)
+    return f"{table(experiment)}\n\n{table(theory)}"
 
 
 if __name__ == "__main__":
-    main()
+    quick = {"action": "store_true", "help": "a tenth of the networks"}
+    report(__doc__, "statistics", measured, quick=quick)
