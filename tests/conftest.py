@@ -24,3 +24,10 @@ def jax_keeps_its_default_precision():
     assert not jax.config.jax_enable_x64
     yield
     assert not jax.config.jax_enable_x64
+
+
+@pytest.fixture
+def inside_an_empty_folder(tmp_path, monkeypatch):
+    """Where commands may write what they like."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

@@ -8,29 +8,20 @@ import jax
 import numpy as np
 import pytest
 import scipy.stats
-from typer.testing import CliRunner
 
 import nearkernel as nk
+from commands import nearkernel
 from drawn import Drawn
 from helpers import points
 from nearkernel._advise import flow
 from nearkernel._advise.advice import bad_draw
 from nearkernel._advise.starts import DEFAULTS, how_to_type
-from nearkernel.cli import app
 
 FILES = ["advice.json", "advice.png"]
 SHAPE = ["--depth", "6", "--width", "48"]
 
 
-@pytest.fixture(autouse=True)
-def inside_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def nearkernel(*args, code=0):
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    return result
+pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 
 
 def test_gelu_the_main_job():

@@ -9,22 +9,13 @@ import sys
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from nearkernel.cli import app
+from commands import nearkernel
 
 FILES = ["predictions.csv", "report.html", "result.json"]
 
 
-@pytest.fixture(autouse=True)
-def inside_an_empty_folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def nearkernel(*args, code=0):
-    result = CliRunner().invoke(app, [str(arg) for arg in args])
-    assert result.exit_code == code, result.output
-    return result
+pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 
 
 def fails(*args, match, code=2):

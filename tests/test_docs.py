@@ -31,9 +31,12 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+_HEAVY = ("curvature", "estimators", "exact-laws", "implicit-bias", "networks-expanded", "your-own-network")
+
+
 def _weighed(page: Path):
     """Pages that take ten seconds and more are run with the slow tests."""
-    marks = [pytest.mark.slow] if page.stem in ("curvature", "exact-laws", "implicit-bias") else []
+    marks = [pytest.mark.slow] if page.stem in _HEAVY else []
     return pytest.param(page, id=name_of(page), marks=marks)
 
 

@@ -18,11 +18,8 @@ X, NEW = RNG.normal(size=(60, 4)), RNG.normal(size=(5, 4))
 Y = 5.0 + X[:, 1] ** 2 + X[:, 0]
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [OneStepNetworkRegressor(), pytest.param(RecursiveFeatureMachine(), marks=pytest.mark.slow)],
-    ids=repr,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("estimator", [OneStepNetworkRegressor(), RecursiveFeatureMachine()], ids=repr)
 def test_scikit_learns_own_checks_pass(estimator):
     outcomes = check_estimator(estimator, on_skip=None)
     assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}

@@ -6,20 +6,10 @@ import os
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from nearkernel.cli import app
+from commands import nearkernel
 
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
-def nearkernel(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output + result.stderr
-    return result
+pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 
 
 def table(rows=24):

@@ -52,6 +52,7 @@ def test_it_classifies():
     assert model.decision_function(x[:4]).shape == (4, 3)
 
 
+@pytest.mark.slow
 def test_equal_inputs_with_different_targets_have_an_answer():
     x, y = np.concatenate([X, X[:2]]), np.append(Y, Y[:2] + 1)
     model = NearlyKernelRegressor(small, order=1, ensemble=1, alpha=50.0).fit(x, y)

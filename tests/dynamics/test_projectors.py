@@ -52,7 +52,8 @@ def wide_problem(n, features, seed):
     return model, x, rng.normal(size=n), x_new
 
 
-@pytest.mark.parametrize("name", ("fast descent", pytest.param("flow", marks=pytest.mark.slow)))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["fast descent", "flow"])
 def test_so_they_are_at_30_points_from_another_start(name):
     model, x, y, x_new = wide_problem(30, 42, 2)
     start = 0.5 * np.random.default_rng(0).normal(size=(1, 42))

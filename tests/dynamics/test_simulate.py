@@ -48,6 +48,7 @@ def test_records_are_kept_every_so_many_steps_and_at_the_end(steps, every):
     np.testing.assert_allclose(run.history["output"][-1], NET(run.params, X[:2])[:, 0], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_gradient_flow_is_descent_with_vanishing_steps():
     time = 3.0 / LAM
     flow = nk.simulate(NET, THETA, X, Y, nk.GradientFlow(time))

@@ -93,7 +93,7 @@ def test_blocks_concatenate_to_the_matrix(name):
 
 
 @pytest.mark.parametrize("name", ["rbf", "relu ntk", "tanh ntk", "random features", "empirical"])
-@pytest.mark.parametrize("n", [256, 400, 401, 813])
+@pytest.mark.parametrize("n", [256, 401, pytest.param(813, marks=pytest.mark.slow)])
 def test_tiles_leave_no_seam(name, n):
     """Sizes around the edge of a tile: rows from far apart agree with a small call of their own."""
     kernel, x = KERNELS[name], helpers.points(n, D, 3)

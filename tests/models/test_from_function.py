@@ -37,7 +37,10 @@ def of_equinox():
 LIBRARIES = {"flax.linen": of_flax_linen, "flax.nnx": of_flax_nnx, "equinox": of_equinox}
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    "library",
+    ["equinox", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flax.linen", "flax.nnx"))],
+)
 def test_simulating_the_linearization_equals_solving_it(library):
     """Their parameters are float32; the law holds in float64."""
     model, params = LIBRARIES[library]()
@@ -52,7 +55,10 @@ def test_simulating_the_linearization_equals_solving_it(library):
     assert np.abs(solved.predict(NEW).mean - np.asarray(model(params, NEW))).max() > 1e-2
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    "library",
+    ["equinox", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flax.linen", "flax.nnx"))],
+)
 def test_simulating_the_network_itself_lowers_its_loss(library):
     model, params = LIBRARIES[library]()
     run = nk.simulate(model, params, X, Y, nk.GradientDescent(lr=0.02, steps=30))

@@ -84,6 +84,7 @@ def test_a_worker_is_killed_and_the_build_finishes(tmp_path, whole, cluster):
     assert {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()} == whole
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_ensembles_on_a_cluster_are_those_of_this_machine(cluster):
     net, x = nk.MLP(3, (8,), 1, "tanh"), np.ones((2, 3))

@@ -4,10 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import nearkernel as nk
-from nearkernel.cli import app
+from commands import nearkernel
 
 rng = np.random.default_rng(1)
 X, X_NEW = rng.normal(size=(350, 4)), rng.normal(size=(5, 4))
@@ -16,14 +15,13 @@ BUILD = ("build", "data.npz", "--kernel", "rbf", "--length", "2", "--out", "K.za
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def folder(inside_an_empty_folder):
     np.savez("data.npz", x=X, y=Y, x_new=X_NEW)
-    return tmp_path
+    return inside_an_empty_folder
 
 
 def typed(*words: str):
-    return CliRunner().invoke(app, ["kernel", *words])
+    return nearkernel("kernel", *words, code=None)
 
 
 def test_build_info_verify_solve():

@@ -115,6 +115,7 @@ def test_first_layer_is_gaussian_and_the_rest_follow_the_widths():
         np.testing.assert_allclose(getattr(both[3], name) / 5, parts, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_every_tensor_agrees_with_drawn_networks():
     """Quick: one width, so terms of the next order are allowed for; the slow tests extrapolate them away."""
     net = nk.MLP(3, (14, 14), 2, "tanh", weight_var=1.3, bias_var=0.1)

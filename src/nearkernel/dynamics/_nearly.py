@@ -15,7 +15,7 @@ from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
-from ._solution import AbstractSolution, Prediction
+from ._solution import AbstractSolution, Prediction, moved_to
 from ._tangent import CurvedTangent
 
 _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
