@@ -120,7 +120,9 @@ def doubtful(monkeypatch):
 
 def test_a_wrong_claim_makes_the_exit_code_1_and_says_what_differs(doubtful):
     found = nearkernel("run", doubtful, "sawtooth", "--quick", "--out", "found", code=1)
-    assert "1 of 2 claims confirmed" in found.stdout and "NO" in found.stdout
+    assert (
+        "1 of 2 claims confirmed" in found.stdout and "NO" in found.stdout and "are in found" in found.stdout
+    )
     assert f"{doubtful}: refuted. two: theory 3, measured 2 (3.3e-01 (limit 1e-03))" in found.stderr
     assert Path(f"found/{doubtful}.csv").read_text() == "x,y\n0,0\n1,1\n2,\n"
 

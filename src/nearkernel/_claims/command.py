@@ -127,7 +127,7 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
     if as_json:
         _print_json(in_order)
     else:
-        written = f" Wrote {len(in_order)} figures with their data into {out}." if out is not None else ""
+        written = f" Figures and data are in {out}." if out is not None else ""
         count = f"{len(in_order) - len(bad)} of {len(in_order)} claims confirmed"
         console.print(f"{count} in {time.perf_counter() - start:.0f} s.{written}", markup=False)
     for record in bad:

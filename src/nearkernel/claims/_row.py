@@ -11,8 +11,8 @@ SIGMAS = 4.0  # how many standard errors theory and experiment may be apart
 class Row:
     """One quantity. `relation` says how `measured` should stand to `theory`:
 
-    "equals", within SIGMAS standard errors if there is a `sem`, else within the relative `tolerance`; "differs", the
-    opposite, for printed forms that are wrong; "at most" and "at least" for bounds, which a `sem` loosens.
+    "equals", within SIGMAS standard errors plus the relative `tolerance`, of which most rows have only one; "differs",
+    the opposite, for printed forms that are wrong; "at most" and "at least" for bounds, which a `sem` loosens.
     """
 
     quantity: str
@@ -25,7 +25,7 @@ class Row:
     @property
     def allowed(self) -> float:
         """The distance between theory and experiment up to which they agree."""
-        return SIGMAS * self.sem if self.sem > 0 else self.tolerance * abs(self.theory)
+        return SIGMAS * self.sem + self.tolerance * abs(self.theory)
 
     @property
     def ok(self) -> bool:
@@ -48,7 +48,9 @@ class Row:
     def deviation(self) -> str:
         """The distance in words: sigmas, or a share of theory and what is allowed of it."""
         if self.sigmas is not None:
-            return f"{self.sigmas:+.1f} σ"
+            return f"{self.sigmas:+.1f} σ" + (
+                f" (limit 4 σ + {self.tolerance:.0%})" if self.tolerance else ""
+            )
         if self.relation.startswith("at"):
             return f"{self.relation} theory"
         share = abs(self.measured - self.theory) / abs(self.theory) if self.theory else math.inf
@@ -65,9 +67,9 @@ class Row:
         return {**dataclasses.asdict(self), "sigmas": self.sigmas, "ok": self.ok}
 
 
-def statistical(quantity: str, theory: Any, measured: Any, sem: Any) -> Row:
-    """Agrees within SIGMAS standard errors."""
-    return Row(quantity, float(theory), float(measured), sem=float(sem))
+def statistical(quantity: str, theory: Any, measured: Any, sem: Any, tolerance: float = 0.0) -> Row:
+    """Agrees within SIGMAS standard errors; plus a relative `tolerance` where theory itself is a leading order."""
+    return Row(quantity, float(theory), float(measured), float(sem), tolerance)
 
 
 def exact(quantity: str, theory: Any, measured: Any, tolerance: float) -> Row:

@@ -23,7 +23,7 @@ class BestEps(Claim):
         1e-3, "Where the exact loss of the constructed test labels is least.", low=2e-4, high=4e-3
     )
     share: float = setting(
-        0.3, "Of the loss's curvature, what half of the term with z^II takes away.", low=0.1, high=0.4
+        0.3, "What half of the term with z^II takes away of the curvature.", low=0.1, high=0.4
     )
 
     def run(self, seed: int) -> Result:

@@ -31,7 +31,7 @@ class DirectAndRidgeless(Claim):
         for e in eps:
             real = trained_outputs(least, p, e)
             for name, rule in (("least norm", least), ("direct", nk.DirectOptimization())):
-                errors[name].append(np.linalg.norm(solved(rule, p, e).predict(p.x_new).mean - real))
+                errors[name].append(float(np.linalg.norm(solved(rule, p, e).predict(p.x_new).mean - real)))
         ridges = np.array([1e-2, 3e-3, 1e-3])
         real = trained_outputs(least, p, eps[0])
         away = [np.linalg.norm(trained_outputs(nk.Ridge(r), p, eps[0]) - real) for r in ridges]
