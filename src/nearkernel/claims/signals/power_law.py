@@ -15,7 +15,7 @@ class PowerLaw(Claim):
     """At criticality (C_W = 1, C_b = 0) the variance in layer l of a tanh network falls like 1/(2 l)."""
 
     source = "graduate course: criticality"
-    formula = "1/K^l grows by -(s'''(0)/s'(0) + ...) a layer: by 2 for tanh, by 1 for sin"
+    formula = "K' = K + (s'''(0)/s'(0)) K^2 + ...: 1/K grows by 2 a layer for tanh, by 1 for sin"
 
     depth: int = setting(200, "Layers.", low=60, high=400, quick=120)
 
