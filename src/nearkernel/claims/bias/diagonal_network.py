@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, at_most, exact, refuted, setting
+from .. import Claim, Result, exact, refuted, setting
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -16,7 +16,7 @@ class DiagonalNetwork(Claim):
     """Gradient flow of a diagonal network from alpha ends where a potential between L1 and L2 norm is least."""
 
     source = "graduate course: implicit bias, diagonal networks"
-    formula = "beta = 2 alpha^2 sinh(X^T nu),  Q = sum alpha^2 q(beta/alpha^2),  q(z) = 2 - sqrt(4 + z^2) + z arcsinh(z/2)"
+    formula = "beta = 2 alpha^2 sinh(X^T nu),  Q = alpha^2 sum q(beta/alpha^2), q(z) = 2 - sqrt(4 + z^2) + z asinh(z/2)"
     erratum = "The notes lack the 2 before alpha^2 sinh."
 
     alpha: float = setting(0.1, "Scale of the start.", low=0.03, high=3.0)
@@ -31,20 +31,21 @@ class DiagonalNetwork(Claim):
         net = nk.models.DiagonalNetwork(self.dim, self.alpha)
         run = nk.simulate(net, net.init(), x, y, nk.GradientFlow(), tol=1e-8)
         found = net.weights(run.params)
+        halves = run.params["plus"][0] * run.params["minus"][0]
         worst = np.argmax(np.abs(found - theory))
-        # If beta = c sinh(X^T nu) with c = 2 alpha^2, arcsinh(beta/c) lies in the rows of X; with another c it does not.
+        # If beta = c sinh(X^T nu), then arcsinh(beta/c) lies in the span of the rows of X; with another c it does not.
         left = lambda c: _outside(np.arcsinh(found / c), x)
         rows = (
             exact("weight 0", theory[0], found[0], 1e-4),
             exact("weight that differs most, plus 1", 1 + theory[worst], 1 + found[worst], 1e-5),
+            exact("product of both halves, weight 0", self.alpha**2, halves, 1e-5),
             exact(
-                "product of both halves, weight 0",
-                self.alpha**2,
-                run.params["plus"][0] * run.params["minus"][0],
-                1e-5,
+                "1 + part of arcsinh(beta/(2 alpha^2)) not in the rows of X",
+                1.0,
+                1 + left(2 * self.alpha**2),
+                1e-4,
             ),
-            at_most("arcsinh(beta/(2 alpha^2)) outside of the rows of X", 1e-4, left(2 * self.alpha**2)),
-            refuted("the same with alpha^2, as printed", 0.0, left(self.alpha**2), tolerance=0.0),
+            refuted("1 + the same with alpha^2, as printed", 1.0, 1 + left(self.alpha**2), tolerance=0.01),
         )
         other = np.linalg.lstsq(x, y, rcond=None)[0]
         data = {

@@ -33,37 +33,22 @@ class MaxMargin(Claim):
         settled = path.w[-1] - times[-1] * limit.w
         signed = x * labels[:, None]
         first = limit.support[0]
+        growth, least = np.linalg.norm(path.w[-1]) / times[-1], limit.dual[limit.support].min()
         rows = (
             exact("power of log t of the direction's error", -1.0, power, 0.05),
-            exact(
-                "length of w over log t, times the margin",
-                1.0,
-                np.linalg.norm(path.w[-1]) / times[-1] * limit.margin,
-                0.05,
-            ),
+            exact("length of w over log t, times the margin", 1.0, growth * limit.margin, 0.05),
             exact(
                 "exp(-y x.w_tilde) of a support vector",
                 limit.dual[first],
                 np.exp(-signed[first] @ settled),
                 0.02,
             ),
-            at_least(
-                "least a of the support vectors, as a share",
-                1e-12,
-                limit.dual[limit.support].min() / limit.dual.max(),
-            ),
+            at_least("least a of the support vectors, as a share", 1e-12, least / limit.dual.max()),
             exact("least margin of the limit", 1.0, np.min(signed @ limit.w), 1e-9),
         )
         guide = path.direction_error[-1] * times[-1] / times
-        return Result(
-            rows,
-            {
-                "log t": times,
-                "direction error": path.direction_error,
-                "1/log t": guide,
-                "margin gap": path.margin_gap,
-            },
-        )
+        data = {"log t": times, "direction error": path.direction_error, "1/log t": guide}
+        return Result(rows, {**data, "margin gap": path.margin_gap})
 
     def draw(self, axes, result):
         data = result.data

@@ -15,7 +15,9 @@ class CertainConvergence(Claim):
     """Above a width of order 1/lambda_0^2 the loss is certain to fall at least as exp(-lambda_0 t/2)."""
 
     source = "graduate course: convergence of wide networks"
-    formula = "n >= 32 sup(s'')^2 sum_a (|x_a|^2/d)^2 L/lambda_0^2, readouts of size 1:  L(t) <= L(0) exp(-lambda_0 t/2)"
+    formula = (
+        "n >= 32 sup(s'')^2 sum_a (|x_a|^2/d)^2 L/lambda_0^2, readouts +-1:  L(t) <= L(0) exp(-lambda_0 t/2)"
+    )
 
     width: int = setting(2500, "Neurons in the hidden layer.", low=2200, high=8000)
     steps: int = setting(
