@@ -168,10 +168,10 @@ class _Quiet:
 def _what_differs(record: dict[str, Any]) -> str:
     if record["verdict"] == "failed":
         return f"failed, {record['error']}"
-    return "refuted. " + "; ".join(row.told for row in map(_row, record["rows"]) if not row.ok)
+    return "refuted. " + "; ".join(row.told for row in map(row_of, record["rows"]) if not row.ok)
 
 
-def _row(fields: dict[str, Any]) -> Row:
+def row_of(fields: dict[str, Any]) -> Row:
     """Back from JSON, which has words for infinities."""
     numbers = {name: float(fields[name]) for name in ("theory", "measured", "sem", "tolerance")}
     return Row(fields["quantity"], **numbers, relation=fields["relation"])
@@ -188,7 +188,7 @@ def _print_record(console: Console, record: dict[str, Any], count: str, again: b
     if record["verdict"] == "failed":
         console.print(f"  {record['error']}\n", markup=False)
         return
-    rows = [_row(fields) for fields in record["rows"]]
+    rows = [row_of(fields) for fields in record["rows"]]
     lines = [HEADS, *map(cells, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line, row in zip(lines, (None, *rows), strict=True):

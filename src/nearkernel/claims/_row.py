@@ -49,7 +49,7 @@ class Row:
         """The distance in words: sigmas, or a share of theory and what is allowed of it."""
         if self.sigmas is not None:
             return f"{self.sigmas:+.1f} σ" + (
-                f" (limit 4 σ + {self.tolerance:.0%})" if self.tolerance else ""
+                f" (limit 4 σ + {self.tolerance:.2g})" if self.tolerance else ""
             )
         if self.relation.startswith("at"):
             return f"{self.relation} theory"
