@@ -33,7 +33,7 @@ def page(records: list[dict[str, Any]], quick: bool) -> str:
         "",
         f"Statements of the theory, each beside the experiment that would show it wrong: {good} of {len(records)} are",
         f"confirmed, {errata} of them with an erratum. Of {len(rows)} rows {len(sigmas)} are statistical; the worst of",
-        f"these is {max(sigmas):.1f} standard errors off. How it works, and how to write one: [Claims](guides/claims.md).",
+        f"these is {max(sigmas):.1f} standard errors off. How it works, how to write one: [Claims](guides/claims.md).",
         "",
         f"Made by nearkernel {nk.__version__}, seed {records[0]['seed']}, with `{command(quick)}`"
         + (": small experiments, seconds each." if quick else "."),
