@@ -48,7 +48,7 @@ class NeuralCollapse(Claim):
             errors.append(np.mean(np.argmax(features @ weights.T + biases, axis=1) != labels))
             found.append(nk.geometry.collapse(features, labels, (weights, biases)))
         before, after = found
-        # The angles (nc2) are drawn and not claimed. They settle where decay, width and data put them, 0.04 to 0.14 from
+        # The angles (nc2) are drawn, not claimed. They settle where decay, width and data put them, 0.04 to 0.14 from
         # the simplex over seeds 0 to 4, and in one of five that was further away than where they started.
         rows = (
             at_most("share of errors after 100 steps", 0.05, errors[0]),
