@@ -93,19 +93,21 @@ def test_a_run_is_written_and_continued():
 
 
 def test_the_same_seed_gives_the_same_numbers_and_figure(tmp_path):
-    one, two = (records.run("sawtooth", {"levels": 3}, 0, tmp_path / name) for name in ("a", "b"))
+    one, two = (records.run("brownian-norm", {"points": 3}, 0, tmp_path / name) for name in ("a", "b"))
     assert one["rows"] == two["rows"]
     for end in ("csv", "svg", "png"):
-        assert (tmp_path / f"a/sawtooth.{end}").read_bytes() == (tmp_path / f"b/sawtooth.{end}").read_bytes()
+        assert (tmp_path / f"a/brownian-norm.{end}").read_bytes() == (
+            tmp_path / f"b/brownian-norm.{end}"
+        ).read_bytes()
 
 
 def test_a_damaged_record_is_run_again(tmp_path):
-    claim = claims.find("sawtooth")(levels=3)
-    records.run("sawtooth", claim.values(), 0, tmp_path)
+    claim = claims.find("brownian-norm")(points=3)
+    records.run("brownian-norm", claim.values(), 0, tmp_path)
     assert records.finished(claim, 0, tmp_path) and not records.finished(claim, 1, tmp_path)
-    (tmp_path / "sawtooth.json").write_text("{}")
+    (tmp_path / "brownian-norm.json").write_text("{}")
     assert records.finished(claim, 0, tmp_path) is None
-    (tmp_path / "sawtooth.json").write_text("no json")
+    (tmp_path / "brownian-norm.json").write_text("no json")
     assert records.finished(claim, 0, tmp_path) is None
 
 
@@ -120,7 +122,7 @@ def doubtful(monkeypatch):
 
 
 def test_a_wrong_claim_makes_the_exit_code_1_and_says_what_differs(doubtful):
-    found = nearkernel("run", doubtful, "sawtooth", "--quick", "--out", "found", code=1)
+    found = nearkernel("run", doubtful, "brownian-norm", "--quick", "--out", "found", code=1)
     assert (
         "1 of 2 claims confirmed" in found.stdout and "NO" in found.stdout and "are in found" in found.stdout
     )
@@ -130,7 +132,7 @@ def test_a_wrong_claim_makes_the_exit_code_1_and_says_what_differs(doubtful):
 
 def test_an_experiment_that_breaks_leaves_the_others_alone(doubtful, monkeypatch):
     monkeypatch.setattr(Doubtful, "run", lambda self, seed: 1 / 0)
-    found = nearkernel("run", doubtful, "sawtooth", "--quick", code=1)
+    found = nearkernel("run", doubtful, "brownian-norm", "--quick", code=1)
     assert "1 of 2 claims confirmed" in found.stdout and "failed, ZeroDivisionError" in found.stderr
 
 
@@ -139,14 +141,14 @@ def test_an_interrupted_run_keeps_what_is_finished(doubtful, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Doubtful, "run", stop)
-    found = nearkernel("run", "sawtooth", doubtful, "--quick", "--out", "found", code=130)
+    found = nearkernel("run", "brownian-norm", doubtful, "--quick", "--out", "found", code=130)
     assert "interrupted: 1 of 2 claims are finished; the same command goes on from there" in found.stderr
-    assert "sawtooth.json" in os.listdir("found")
+    assert "brownian-norm.json" in os.listdir("found")
 
 
 @pytest.mark.slow
 def test_jobs_give_the_same_numbers():
-    names = ("sawtooth", "catapult-phases", "random-walk")
+    names = ("brownian-norm", "catapult-phases", "random-walk")
     one = json.loads(nearkernel("run", *names, "--quick", "--json").stdout)
     two = json.loads(nearkernel("run", *names, "--quick", "--json", "--jobs", 2).stdout)
     assert [record["rows"] for record in one] == [record["rows"] for record in two]

@@ -46,6 +46,7 @@ def picture(claim: Claim, result: Result) -> tuple[bytes, str]:
         axes = figure.subplots()
         claim.draw(axes, result)
         axes.set_title(f"{claim.name()}: {result.verdict}", loc="left", fontsize=10)
+        axes.tick_params(which="minor", labelsize=7)  # logarithmic axes of less than a decade label these too
         if axes.get_legend_handles_labels()[1]:
             axes.legend()
         png, svg = io.BytesIO(), io.StringIO()

@@ -53,4 +53,10 @@ class KinksPerNeuron(Claim):
         axes.errorbar(
             data["layer"], data["measured"], 4 * data["sem"], fmt="o", color=BLUE, label="measured, ± 4 σ"
         )
-        axes.set(xticks=(1, 2), xlim=(0.5, 2.5), xlabel="layer", ylabel="switches of a neuron on the line")
+        axes.set(
+            xticks=(1, 2),
+            xlim=(0.5, 2.5),
+            ylim=(None, 1.04),
+            xlabel="layer",
+            ylabel="switches of a neuron on the line",
+        )

@@ -13,7 +13,7 @@ from .._drawing import pair
 
 @dataclasses.dataclass(frozen=True)
 class SgdBalance(Claim):
-    """Once SGD is stationary, theta . grad L averages to lr/2 times the trace of the gradients' second moment."""
+    """At rest, SGD keeps the average of theta·grad L at lr/2 times the trace of the gradients' second moment."""
 
     source = "graduate course: SGD, fluctuation and dissipation"
     formula = (
