@@ -10,7 +10,7 @@ RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint format benchmark clean
+.PHONY: help run test test-slow lint format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -45,6 +45,9 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/features.py
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
+
+claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md
+	$(BIN)/python docs/claims_page.py --jobs $(JOBS)
 
 clean:  ## remove .venv, out/ and every cache
 	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

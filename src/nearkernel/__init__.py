@@ -35,8 +35,8 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str):
-    if name == "estimators":  # scikit-learn takes a second to import: only for those who ask
+    if name in ("estimators", "claims"):  # only for those who ask: scikit-learn takes a second to import
         import importlib
 
-        return importlib.import_module(".estimators", __name__)
+        return importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

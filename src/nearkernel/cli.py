@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from ._claims.app import app as claims_app
 from ._kernel.app import app as kernel_app
 from ._options import NETWORK, OUTPUT, TRAINING, Activation, Debug, Depth, Drop, ThreeFiles, WeightVar
 
@@ -353,6 +354,7 @@ def ladder(
 
 
 app.add_typer(kernel_app, name="kernel")
+app.add_typer(claims_app, name="claims")
 
 
 def main() -> None:

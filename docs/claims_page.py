@@ -1,0 +1,91 @@
+"""Makes claims.md: every claim with its verdict, from a run.
+
+    python docs/claims_page.py             # the whole experiments
+    python docs/claims_page.py --quick     # small ones
+
+Figures and data go to out/claims, from where an interrupted run goes on.
+"""
+
+import argparse
+import contextlib
+import io
+import itertools
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import nearkernel as nk
+from nearkernel import claims
+from nearkernel._claims.command import cells, row_of, run
+
+PATH = Path(__file__).parent / "claims.md"
+MARK = "<!-- source of each claim: "
+
+
+def page(records: list[dict[str, Any]], quick: bool) -> str:
+    good = sum(record["verdict"] == "confirmed" for record in records)
+    errata = sum(bool(record["erratum"]) for record in records)
+    rows = [row for record in records for row in record["rows"]]
+    sigmas = [abs(row["sigmas"]) for row in rows if row["sigmas"] is not None and row["relation"] == "equals"]
+    lines = [
+        "# Claims",
+        "",
+        f"Statements of the theory, each beside the experiment that would show it wrong: {good} of {len(records)} are",
+        f"confirmed, {errata} of them with an erratum. Of {len(rows)} rows {len(sigmas)} are statistical; the worst of",
+        f"these is {max(sigmas):.1f} standard errors off. How it works, how to write one: [Claims](guides/claims.md).",
+        "",
+        f"Made by nearkernel {nk.__version__}, seed {records[0]['seed']}, with `{command(quick)}`"
+        + (": small experiments, seconds each." if quick else "."),
+        "",
+        "A row agrees within 4 standard errors (σ), or within the relative limit that is shown. *not* marks a printed",
+        "form that the experiment excludes.",
+        "",
+    ]
+    for topic, group in itertools.groupby(records, lambda record: record["topic"]):
+        lines += [f"## {topic}", ""]
+        for record in group:
+            lines += [*section(record), ""]
+    prints = {record["claim"]: record["fingerprint"] for record in records}
+    return "\n".join([*lines, f"{MARK}{json.dumps(prints)} -->", ""])
+
+
+def command(quick: bool) -> str:
+    return "python docs/claims_page.py --quick" if quick else "make claims"
+
+
+def section(record: dict[str, Any]) -> list[str]:
+    lines = [f"### {record['claim']}", "", plain(record["statement"]), ""]
+    lines += [f"Erratum: {plain(record['erratum'])}", ""] * bool(record["erratum"])
+    lines += [f"{record['verdict']} in {record['seconds']:.1f} s. Source: {record['source']}.", ""]
+    lines += ["| quantity | theory | measured | off by | |", "| --- | --- | --- | --- | --- |"]
+    return lines + ["| " + " | ".join(map(plain, cells(row_of(row)))) + " |" for row in record["rows"]]
+
+
+def plain(text: str) -> str:
+    """Markdown would take these for markup."""
+    for sign in "|*_<":
+        text = text.replace(sign, "\\" + sign)
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="small experiments")
+    parser.add_argument("--jobs", type=int, default=1, help="claims at the same time")
+    chosen = parser.parse_args()
+    every = [claim.with_settings({}, chosen.quick) for claim in claims.every()]
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        code = run(every, 0, Path("out/claims"), chosen.jobs, as_json=True)
+    if code == 130:
+        sys.exit(code)
+    records = json.loads(printed.getvalue())
+    PATH.write_text(page(records, chosen.quick), encoding="utf-8")
+    print(f"Wrote {PATH}: {sum(r['verdict'] == 'confirmed' for r in records)} of {len(records)} confirmed.")
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

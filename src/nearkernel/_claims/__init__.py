@@ -1,0 +1,1 @@
+"""`nearkernel claims`: runs claims, shows and keeps their results."""

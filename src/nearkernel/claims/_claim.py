@@ -1,0 +1,164 @@
+"""What a claim is: a sentence that can be wrong, with the experiment that would show it."""
+
+import abc
+import dataclasses
+import hashlib
+import inspect
+import math
+import textwrap
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._check import nearest
+from ._row import Row
+
+
+def setting(default: Any, help: str, *, low: float, high: float, quick: Any = None) -> Any:
+    """A field of a claim: its default, its value in a quick run, its range and what it means.
+
+    Command line flags and controls on a page are made from this alone. The type is that of `default`.
+    """
+    about = {"help": help, "low": low, "high": high, "quick": default if quick is None else quick}
+    return dataclasses.field(default=default, metadata=about)
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """One field of a claim, as data."""
+
+    name: str
+    kind: type
+    default: Any
+    quick: Any
+    low: float
+    high: float
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    def checked(self, value: Any) -> Any:
+        """`value`, a number or what was typed, as a number within the range."""
+        try:
+            number = self.kind(value)
+            if self.kind is int and float(value) != number:
+                raise ValueError
+        except (TypeError, ValueError):
+            word = "whole number" if self.kind is int else "number"
+            raise ValueError(
+                f"{self.flag} {value}: give a {word} from {self.low:g} to {self.high:g}."
+            ) from None
+        if not self.low <= number <= self.high:  # nan is in no range
+            raise ValueError(f"{self.flag} {value}: must be from {self.low:g} to {self.high:g}.")
+        return number
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a run found: `rows` decide the verdict; `data`, columns of numbers, are drawn and written as CSV."""
+
+    rows: tuple[Row, ...]
+    data: Mapping[str, np.ndarray]
+
+    @property
+    def ok(self) -> bool:
+        return all(row.ok for row in self.rows)
+
+    @property
+    def verdict(self) -> str:
+        return "confirmed" if self.ok else "refuted"
+
+
+@dataclasses.dataclass(frozen=True)
+class Claim(abc.ABC):
+    """A claim with its settings, which are its fields. The docstring of a subclass is the statement."""
+
+    statement: ClassVar[str]  # one sentence
+    source: ClassVar[str]  # document and topic
+    formula: ClassVar[str]  # plain text
+    erratum: ClassVar[str] = ""  # what is printed elsewhere and refuted here
+
+    def __init_subclass__(cls) -> None:
+        cls.statement = " ".join((cls.__doc__ or "").split())
+
+    def __post_init__(self) -> None:
+        for each in self.settings():
+            object.__setattr__(self, each.name, each.checked(getattr(self, each.name)))
+
+    @abc.abstractmethod
+    def run(self, seed: int) -> Result:
+        """The experiment. The same settings and seed give the same numbers."""
+
+    @abc.abstractmethod
+    def draw(self, axes: Any, result: Result) -> None:
+        """The figure, on Matplotlib axes, from a result's data."""
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.__module__.rpartition(".")[2].replace("_", "-")
+
+    @classmethod
+    def topic(cls) -> str:
+        return cls.__module__.split(".")[-2].replace("_", " ")
+
+    @classmethod
+    def settings(cls) -> tuple[Setting, ...]:
+        return tuple(
+            Setting(field.name, type(field.default), field.default, **field.metadata)
+            for field in dataclasses.fields(cls)
+        )
+
+    @classmethod
+    def with_settings(cls, typed: Mapping[str, Any], quick: bool = False) -> "Claim":
+        """The claim with some settings given, the others by default, or quick."""
+        known = {each.name: each for each in cls.settings()}
+        for name in typed:
+            if name not in known:
+                flags = ", ".join(each.flag for each in known.values()) or "none"
+                flag = "--" + name.replace("_", "-")
+                raise ValueError(
+                    f"{flag} is no setting of {cls.name()}, which has: {flags}.{nearest(name, list(known))}"
+                )
+        start = {each.name: each.quick for each in known.values()} if quick else {}
+        return cls(**{**start, **{name: known[name].checked(value) for name, value in typed.items()}})
+
+    def values(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    def code(self) -> str:
+        """Python that makes the same numbers, and the experiment itself."""
+        chosen = ", ".join(f"{name}={value!r}" for name, value in self.values().items())
+        call = (
+            f"from {type(self).__module__} import {type(self).__name__}\n\n"
+            f"result = {type(self).__name__}({chosen}).run(seed=0)\n"
+            'print(result.verdict, *(row.told for row in result.rows), sep="\\n")\n'
+        )
+        return f"{call}\n# The experiment:\n\n{textwrap.dedent(inspect.getsource(type(self).run))}"
+
+    @classmethod
+    def fingerprint(cls) -> str:
+        """A hash of the source that decides numbers and verdict: the claim's file, and what it shares with others."""
+        own = Path(inspect.getfile(cls))
+        shared = (own.parents[1] / name for name in ("_claim.py", "_drawn.py", "_row.py"))
+        sources = (own, *sorted(own.parent.glob("_[!_]*.py")), *shared)
+        return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:12]
+
+
+def generator(seed: int, *words: str) -> np.random.Generator:
+    """Random numbers of a run; other `words`, other numbers."""
+    return np.random.default_rng([seed, *(zlib.crc32(word.encode()) for word in words)])
+
+
+def sem(values: Any) -> float:
+    """The standard error of the mean of independent `values`."""
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def slope(x: Any, y: Any) -> float:
+    """The power of x that y follows: a straight line through the logarithms."""
+    return float(np.polyfit(np.log(x), np.log(np.abs(y)), 1)[0])

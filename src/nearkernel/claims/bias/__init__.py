@@ -1,0 +1,1 @@
+"""Implicit bias: which of many solutions training finds."""

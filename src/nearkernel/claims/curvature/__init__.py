@@ -1,0 +1,1 @@
+"""Hessians, their parts, and neural collapse."""

@@ -1,0 +1,1 @@
+"""Quadratic and cubic models, which learn features."""

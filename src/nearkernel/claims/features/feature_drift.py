@@ -1,0 +1,51 @@
+"""Which way features move."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, exact, refuted, setting
+from .._claim import slope
+from .._drawing import BLUE, ORANGE, loglog
+from ._problems import F, Known, problem, psi_array, trained
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureDrift(Claim):
+    """Under gradient flow the features drift by eps psi (1 - exp(-f^T f t)) (theta* - theta_0)."""
+
+    source = "graduate course: quadratic models"
+    formula = "f^E(t) - f^E(0) = eps psi (1 - exp(-f^T f t)) (theta* - theta_0) + O(eps^2)"
+    erratum = "The notes have the opposite sign."
+
+    time: float = setting(3.0, "How long the flow lasts.", low=0.1, high=20.0)
+
+    def run(self, seed: int) -> Result:
+        p, eps = problem(6, seed), np.geomspace(8e-3, 1e-3, 4)
+        f = p.x[:, :F]
+        lam, v = np.linalg.eigh(f.T @ f)
+        moved = v @ ((1 - np.exp(-lam * self.time)) * (v.T @ (np.linalg.pinv(f) @ p.y)))
+        errors, angles = [], []
+        for e in eps:
+            drift = Known(p.x, e).features(trained(nk.GradientFlow(self.time), p, e)[0]) - f
+            theory = e * psi_array(p.x) @ moved
+            errors.append([np.linalg.norm(drift - sign * theory) for sign in (1, -1)])
+            angles.append(np.sum(drift * theory) / np.linalg.norm(drift) / np.linalg.norm(theory))
+        right, wrong = np.array(errors).T
+        rows = (
+            exact("cosine of drift and theory, smallest eps", 1, angles[-1], 0.01),
+            exact("power of eps of the error", 2, slope(eps, right), 0.05),
+            refuted("the same with the printed sign", 2, slope(eps, wrong), tolerance=0.2),
+        )
+        return Result(rows, {"eps": eps, "error": right, "error, as printed": wrong})
+
+    def draw(self, axes, result):
+        data = result.data
+        axes.plot(data["eps"], data["error"], "o-", color=BLUE, label="theta* - theta_0")
+        axes.plot(
+            data["eps"], data["error, as printed"], "x--", color=ORANGE, label="opposite sign, as printed"
+        )
+        loglog(axes)
+        axes.set(xlabel="eps", ylabel="distance from the real drift")

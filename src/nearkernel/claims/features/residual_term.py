@@ -1,0 +1,48 @@
+"""First-order weights where the data cannot be fitted."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, exact, refuted, setting
+from .._claim import slope
+from .._drawing import BLUE, ORANGE, loglog
+from ._problems import F, problem, psi_array, trained
+
+
+@dataclasses.dataclass(frozen=True)
+class ResidualTerm(Claim):
+    """With more points than parameters the first correction of the weights has a term with the residual."""
+
+    source = "graduate course: quadratic models"
+    formula = "W^I = -(f^T f)^-1 [f^T psi(W^F, W^F)/2 + sum_a r_a psi_a W^F],   r = f W^F - y"
+    erratum = "The notes drop the residual term."
+
+    points: int = setting(15, "Training points; there are 11 features.", low=12, high=17)
+
+    def run(self, seed: int) -> Result:
+        p, eps = problem(self.points, seed), np.geomspace(4e-3, 5e-4, 4)
+        f, psi = p.x[:, :F], psi_array(p.x)
+        gram = f.T @ f
+        w = np.linalg.solve(gram, f.T @ p.y)
+        bent, pushed = f.T @ (0.5 * psi @ w @ w), np.einsum("n,njk,k->j", f @ w - p.y, psi, w)
+        errors = []
+        for e in eps:
+            real = trained(nk.Ridge(0.0), p, e)[0]
+            first = [-np.linalg.solve(gram, term) for term in (bent + pushed, bent)]
+            errors.append([np.linalg.norm(w + e * each - real) for each in first])
+        right, wrong = np.array(errors).T
+        rows = (
+            exact("power of eps of the error", 2, slope(eps, right), 0.05),
+            refuted("the same without the residual", 2, slope(eps, wrong), tolerance=0.2),
+        )
+        return Result(rows, {"eps": eps, "error": right, "error, as printed": wrong})
+
+    def draw(self, axes, result):
+        data = result.data
+        axes.plot(data["eps"], data["error"], "o-", color=BLUE, label="with the residual")
+        axes.plot(data["eps"], data["error, as printed"], "x--", color=ORANGE, label="without, as printed")
+        loglog(axes)
+        axes.set(xlabel="eps", ylabel="distance from the trained weights")

@@ -1,0 +1,1 @@
+"""Kernels, their Hilbert spaces and what they make."""

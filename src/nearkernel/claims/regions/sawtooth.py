@@ -1,0 +1,45 @@
+"""Depth folds: few neurons, many pieces."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, exact, refuted, setting
+from .._drawing import ORANGE, pair
+
+
+@dataclasses.dataclass(frozen=True)
+class Sawtooth(Claim):
+    """A relu network of 2 L neurons in L layers can have 2^L linear pieces on the unit interval."""
+
+    source = "graduate course: linear regions"
+    formula = "f(x) = 2 relu(x) - 4 relu(x - 1/2), applied L times: 2^(L-1) spikes, 2^L pieces on [0, 1]"
+    erratum = "The notes count L spikes and 2 · 2^L pieces."
+
+    levels: int = setting(10, "L, how often the fold is applied.", low=3, high=14, quick=8)
+
+    def run(self, seed: int) -> Result:
+        levels = np.arange(1, self.levels + 1)
+        pieces = np.array(
+            [len(nk.geometry.breakpoints(*nk.geometry.sawtooth(int(l)), 0, 1)) + 1 for l in levels]
+        )
+        net, params = nk.geometry.sawtooth(self.levels)
+        grid = np.linspace(0, 1, 2 * 2**self.levels + 1)
+        teeth = net(params, grid[:, None])[:, 0]
+        spikes = np.sum((teeth[1:-1] > teeth[:-2]) & (teeth[1:-1] > teeth[2:]))
+        rows = (
+            exact("pieces", 2**self.levels, pieces[-1], 0.0),
+            exact("spikes", 2 ** (self.levels - 1), spikes, 0.0),
+            exact("neurons", 2 * self.levels, sum(net.widths), 0.0),
+            refuted("pieces, as printed", 2 * 2**self.levels, pieces[-1]),
+            refuted("spikes, as printed", self.levels, spikes),
+        )
+        return Result(rows, {"levels": levels, "theory": 2.0**levels, "measured": pieces})
+
+    def draw(self, axes, result):
+        data = result.data
+        pair(axes, data["levels"], data["theory"], data["measured"])
+        axes.plot(data["levels"], 2 * data["theory"], color=ORANGE, ls="--", label="as printed")
+        axes.set(yscale="log", xlabel="layers of two neurons", ylabel="linear pieces on [0, 1]")

@@ -1,0 +1,1 @@
+"""Initialization: how signals and gradients pass through many layers."""

@@ -1,0 +1,1 @@
+"""Large learning rates and noisy steps."""

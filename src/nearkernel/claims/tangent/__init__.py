@@ -1,0 +1,1 @@
+"""The neural tangent kernel."""

@@ -1,0 +1,51 @@
+"""The recursion of the tangent kernel, with and without the variance of biases where it does not belong."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, refuted, setting, statistical
+from .._claim import generator, sem
+from .._drawing import ORANGE, pair
+from .._drawn import drawn
+
+
+@dataclasses.dataclass(frozen=True)
+class BiasInRecursion(Claim):
+    """Biases enter the tangent kernel once a layer, through the covariance, not through the derivative factor."""
+
+    source = "notes on random features and Gaussian processes: neural tangent kernel"
+    formula = "Theta^(l+1) = K^(l+1) + C_W E[s' s'] Theta^l,   Theta^1 = K^1"
+    erratum = "The notes add C_b to the derivative factor."
+
+    width: int = setting(16, "Neurons in the hidden layer; the mean kernel is exact at any.", low=1, high=256)
+    bias_var: float = setting(0.5, "Variance of the biases, C_b.", low=0.05, high=2.0)
+    networks: int = setting(40_000, "Networks that are drawn.", low=100, high=400_000, quick=8000)
+
+    def run(self, seed: int) -> Result:
+        net = nk.MLP(3, (self.width,), 1, "tanh", weight_var=1.5, bias_var=self.bias_var)
+        x = generator(seed, "inputs").normal(size=(4, 3))
+        first, second = nk.propagate(net, x)
+        theory, printed = second.ntk, second.ntk + self.bias_var * first.ntk
+        kernels = drawn(net, x, self.networks, seed, lambda nets: nets.kernel[:, :, 0, :, 0])
+        mean, error = kernels.mean(axis=0), kernels.std(axis=0) / np.sqrt(self.networks)
+        rows = [
+            statistical(f"kernel of inputs {i} and {j}", theory[i, j], mean[i, j], error[i, j])
+            for i, j in ((0, 0), (0, 1), (2, 3))
+        ]
+        rows.append(
+            refuted("kernel of 0 and 0, as printed", printed[0, 0], mean[0, 0], sem=sem(kernels[:, 0, 0]))
+        )
+        at = np.triu_indices(4)
+        return Result(
+            tuple(rows),
+            {"theory": theory[at], "as printed": printed[at], "measured": mean[at], "sem": error[at]},
+        )
+
+    def draw(self, axes, result):
+        data = result.data
+        pair(axes, data["theory"], data["theory"], data["measured"], data["sem"])
+        axes.plot(data["theory"], data["as printed"], "x", color=ORANGE, label="as printed")
+        axes.set(xlabel="tangent kernel by the recursion", ylabel="tangent kernel")

@@ -1,0 +1,54 @@
+"""What the tangent kernel of a relu network says about inputs at an angle."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, refuted, setting, statistical
+from .._drawing import ORANGE, pair
+from .._drawn import drawn
+
+
+@dataclasses.dataclass(frozen=True)
+class OrthogonalInputs(Claim):
+    """The mean tangent kernel of a relu network is not proportional to x.x': orthogonal inputs share a kernel."""
+
+    source = "graduate course: path counting and the tangent kernel"
+    formula = "Theta^(l+1) = K^(l+1) + (C_W/2) (1 - angle/pi) Theta^l, by the recursion;   C_W = 2"
+    erratum = (
+        "The notes have x.x' times the chance that all neurons are on for both inputs, and one layer fewer."
+    )
+
+    width: int = setting(16, "Neurons in the hidden layer; the mean kernel is exact at any.", low=1, high=256)
+    networks: int = setting(20_000, "Networks that are drawn.", low=200, high=200_000, quick=5000)
+
+    def run(self, seed: int) -> Result:
+        net = nk.MLP(2, (self.width,), 1, "relu", weight_var=2.0)
+        angles = np.linspace(0, np.pi, 9)
+        x = np.sqrt(2) * np.column_stack([np.cos(angles), np.sin(angles)])
+        theory = nk.statistics.relu_ntk(net, x).mean[0]
+        kernels = drawn(net, x, self.networks, seed, lambda nets: nets.kernel[:, 0, 0, :, 0])
+        mean, error = kernels.mean(axis=0), kernels.std(axis=0, ddof=1) / np.sqrt(self.networks)
+        printed = 2 * np.cos(angles) * (1 - angles / np.pi)
+        rows = (
+            statistical("kernel of equal inputs", theory[0], mean[0], error[0]),
+            statistical("kernel of orthogonal inputs", theory[4], mean[4], error[4]),
+            refuted("kernel of orthogonal inputs, as printed", 0.0, mean[4], sem=error[4]),
+            refuted("kernel of equal inputs, as printed", printed[0], mean[0], sem=error[0]),
+        )
+        data = {
+            "angle": np.degrees(angles),
+            "theory": theory,
+            "measured": mean,
+            "sem": error,
+            "as printed": printed,
+        }
+        return Result(rows, data)
+
+    def draw(self, axes, result):
+        data = result.data
+        pair(axes, data["angle"], data["theory"], data["measured"], data["sem"])
+        axes.plot(data["angle"], data["as printed"], "--", color=ORANGE, label="as printed")
+        axes.set(xlabel="angle between the inputs (degrees)", ylabel="mean tangent kernel")

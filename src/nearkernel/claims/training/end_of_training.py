@@ -1,0 +1,48 @@
+"""What the end of training of a linear model depends on."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, exact, refuted, setting
+from .._claim import generator
+from .._drawing import BLUE, ORANGE
+
+
+@dataclasses.dataclass(frozen=True)
+class EndOfTraining(Claim):
+    """A linear model trained to the end depends on its start through z(0) alone, and not on the learning rate."""
+
+    source = "notes on gradient descent as difference equations: linear models"
+    formula = "z_B = z_B(0) - k K^-1 (z_A(0) - y)"
+    erratum = "The notes let the end depend on the learning rate; k K^-1 y is printed for any start."
+
+    points: int = setting(8, "Training points; there are 20 features.", low=2, high=15)
+
+    def run(self, seed: int) -> Result:
+        rng = generator(seed, "data")
+        phi, phi_new, w = rng.normal(size=(self.points, 20)), rng.normal(size=(1, 20)), rng.normal(size=20)
+        y, kernel = rng.normal(size=self.points), nk.kernels.Linear()
+        solved = lambda target: float((kernel(phi_new, phi) @ np.linalg.solve(kernel(phi), target))[0])
+        theory, printed = float(phi_new[0] @ w) - solved(phi @ w - y), solved(y)
+        top, ends = np.linalg.eigvalsh(kernel(phi))[-1], []
+        ratios, model = np.array([0.1, 0.5, 1.0, 1.5, 1.9]), nk.from_function(lambda p, x: x @ p)
+        for ratio in ratios:
+            run = nk.simulate(model, w, phi, y, nk.GradientDescent(ratio / top, 4000), nk.Record(every=4000))
+            ends.append(float(run.params @ phi_new[0]))
+        rows = [
+            exact(f"end at lr = {ratio:g}/lam_max", theory, end, 1e-6)
+            for ratio, end in zip(ratios, ends, strict=True)
+        ]
+        rows.append(refuted("k K^-1 y, as printed", printed, ends[2], tolerance=1e-3))
+        marks = {"theory": np.full(5, theory), "as printed": np.full(5, printed)}
+        return Result(tuple(rows), {"lr lam_max": ratios, "measured": np.array(ends), **marks})
+
+    def draw(self, axes, result):
+        data = result.data
+        axes.plot(data["lr lam_max"], data["theory"], color=BLUE, label="theory")
+        axes.plot(data["lr lam_max"], data["measured"], "o", mfc="white", color=BLUE, label="trained")
+        axes.plot(data["lr lam_max"], data["as printed"], "--", color=ORANGE, label="k K⁻¹ y, as printed")
+        axes.set(xlabel="learning rate times the largest eigenvalue", ylabel="prediction at a new input")

@@ -1,0 +1,1 @@
+"""Networks of finite width: how far they are from Gaussian, and from each other."""

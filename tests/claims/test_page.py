@@ -1,0 +1,29 @@
+"""docs/claims.md describes the claims as they are."""
+
+import json
+import re
+from pathlib import Path
+
+from nearkernel import claims
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/claims.md").read_text(encoding="utf-8")
+
+
+def test_the_page_is_not_older_than_the_claims():
+    """`make claims` writes the page again. It keeps what was run before and has not changed."""
+    found = re.search(r"<!-- source of each claim: (.*) -->", PAGE)
+    assert json.loads(found[1]) == {claim.name(): claim.fingerprint() for claim in claims.every()}
+
+
+def test_the_page_shows_every_claim_confirmed():
+    for claim in claims.every():
+        part = PAGE.split(f"\n### {claim.name()}\n")[1].split("\n### ")[0]
+        assert "\nconfirmed in " in part and "| NO |" not in part
+    assert re.search(r"Made by nearkernel \d+\.\d+\.\d+, seed 0", PAGE)
+
+
+def test_claims_import_everything_but_the_command_line():
+    for path in (ROOT / "src/nearkernel/claims").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(?:from|import) .*\b(cli|_claims)\b", text, re.MULTILINE), path
