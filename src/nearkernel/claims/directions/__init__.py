@@ -1,0 +1,1 @@
+"""Targets of few directions: what one gradient step finds and fixed kernels do not."""

@@ -1,0 +1,54 @@
+"""The first gradient of a network that starts at output 0."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, exact, setting
+from .._claim import generator
+from .._drawing import BLUE, GREY, ORANGE
+
+
+@dataclasses.dataclass(frozen=True)
+class FirstStep(Claim):
+    """The first gradient of a neuron lies along H w, the average Hessian of the target times its weights, up to a
+    share that falls as 1/sqrt(d)."""
+
+    source = "feature learning against kernels: one gradient step"
+    formula = "dL/dw_j = -2 a_j H w_j / (|w_j| sqrt(2 pi)) + O(1/d)"
+    erratum = "The lemma is printed with w_j in place of w_j/|w_j|."
+
+    neurons: int = setting(200, "Neurons whose gradients are averaged.", low=20, high=2000)
+    smallest: int = setting(32, "Smallest number of inputs d; it is doubled four times.", low=16, high=64)
+
+    def run(self, seed: int) -> Result:
+        rng = generator(seed, "weights")
+        c = 0.5 / 2**0.5
+        dims = self.smallest * 2 ** np.arange(5)
+        gradient, rest, raw = [], [], []
+        for d in dims:
+            target = nk.models.MultiIndexPolynomial(np.eye(2, int(d)), {(2, 0): c, (0, 2): -c, (2, 2): c})
+            w = rng.normal(size=(self.neurons, d)) / d**0.5
+            full = nk.dynamics.first_gradient(target, w)
+            lead = -2.0 * w @ target.hessian / np.sqrt(2 * np.pi)
+            unit = lead / np.linalg.norm(w, axis=1)[:, None]
+            root = [np.sqrt(((full - part) ** 2).sum(axis=1).mean()) for part in (0 * full, unit, lead)]
+            for held, value in zip((gradient, rest, raw), root, strict=True):
+                held.append(value)
+        power = [np.polyfit(np.log(dims), np.log(held), 1)[0] for held in (gradient, rest)]
+        rows = (
+            exact("power of d of the gradient", -0.5, power[0], 0.15),
+            exact("power of d of what H w leaves", -1.0, power[1], 0.15),
+        )
+        data = {"d": dims, "gradient": np.array(gradient), "rest": np.array(rest), "printed": np.array(raw)}
+        return Result(rows, data)
+
+    def draw(self, axes, result):
+        data = result.data
+        axes.loglog(data["d"], data["gradient"], "o-", color=GREY, label="gradient")
+        axes.loglog(data["d"], data["rest"], "o-", color=BLUE, label="without its H w part")
+        axes.loglog(data["d"], data["printed"], "o--", color=ORANGE, label="the same, as printed")
+        axes.set(xlabel="inputs d", ylabel="root mean square")
+        axes.legend()

@@ -1,0 +1,1 @@
+"""Laws that hold at every width: deep linear networks and the spectra of noise."""

@@ -1,0 +1,51 @@
+"""The length of a product of Gaussian matrices."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from .. import Claim, Result, refuted, setting, statistical
+from .._claim import generator, sem
+from .._drawing import pair
+
+
+@dataclasses.dataclass(frozen=True)
+class GaussianProduct(Claim):
+    """The length of a product of L Gaussian matrices of width n is log-normal with mean -L/2n and variance L/2n."""
+
+    source = "graduate course: Bayesian deep linear networks"
+    formula = "|W_L ... W_1|^2 = product of chi^2_N / N; ln|theta| ~ N(-sum 1/2N, sum 1/2N) for wide layers"
+    erratum = "The notes say mean -L/4n and variance L/4n."
+
+    width: int = setting(30, "Width of the layers.", low=2, high=100)
+    depth: int = setting(20, "How many matrices.", low=1, high=50)
+    products: int = setting(4000, "Products that are drawn.", low=100, high=20_000, quick=1500)
+
+    def run(self, seed: int) -> Result:
+        rng = generator(seed, "matrices")
+        vectors = np.ones((self.products, 1, self.width)) / self.width**0.5
+        for _ in range(self.depth):
+            drawn = rng.normal(size=(self.products, self.width, self.width)) / self.width**0.5
+            vectors = vectors @ drawn
+        length = 0.5 * np.log((vectors**2).sum(axis=(1, 2)))
+        law = nk.statistics.gaussian_product((self.width,) * self.depth)
+        spread = (length - length.mean()) ** 2
+        rows = (
+            statistical("mean of ln|theta|, exact law", law.log_mean / 2, length.mean(), sem(length)),
+            statistical("variance of ln|theta|, exact law", law.log_var / 4, length.var(ddof=1), sem(spread)),
+            refuted(
+                "mean of ln|theta|, as printed", -self.depth / self.width / 4, length.mean(), sem=sem(length)
+            ),
+        )
+        at = np.linspace(*np.quantile(length, (0.01, 0.99)), 25)
+        share = np.array([(length < point).mean() for point in at])
+        error = np.sqrt(share * (1 - share) / self.products)
+        theory = np.asarray(law.cdf(2 * at))
+        return Result(rows, {"length": at, "theory": theory, "measured": share, "sem": error})
+
+    def draw(self, axes, result):
+        data = result.data
+        pair(axes, data["length"], data["theory"], data["measured"], data["sem"])
+        axes.set(xlabel="ln of the length of a product", ylabel="share of products below")
