@@ -139,8 +139,9 @@ class _Training:
         self.lam, vectors = np.linalg.eigh(last.ntk[:n, :n])
         start = start_of(last, outputs)
         self.prior = np.diagonal(start.kernel)[n * outputs :]
-        self._start: Start = start.rotated(np.kron(vectors, np.eye(outputs)))
-        self._y = (vectors.T @ y).ravel()
+        self.modes = np.kron(vectors, np.eye(outputs))
+        self.start: Start = start.rotated(self.modes)
+        self.targets = (vectors.T @ y).ravel()
 
     def status(self, algorithm: SpectralAlgorithm) -> str:
         if self.lam[-1] >= algorithm.limit():
@@ -156,14 +157,17 @@ class _Training:
             )
         return "converged"
 
-    def law(self, algorithm: SpectralAlgorithm) -> Law:
+    def responses(self, algorithm: SpectralAlgorithm) -> Responses:
         lr = algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0
         found = responses(self.lam, lr, algorithm.end())
-        if self.outputs > 1:  # each eigenvalue belongs to as many modes as there are outputs
-            modes = np.repeat(np.arange(len(self.lam)), self.outputs)
-            found = Responses(*(Response(_repeated(r.new, modes), _repeated(r.old, modes)) for r in found))
+        if self.outputs == 1:
+            return found  # otherwise each eigenvalue belongs to as many modes as there are outputs
+        modes = np.repeat(np.arange(len(self.lam)), self.outputs)
+        return Responses(*(Response(_repeated(r.new, modes), _repeated(r.old, modes)) for r in found))
+
+    def law(self, algorithm: SpectralAlgorithm) -> Law:
         with np.errstate(over="ignore", invalid="ignore"):
-            return trained_law(self._start, found, self._y)
+            return trained_law(self.start, self.responses(algorithm), self.targets)
 
     def diverged(self) -> Law:
         m = math.prod(self.shape)
@@ -178,10 +182,9 @@ def finite_forecast(
     """For checked arguments, `y` (n, out)."""
     _trainable(algorithm)
     if not is_smooth(net.activation):
-        name = getattr(net.activation, "name", "this one")
         raise ValueError(
-            f"`order=1` is for smooth activations; the ddNTK of {name} holds squares of delta functions at its kinks: "
-            "use `order=0`, or a smooth relative such as gelu."
+            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, or "
+            "a smooth relative such as gelu."
         )
     found = FiniteForecast(_Training(net, x, y, vector, x_new), algorithm)
     if found.ok and found.expansion > _LARGE:

@@ -230,6 +230,6 @@ def forecast(
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
-        return finite_forecast(net, x, targets(y, len(x)), np.ndim(y) == 1, algorithm, x_new)
+        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

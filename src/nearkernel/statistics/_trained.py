@@ -79,17 +79,11 @@ def _turned(array: np.ndarray, turn: np.ndarray) -> np.ndarray:
 def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
     """`start` in modes of the kernel, `y` (N,) too."""
     n, s = len(y), start
-    theta = s.ntk[n:, :n]
+    leading, one, twice = frozen_kernel(start, response, n)
 
     def lifted(found: Response, factor: float) -> np.ndarray:
-        """[b, d, ..]: what new output b takes from an addition to output d."""
-        m, modes = len(theta), found.new.shape
-        new = np.einsum("bd,...->bd...", np.eye(m), found.new)
-        old = -theta.reshape(m, n, *(1,) * len(modes)) * found.old
-        return factor * np.concatenate([old, new], axis=1)
+        return _lifted(s.ntk[n:, :n], found, factor)
 
-    one, twice = lifted(response.ntk, -1.0), lifted(response.ntk_twice, 1.0)
-    leading = np.concatenate([-theta * response.ntk.new, np.eye(len(theta))], axis=1)  # [b, d]: g = leading z
     m, kernel = -y, s.kernel[:n, :n]
     second = np.outer(m, m) + kernel  # E[e e]
     kg = leading @ s.kernel[:, :n]  # E[g e]
@@ -107,10 +101,10 @@ def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
     through = np.einsum("bdxy,dxxy->by", twice, hh[:, :n, :n, :n])
 
     mean = {
-        "metric": np.zeros(len(theta)),
+        "metric": np.zeros(len(leading)),
         "ntk mean": np.einsum("bdx,dx,x->b", one, h1, m),
         "ntk variance": through @ m,
-        "ntk with outputs": np.zeros(len(theta)),
+        "ntk with outputs": np.zeros(len(leading)),
         "dntk": own @ m,
         "ddntk": np.einsum("bxyz,x,y,z->b", folded, m, m, m) / 3
         + np.einsum("bxyz,x,yz->b", folded, m, kernel),
@@ -130,6 +124,29 @@ def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
     }
     corrections = {name: (mean[name], cov[name]) for name in CONTRIBUTIONS}
     return Law(leading[:, :n] @ m, leading @ s.kernel @ leading.T, corrections)
+
+
+class FrozenKernel(NamedTuple):
+    """f = leading (z - y) + one h e + twice h h e, y = 0 at new points: training with the kernel of the start."""
+
+    leading: np.ndarray  # [b, d]
+    one: np.ndarray  # [b, d, x]
+    twice: np.ndarray  # [b, d, x, y]
+
+
+def frozen_kernel(start: Start, response: Responses, n: int) -> FrozenKernel:
+    """What new outputs take from outputs z at the start and from differences h of the tangent kernel."""
+    theta = start.ntk[n:, :n]
+    leading = np.concatenate([-theta * response.ntk.new, np.eye(len(theta))], axis=1)
+    return FrozenKernel(leading, _lifted(theta, response.ntk, -1.0), _lifted(theta, response.ntk_twice, 1.0))
+
+
+def _lifted(theta: np.ndarray, found: Response, factor: float) -> np.ndarray:
+    """[b, d, ..]: what new output b takes from an addition to output d, itself and through training on it."""
+    m, n = theta.shape
+    new = np.einsum("bd,...->bd...", np.eye(m), found.new)
+    old = -theta.reshape(m, n, *(1,) * found.new.ndim) * found.old
+    return factor * np.concatenate([old, new], axis=1)
 
 
 def _folded(cubic: np.ndarray) -> np.ndarray:
