@@ -183,8 +183,8 @@ def finite_forecast(
     _trainable(algorithm)
     if not is_smooth(net.activation):
         raise ValueError(
-            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, or "
-            "a smooth relative such as gelu."
+            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
+            "or a smooth relative such as gelu."
         )
     found = FiniteForecast(_Training(net, x, y, vector, x_new), algorithm)
     if found.ok and found.expansion > _LARGE:
