@@ -22,7 +22,7 @@ from ._finite_forecast import FiniteForecast
 from ._forecast import forecast
 from ._trained import frozen_kernel
 
-_LEFT = 1e-9  # of the slowest residual, where "the end" is meant
+_LEFT = 1e-7  # of the slowest residual, where "the end" is meant
 _KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a frozen kernel does
 
 
@@ -37,7 +37,7 @@ def trained_observables(
     infinite width (`nk.statistics.extrapolated`) is `width` times `terms[1]` and `cov_terms[1]` of the forecast.
 
     **Arguments:** as of `forecast`; `algorithm`, gradient descent, whose end is taken to be where the slowest residual
-    has fallen by 1e-9; `controls`: whether to take out of the noise what a frozen kernel does. Averages of that are
+    has fallen by 1e-7; `controls`: whether to take out of the noise what a frozen kernel does. Averages of that are
     then from `propagate`: exact for one hidden layer, and to leading order for more.
     """
     if not isinstance(algorithm, GradientDescent):
