@@ -191,7 +191,7 @@ def finite_forecast(
         warnings.warn(
             f"the parts of the correction add up to {found.expansion:.2g} of what they correct: at depth/width = "
             f"{len(net.widths)}/{found.width} the next order may not be small either; trust `simulate` more here.",
-            stacklevel=4,
+            stacklevel=5,  # two verbs, each within its precision
         )
     return found
 

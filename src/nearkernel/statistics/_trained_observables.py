@@ -7,6 +7,7 @@ infinite one: its moments are those of the start, known from `propagate(net, x, 
 """
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,9 @@ def trained_observables(
         raise TypeError(
             f"`algorithm` must be nk.GradientDescent(lr): networks are trained; got {type(algorithm).__name__}."
         )
-    theory = forecast(net, x, y, algorithm, x_new, order=1)
+    with warnings.catch_warnings():  # whether the correction is small is what will be seen
+        warnings.simplefilter("ignore", UserWarning)
+        theory = forecast(net, x, y, algorithm, x_new, order=1)
     assert isinstance(theory, FiniteForecast)
     if not theory.ok:
         raise ValueError(f"`algorithm` {theory.status}.")
