@@ -9,7 +9,7 @@ import nearkernel as nk
 
 _X, _Y = np.array([[1.3, 0.8, -0.3], [0.4, 1.2, 0.5]]), np.array([1.2, 0.3])
 _NEW = np.array([[1.0, -0.5, 0.9]])
-_DESCENT = nk.GradientDescent(0.19, 20)
+_DESCENT = nk.GradientDescent(0.19, 6)
 
 
 def _network(width: int, depth: int) -> nk.MLP:
@@ -31,7 +31,7 @@ def finite_width() -> plt.Figure:
         for width in widths:
             net = _network(int(width), depth)
             observable = nk.statistics.trained_observables(net, _X, _Y, _DESCENT, _NEW)
-            estimates.append(nk.measure(observable, net, 3000, jax.random.key(int(width) + depth)))
+            estimates.append(nk.measure(observable, net, 4000, jax.random.key(int(width) + depth)))
         limit = nk.statistics.extrapolated(estimates[1:], [int(width) for width in widths[1:]])
         exact = {"mean": 1000 * theory.terms[1], "cov": 1000 * theory.cov_terms[1]}
         for panel, name in zip(axes, ("mean", "cov"), strict=False):
@@ -70,5 +70,8 @@ def finite_width() -> plt.Figure:
         print("  expansion at", label, [round(f.expansion, 3) for _, f in points])
         print("  distance at", label, [round(f.distance, 3) for _, f in points])
     axes[2].set(title="relative size", xlabel="depth / width", xscale="log", yscale="log")
-    axes[2].legend()
+    axes[2].set_xticks([0.01, 0.02, 0.04], ["0.01", "0.02", "0.04"])
+    axes[2].minorticks_off()
+    axes[2].set_ylim(2e-3, 0.7)
+    axes[2].legend(loc="upper left")
     return drawn
