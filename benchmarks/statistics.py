@@ -1,4 +1,4 @@
-"""Statistics of random networks: `nk.measure` against a loop over networks, and `nk.propagate` against its time limits.
+"""Statistics of networks: `nk.measure` against a loop over networks; `nk.propagate` and `nk.forecast` against limits.
 
     .venv/bin/python benchmarks/statistics.py [--quick] [--write]
 
@@ -92,8 +92,24 @@ def propagated(inputs: int, limit: float) -> dict[str, str]:
     }
 
 
+def forecast(train: int, new: int, limit: float) -> dict[str, str]:
+    net = nk.MLP(4, (128,) * 3, 1, "tanh", weight_var=1.5, bias_var=0.15)
+    rng = np.random.default_rng(train)
+    x, x_new = rng.normal(size=(train, 4)), rng.normal(size=(new, 4))
+    before = peak()
+    seconds, cpu = timed(lambda: nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1))
+    return {
+        "row": f"forecast(order=1), tanh, 3 hidden layers, {train} + {new} points",
+        "ours, s": f"{seconds:.1f}",
+        "in CPU s": f"{cpu:.1f}",
+        "limit, s": f"{limit:g}",
+        "peak, MB": f"{(peak() - before) / 1e6:.0f}",
+        "missed": "speed" if seconds > limit else "none",
+    }
+
+
 def measured(chosen) -> str:
-    theory = [propagated(2, 5.0), propagated(8, 120.0)]
+    theory = [propagated(2, 5.0), propagated(8, 120.0), forecast(2, 2, 30.0), forecast(8, 8, 300.0)]
     experiment = measured_v(NETWORKS // 10 if chosen.quick else NETWORKS)
     return f"{table(experiment)}\n\n{table(theory)}"
 

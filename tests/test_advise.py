@@ -174,3 +174,34 @@ def test_a_mistake_costs_one_line(args, match):
 
 def test_help_shows_an_example():
     assert "nearkernel advise --activation gelu" in nearkernel("advise", "--help").stdout
+
+
+def test_which_width_is_enough_for_trained_networks():
+    rng = np.random.default_rng(5)
+    table = np.column_stack([rng.normal(size=(6, 2)), rng.normal(size=6)])
+    np.savetxt("few.csv", table, delimiter=",", header="a,b,y", comments="")
+    narrow = ["--activation", "tanh", "--depth", 2, "--width", 12, "--data", "few.csv", "--target", "y"]
+    result = nearkernel("advise", *narrow, "--tolerance", 0.1)
+    with open("out/advice.json") as file:
+        found = json.load(file)["finite_width"]
+    assert found["train_rows"] == 3 and found["new_rows"] == 1
+    assert found["distance"] == max(found["mean_shift"], found["variance_shift"])
+    assert found["width_within"] == np.ceil(12 * found["distance"] / 0.1)
+    assert found["mean_shift"] == pytest.approx(
+        abs(sum(part["mean"] for part in found["contributions"].values()))
+    )
+    assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert "the next may not be small" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--activation", "tanh"], "--tolerance belongs to --data"),
+        (["--data", "iris"], "at the kink of relu the order 1/width is not known"),
+    ],
+)
+def test_a_tolerance_needs_data_and_a_smooth_activation(args, message):
+    assert message in nearkernel("advise", *SHAPE, "--tolerance", 0.1, *args, code=2).stderr.replace(
+        "\n", " "
+    )

@@ -31,7 +31,15 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-_HEAVY = ("curvature", "estimators", "exact-laws", "implicit-bias", "networks-expanded", "your-own-network")
+_HEAVY = (
+    "curvature",
+    "estimators",
+    "exact-laws",
+    "finite-width",
+    "implicit-bias",
+    "networks-expanded",
+    "your-own-network",
+)
 
 
 def _weighed(page: Path):

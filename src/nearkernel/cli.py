@@ -249,6 +249,15 @@ def advise(
         str | None, typer.Option(help="Column of --data that is to be predicted.", show_default=False)
     ] = None,
     drop: Drop = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-9,
+            help="Say which width brings networks trained on a few rows of --data so close to infinite width (mean in "
+            "deviations, variance relative).",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random networks.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the two files.", rich_help_panel=OUTPUT)] = Path(
         "out"
@@ -269,6 +278,8 @@ def advise(
     `nearkernel advise --activation gelu --depth 20 --width 512`
 
     `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
+
+    `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
     """
     from ._advise.command import Options, advise_and_report
 
@@ -280,6 +291,7 @@ def advise(
         target=target,
         drop=tuple(drop or ()),
         seed=seed,
+        tolerance=tolerance,
     )
     advise_and_report(options, out, print_json=json)
 

@@ -10,6 +10,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..statistics._gradient_spread import outside
+from .finite import FiniteWidth, finite_width
 from .flow import Flow, measured, predicted, verdict
 from .options import Inputs, Options
 from .starts import DEFAULTS, Start, critical_start, how_to_type
@@ -60,6 +61,7 @@ class Advice:
     rates: Rates
     spread: Spread
     outcomes: tuple[Outcome, ...]
+    finite: FiniteWidth | None  # if a tolerance was given
 
 
 def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advice:
@@ -73,6 +75,10 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     net = network(options, critical, inputs.in_dim, options.width)
     rates = _rates(net, inputs, scale)
     spread = _spread(net, scale**2 * inputs.size)
+    finite = None
+    if options.tolerance is not None:
+        say("forecasting trained networks")
+        finite = finite_width(net, inputs, scale, options.tolerance)
     outcomes = []
     for start in (critical_start(critical.weight_var, critical.bias_var), *DEFAULTS):
         say(f"drawing networks, {start.name}")
@@ -82,7 +88,7 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         variances = start.variances(options.width, options.width)
         outcomes.append(Outcome(start, *variances, theory, found, verdict(theory)))
     typed = how_to_type(critical.weight_var, critical.bias_var, options.width)
-    return Advice(critical, scale, typed, rates, spread, tuple(outcomes))
+    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite)
 
 
 def network(options: Options, critical: nk.statistics.Critical, in_dim: int, width: int) -> nk.MLP:

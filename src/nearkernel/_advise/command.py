@@ -17,6 +17,7 @@ from .._predict.command import progress
 from .._predict.output import check_writable, write_together
 from .._predict.summary import plain, versions
 from .advice import BAD_FACTOR, Advice, Outcome, advise
+from .finite import LARGE, FiniteWidth
 from .options import Inputs, Options
 from .picture import picture
 
@@ -57,6 +58,7 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
         "how_to_type": advice.how_to_type,
         "learning_rates": {"loss": "1/2 mean (z - y)^2", **dataclasses.asdict(advice.rates)},
         "fluctuations": {**dataclasses.asdict(advice.spread), "bad_factor": BAD_FACTOR},
+        "finite_width": None if advice.finite is None else dataclasses.asdict(advice.finite),
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
     }
@@ -123,6 +125,9 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     )
     say(f"  Gradients off by more than a factor of {BAD_FACTOR:g}: {_percent(spread.bad_draw)} of all draws.")
 
+    if advice.finite is not None:
+        _print_finite(say, options, advice.finite)
+
     say("\nChange of size from the first to the last hidden layer, here and by the defaults of", style="bold")
     console.print(_table(advice))
     found = advice.outcomes[0].measured
@@ -131,6 +136,21 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     for note in inputs.notes:
         say(f"Note: {note}.")
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")
+
+
+def _print_finite(say: Any, options: Options, found: FiniteWidth) -> None:
+    rows = f"{found.train_rows} rows, seen at {found.new_rows} other{'s' * (found.new_rows > 1)}"
+    say(f"\nNetworks trained to the end on {rows}, against infinite width", style="bold")
+    say(
+        f"  At width {options.width} their mean is off by {found.mean_shift:.2g} deviations, their variance by "
+        f"{_percent(found.variance_shift)}; largest part: {found.largest}."
+    )
+    if math.isfinite(found.width_within):
+        say(f"  Within {found.tolerance:g} from width {found.width_within:.0f} on.")
+    if found.expansion > LARGE:
+        say(
+            f"  This is the order 1/width alone; its parts add up to {found.expansion:.2g}, the next may not be small."
+        )
 
 
 def _table(advice: Advice) -> Table:

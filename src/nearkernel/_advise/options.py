@@ -9,6 +9,8 @@ import numpy as np
 
 import nearkernel as nk
 
+from ..statistics._fluctuations import is_smooth
+
 _MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
 
 
@@ -23,6 +25,7 @@ class Options:
     target: str | None
     drop: tuple[str, ...]
     seed: int
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -32,6 +35,13 @@ class Options:
         for name in ("target", "drop"):
             if getattr(self, name) and self.data is None:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
+        if self.tolerance is not None and self.data is None:
+            raise ValueError("--tolerance belongs to --data: it is about networks trained on its rows.")
+        if self.tolerance is not None and not is_smooth(nk.activations.get(self.activation)):
+            raise ValueError(
+                f"--tolerance is for smooth activations (tanh, gelu, silu, ...); at the kink of {self.activation} the "
+                "order 1/width is not known."
+            )
 
     @functools.cached_property
     def critical(self) -> nk.statistics.Critical:
@@ -51,17 +61,18 @@ class Options:
         data = load(self.data, self.target, "auto", self.drop)
         rows = split(data, 0.01 if len(data.x) > 200 else 0.25, _MOST_ROWS, self.seed)
         name = f"{data.name}: {len(rows.x)} rows of {rows.x.shape[1]} features, {rows.input_scaling}"
-        return Inputs(rows.x, rows.x.shape[1], name, data.notes)
+        return Inputs(rows.x, rows.x.shape[1], name, data.notes, rows.y)
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Rows (n, d) or None, how many features they have, and words on where they come from."""
+    """Rows (n, d) or None, how many features they have, words on where they come from, and their targets."""
 
     rows: np.ndarray | None
     in_dim: int
     name: str
     notes: tuple[str, ...]
+    targets: np.ndarray | None = None  # (n, out)
 
     @property
     def size(self) -> float:

@@ -18,6 +18,8 @@ from ._deep_linear_posterior import deep_linear_posterior as deep_linear_posteri
 from ._deep_linear_table import ModelRow as ModelRow
 from ._deep_linear_table import ModelTable as ModelTable
 from ._deep_linear_table import deep_linear_table as deep_linear_table
+from ._finite_forecast import Contribution as Contribution
+from ._finite_forecast import FiniteForecast as FiniteForecast
 from ._fluctuations import Fluctuations as Fluctuations
 from ._forecast import Forecast as Forecast
 from ._forecast import forecast as forecast
@@ -56,3 +58,4 @@ from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
+from ._trained_observables import trained_observables as trained_observables

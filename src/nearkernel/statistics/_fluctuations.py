@@ -13,7 +13,7 @@ from ..models import MLP
 from ._averages import Averages
 from ._folded import Folded
 from ._kinked import Kinked
-from ._smooth import Smooth
+from ._smooth import Smooth, Wanted
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
 
 FIELDS = {
@@ -80,20 +80,24 @@ class Fluctuations(eqx.Module):
     ddntk_u: np.ndarray | None = None
 
 
-def fluctuations(net: MLP, x: np.ndarray) -> tuple[Fluctuations, ...]:
-    """All layers of `net` to order 1/n, for checked inputs."""
+def fluctuations(net: MLP, x: np.ndarray, train: int | None = None) -> tuple[Fluctuations, ...]:
+    """All layers of `net` to order 1/n, for checked inputs.
+
+    With `train`, entries of more than two different inputs beyond so many first ones are left out and mean nothing.
+    """
     if net.parametrization == "mean_field":
         raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
     _require_fits(len(x), len(net.sizes) - 1)
     names, note = _known(net.activation, len(distinct))
+    wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
     kernels = layer_kernels(net, distinct)
     tensors = first_tensors(len(distinct), names)
     found = []
     for layer, ((kernel, ntk, gap), width) in enumerate(zip(kernels, net.sizes, strict=False)):
         if layer:
             before, theta, _ = kernels[layer - 1]
-            averages = _averages(net.activation, before, layer > 1)
+            averages = _averages(net.activation, before, layer > 1, wanted)
             ratio = width / net.sizes[layer - 1] if layer > 1 else 0.0  # layer 1 has nothing to hand on
             tensors = next_tensors(tensors, theta, float(net.weight_var), ratio, averages)
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
@@ -103,9 +107,16 @@ def fluctuations(net: MLP, x: np.ndarray) -> tuple[Fluctuations, ...]:
     return tuple(found)
 
 
-def _averages(activation: AbstractActivation, kernel: np.ndarray, derivatives: bool) -> Averages:
+def _two_new(is_old: np.ndarray) -> Wanted:
+    """Whether at most two of the different inputs among four are not old: a layer asks the one before for no others."""
+    return lambda four: sum(not is_old[k] for k in set(four)) <= 2
+
+
+def _averages(
+    activation: AbstractActivation, kernel: np.ndarray, derivatives: bool, wanted: Wanted | None
+) -> Averages:
     if is_smooth(activation):
-        return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel)
+        return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, wanted)
     if isinstance(activation, PiecewiseLinear):
         return Folded(activation).averages(kernel, derivatives)
     assert isinstance(activation, Series)

@@ -1,4 +1,4 @@
-r"""The verb `forecast`: the law of trained outputs over all initializations, at infinite width.
+r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width.
 
 With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(T_AA),
 
@@ -20,6 +20,7 @@ from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
 from ..kernels import NNGP, nngp_and_ntk
 from ..models import MLP
+from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
 
 
@@ -197,14 +198,16 @@ def forecast(
     order: int = 0,
     *,
     trained: str = "all",
-) -> Forecast:
+) -> "Forecast | FiniteForecast":
     """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
-    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, 0: infinite width; `trained`:
-    "all" layers, or the "last" alone, whose end is the NNGP posterior.
+    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, the power of 1/width kept: 0, or
+    1 for smooth activations, gradient flow and gradient descent, and a dozen points or two; `trained`: "all" layers, or
+    the "last" alone, whose end is the NNGP posterior.
 
-    **Returns:** a `Forecast`; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs.
+    **Returns:** a `Forecast`, or at order 1 a `FiniteForecast`, which has more fields; `forecast.at(time)` moves in
+    time, `forecast.sample(size, key)` draws trained outputs. Warns where the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     if not isinstance(algorithm, SpectralAlgorithm):
@@ -217,12 +220,16 @@ def forecast(
         raise ValueError(
             '`net` has parametrization="mean_field": its kernel moves even at infinite width; use "ntk".'
         )
-    if whole(order, "order", 0) > 0:
-        raise ValueError(f"`order` must be 0 (infinite width); got {order}.")
+    if whole(order, "order", 0) > 1:
+        raise ValueError(f"`order` must be 0 (infinite width) or 1 (to order 1/width); got {order}.")
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
     x = inputs(x, "x", net.in_dim).copy()
     x_new = inputs(x_new, "x_new", net.in_dim)
+    if order == 1:
+        if trained == "last":
+            raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
+        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

@@ -13,12 +13,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._memory import cores
+from .._threads import in_order
 from ..activations import AbstractActivation
 from ._averages import ORDERS, Averages, Fours, multisets, store
 
+Wanted = Callable[[tuple[int, ...]], bool]
+
 _ORDERS = 6  # derivatives 0 to 5
 _PAIR_TOLERANCE, _FOUR_TOLERANCE = 1e-11, 1e-8
-_CHUNK = 16384  # function values in one compiled call
+_CHUNK = 4096  # function values in one compiled call
 _POINTS = 60_000  # nodes interpolated at a time
 _WIDEST = 0.7  # spacing that the Gaussian itself needs
 
@@ -43,17 +47,23 @@ class Smooth:
         parts = [np.asarray(self._compiled(part)) for part in padded.reshape(-1, _CHUNK)]
         return np.concatenate(parts, axis=1)[:, : flat.size].reshape(_ORDERS, *np.shape(z))
 
-    def averages(self, kernel: np.ndarray) -> Averages:
-        """All averages under N(0, kernel)."""
+    def averages(self, kernel: np.ndarray, wanted: "Wanted | None" = None) -> Averages:
+        """All averages under N(0, kernel); of four inputs those that are `wanted`, the others 0."""
         n = len(kernel)
         pairs = np.empty((_ORDERS, _ORDERS, n, n))
         for a in range(n):
             for b in range(a + 1):
                 found = self._pair(kernel[np.ix_((a, b), (a, b))])
                 pairs[:, :, a, b], pairs[:, :, b, a] = found, found.T
-        fours: Fours = {orders: np.empty((n,) * 4) for orders in ORDERS}
-        for chosen in multisets(n):
-            store(fours, chosen, self._four(kernel[np.ix_(chosen, chosen)]))
+        fours: Fours = {orders: np.zeros((n,) * 4) for orders in ORDERS}
+        chosen = [four for four in multisets(n) if wanted is None or wanted(four)]
+
+        def table(four: tuple[int, ...]) -> np.ndarray:
+            with jax.enable_x64(True):  # thread-local
+                return self._four(kernel[np.ix_(four, four)])
+
+        for four, found in zip(chosen, in_order(table, chosen, min(cores(), len(chosen))), strict=True):
+            store(fours, four, found)
         return Averages(pairs, fours)
 
     def _resolution(self, tolerance: float, products: Callable) -> "Rule":
@@ -102,8 +112,8 @@ class Smooth:
         (e1, w1), (e2, w2), (e3, w3) = (self._four_rule.nodes(size) for size in self._sizes(root)[:3])
         last = self._table if root[3, 3] == 0 else self._averaged_table(root[3, 3])
         i, j, radius = self._disc(e1, e2)
-        first = self.derivatives(root[0, 0] * e1)[:4, i]
-        second = self.derivatives(root[1, 0] * e1[i] + root[1, 1] * e2[j])[:4]
+        first = self._interpolated(self._table, root[0, 0] * e1).T[:, i]
+        second = self._interpolated(self._table, root[1, 0] * e1[i] + root[1, 1] * e2[j]).T
         weights = w1[i] * w2[j] * np.where(self._has_parity & (e1[i] > 0), 2.0, 1.0)
         outer = (first[:, None] * (second * weights)).reshape(16, -1)
         base3, base4 = (root[k, 0] * e1[i] + root[k, 1] * e2[j] for k in (2, 3))
@@ -159,14 +169,14 @@ class Smooth:
 
     def _interpolated(self, table: np.ndarray, z: np.ndarray) -> np.ndarray:
         """(*shape, 4): s to s''' at z; beyond the reach, where no weight is, the value at its end."""
-        last = len(table)
+        last = table.shape[1]
         position = np.clip(z / self._step + 0.5 * last, 0.0, last)
         index = np.minimum(position.astype(np.intp), last - 1)
         t = (position - index)[..., None]
-        power = table[index]  # (*shape, 6, 4)
-        found = power[..., 5, :]
+        found = table[5].take(index, axis=0)
         for k in range(4, -1, -1):
-            found = found * t + power[..., k, :]
+            found *= t
+            found += table[k].take(index, axis=0)
         return found
 
 
@@ -214,14 +224,14 @@ def _has_parity(plus: np.ndarray, minus: np.ndarray) -> bool:
 
 
 def _quintic(values: np.ndarray, step: float) -> np.ndarray:
-    """(intervals, 6, 4): powers of t in [0, 1] that match s^(i), s^(i+1), s^(i+2) at both ends, i = 0 .. 3."""
+    """(6, intervals, 4): powers of t in [0, 1] that match s^(i), s^(i+1), s^(i+2) at both ends, i = 0 .. 3."""
     f, g, h = values[:4], step * values[1:5], 0.5 * step**2 * values[2:6]
     f0, f1, g0, g1, h0, h1 = (a[:, k : k - 1 or None] for a in (f, g, h) for k in (0, 1))
     rise = f1 - f0
     c3 = 10 * rise - 6 * g0 - 4 * g1 - 3 * h0 + h1
     c4 = -15 * rise + 8 * g0 + 7 * g1 + 3 * h0 - 2 * h1
     c5 = 6 * rise - 3 * (g0 + g1) - h0 + h1
-    return np.ascontiguousarray(np.stack([f0, g0, h0, c3, c4, c5]).transpose(2, 0, 1))
+    return np.ascontiguousarray(np.stack([f0, g0, h0, c3, c4, c5]).transpose(0, 2, 1))
 
 
 def pivoted_root(kernel: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

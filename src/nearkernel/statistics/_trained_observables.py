@@ -1,0 +1,112 @@
+"""What to measure in trained networks so that its mean is the correction of order 1/n of `forecast(order=1)`.
+
+The correction is small against the spread of networks, so two things are taken out of the noise. A network is trained
+twice, the second time with the sign of its last layer changed, which is as likely. And from each output is taken what
+training with the frozen kernel of this network makes of it, to second order in the difference of that kernel from the
+infinite one: its moments are those of the start, known from `propagate(net, x, order=1)`. What is left is of order 1/n.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import inputs, targets
+from .._precision import in_float64
+from ..dynamics import GradientDescent, Record, simulate
+from ..models import MLP
+from ._finite_forecast import FiniteForecast
+from ._forecast import forecast
+from ._trained import frozen_kernel
+
+_LEFT = 1e-7  # of the slowest residual, where "the end" is meant
+_KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a frozen kernel does
+
+
+@in_float64
+def trained_observables(
+    net: MLP, x: Any, y: Any, algorithm: GradientDescent, x_new: Any, controls: bool = True
+) -> Callable[[Any], dict[str, jax.Array]]:
+    """A function of parameters that trains them, and whose averages are the corrections of `forecast(order=1)`.
+
+    To be used as `nk.measure(trained_observables(net, x, y, algorithm, x_new), net, size, key)`. The estimate has
+    "mean" (m * out,) and "cov" (m * out, m * out): `width` times the difference from infinite width. Their limit of
+    infinite width (`nk.statistics.extrapolated`) is `width` times `terms[1]` and `cov_terms[1]` of the forecast.
+
+    **Arguments:** as of `forecast`; `algorithm`, gradient descent, whose end is taken to be where the slowest residual
+    has fallen by 1e-7; `controls`: whether to take out of the noise what a frozen kernel does. Averages of that are
+    then from `propagate`: exact for one hidden layer, and to leading order for more.
+    """
+    if not isinstance(algorithm, GradientDescent):
+        raise TypeError(
+            f"`algorithm` must be nk.GradientDescent(lr): networks are trained; got {type(algorithm).__name__}."
+        )
+    with warnings.catch_warnings():  # whether the correction is small is what will be seen
+        warnings.simplefilter("ignore", UserWarning)
+        theory = forecast(net, x, y, algorithm, x_new, order=1)
+    assert isinstance(theory, FiniteForecast)
+    if not theory.ok:
+        raise ValueError(f"`algorithm` {theory.status}.")
+    x, x_new = inputs(x, "x"), inputs(x_new, "x_new")
+    y, steps = targets(y, len(x)), algorithm.steps
+    training, factors = theory._training, net.lr_factors()
+    if math.isinf(steps):
+        slowest = float(np.abs(1 - algorithm.lr * training.lam).max())
+        steps = math.ceil(1.5 * math.log(_LEFT) / math.log(slowest))  # networks have slower ones
+    descent = algorithm.at(steps)
+    size, n, width = y.size, len(x), theory.width
+    both = jnp.asarray(np.concatenate([x, x_new]))
+    turn = np.eye((n + len(x_new)) * y.shape[1])
+    turn[:size, :size] = training.modes
+    frozen = frozen_kernel(training.start, training.responses(algorithm), size)
+    middle = theory.terms[0].ravel()
+    known = [theory.contributions[name] for name in _KNOWN]
+    known_mean = width * sum(part.mean for part in known).ravel()  # type: ignore[union-attr]
+    known_cov = width * sum(part.cov for part in known).reshape(middle.size, -1)  # type: ignore[union-attr]
+
+    def trained(params: Any) -> jax.Array:
+        end = simulate(
+            net, params, jnp.asarray(x), jnp.asarray(y), descent, Record(every=steps), lr_factors=factors
+        )
+        return net(end.params, jnp.asarray(x_new)).ravel() - middle
+
+    def kernel(params: Any) -> jax.Array:
+        """The tangent kernel of all outputs, in modes."""
+        gradients = jax.jacrev(lambda p: net(p, both).ravel())(params)
+        total: Any = 0.0
+        for g, f in zip(jax.tree.leaves(gradients), jax.tree.leaves(factors), strict=True):
+            flat = g.reshape(len(turn), -1)
+            total = total + f * (flat @ flat.T)
+        return turn.T @ total @ turn
+
+    def by_frozen(start: jax.Array, h: jax.Array) -> jax.Array:
+        z = jnp.asarray(turn.T) @ start
+        e = z[:size] - training.targets
+        moved = h[:, :size] * e
+        again = jnp.einsum("bdxy,dx,xy->b", frozen.twice, h[:, :size], moved[:size])
+        return (
+            frozen.leading[:, size:] @ z[size:] + frozen.leading[:, :size] @ z[:size]
+            + jnp.einsum("bdx,dx->b", frozen.one, moved) + again
+        )  # fmt: skip
+
+    def observe(params: Any) -> dict[str, jax.Array]:
+        other = [*params[:-1], jax.tree.map(jnp.negative, params[-1])]
+        mean, cov = _moments(trained(params), trained(other))
+        if not controls:
+            return {"mean": width * mean, "cov": width * (cov - theory.cov_terms[0].reshape(cov.shape))}
+        z, h = net(params, both).ravel(), kernel(params) - training.start.ntk
+        frozen_mean, frozen_cov = _moments(by_frozen(z, h), by_frozen(-z, h))
+        return {
+            "mean": width * (mean - frozen_mean) + known_mean,
+            "cov": width * (cov - frozen_cov) + known_cov,
+        }
+
+    return observe
+
+
+def _moments(one: jax.Array, other: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return (one + other) / 2, (jnp.outer(one, one) + jnp.outer(other, other)) / 2
