@@ -27,7 +27,9 @@ class FirstStep(Claim):
         rng = generator(seed, "weights")
         c = 0.5 / 2**0.5
         dims = self.smallest * 2 ** np.arange(5)
-        gradient, rest, raw = [], [], []
+        gradient: list[float] = []
+        rest: list[float] = []
+        raw: list[float] = []
         for d in dims:
             target = nk.models.MultiIndexPolynomial(np.eye(2, int(d)), {(2, 0): c, (0, 2): -c, (2, 2): c})
             w = rng.normal(size=(self.neurons, d)) / d**0.5

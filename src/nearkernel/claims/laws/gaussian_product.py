@@ -39,7 +39,8 @@ class GaussianProduct(Claim):
                 "mean of ln|theta|, as printed", -self.depth / self.width / 4, length.mean(), sem=sem(length)
             ),
         )
-        at = np.linspace(*np.quantile(length, (0.01, 0.99)), 25)
+        low, high = np.quantile(length, (0.01, 0.99))
+        at = np.linspace(low, high, 25)
         share = np.array([(length < point).mean() for point in at])
         error = np.sqrt(share * (1 - share) / self.products)
         theory = np.asarray(law.cdf(2 * at))
