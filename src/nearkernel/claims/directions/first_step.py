@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, setting
+from .. import Claim, Result, at_least, exact, setting
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -43,6 +43,7 @@ class FirstStep(Claim):
         rows = (
             exact("power of d of the gradient", -0.5, power[0], 0.15),
             exact("power of d of what H w leaves", -1.0, power[1], 0.15),
+            at_least("what is left as printed, of that", 1.2, float(np.mean(np.array(raw) / rest))),
         )
         data = {"d": dims, "gradient": np.array(gradient), "rest": np.array(rest), "printed": np.array(raw)}
         return Result(rows, data)
