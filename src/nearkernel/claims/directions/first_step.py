@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, at_least, exact, setting
+from .. import Claim, Result, exact, refuted, setting
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -37,13 +37,18 @@ class FirstStep(Claim):
             lead = -2.0 * w @ target.hessian / np.sqrt(2 * np.pi)
             unit = lead / np.linalg.norm(w, axis=1)[:, None]
             root = [np.sqrt(((full - part) ** 2).sum(axis=1).mean()) for part in (0 * full, unit, lead)]
+            if d == dims[0]:
+                far = np.argmax(np.abs(np.log(np.linalg.norm(w, axis=1))))
+                right, printed = (np.linalg.norm(part[far]) for part in (unit, lead))
+                along = full[far] @ unit[far] / right
             for held, value in zip((gradient, rest, raw), root, strict=True):
                 held.append(value)
         power = [np.polyfit(np.log(dims), np.log(held), 1)[0] for held in (gradient, rest)]
         rows = (
             exact("power of d of the gradient", -0.5, power[0], 0.15),
             exact("power of d of what H w leaves", -1.0, power[1], 0.15),
-            at_least("what is left as printed, of that", 1.2, float(np.mean(np.array(raw) / rest))),
+            exact("gradient along H w, the neuron farthest from |w| = 1", right, along, 0.1),
+            refuted("the same, as printed", printed, along, tolerance=0.1),
         )
         data = {"d": dims, "gradient": np.array(gradient), "rest": np.array(rest), "printed": np.array(raw)}
         return Result(rows, data)
