@@ -23,9 +23,9 @@ def solvers() -> plt.Figure:
     kernel, ridge = nk.kernels.RBF(4.0), nk.Ridge(0.1)
     x, y = _problem(3000)
     runs = {
-        "conjugate gradients, rank 1": (ConjugateGradients(rank=1, iterations=300), SKY),
-        "rank 100": (ConjugateGradients(rank=100, iterations=300), BLUE),
-        "rank 500": (ConjugateGradients(rank=500, iterations=300), "black"),
+        "conjugate gradients, rank 1": (ConjugateGradients(tol=1e-8, rank=1, iterations=300), SKY),
+        "rank 100": (ConjugateGradients(tol=1e-8, rank=100, iterations=300), BLUE),
+        "rank 500": (ConjugateGradients(tol=1e-8, rank=500, iterations=300), "black"),
         "EigenPro": (EigenPro(rank=100, sample=1000, batch_size=300, tol=1e-8, epochs=300), ORANGE),
         "gradient descent": (Richardson(iterations=300), GREEN),
     }
@@ -38,7 +38,7 @@ def solvers() -> plt.Figure:
     sizes = np.array([1000, 2000, 4000, 8000])
     methods = {
         "direct": ("direct", GREY),
-        "conjugate gradients, 1e-8": (ConjugateGradients(), BLUE),
+        "conjugate gradients, 1e-9": (ConjugateGradients(), BLUE),
         "500 centres": (Nystrom(centres=500), PURPLE),
     }
     for label, (solver, colour) in methods.items():

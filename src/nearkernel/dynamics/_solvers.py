@@ -88,7 +88,7 @@ class ConjugateGradients(IterativeSolver):
     of each step.
     """
 
-    tol: float = 1e-8
+    tol: float = 1e-9
     rank: int | None = None
     iterations: int = 1000
     memory: Any = None
