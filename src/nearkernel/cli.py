@@ -14,7 +14,18 @@ from typer.core import TyperGroup
 from . import __version__
 from ._claims.app import app as claims_app
 from ._kernel.app import app as kernel_app
-from ._options import NETWORK, OUTPUT, TRAINING, Activation, Debug, Depth, Drop, ThreeFiles, WeightVar
+from ._options import (
+    NETWORK,
+    OUTPUT,
+    TRAINING,
+    Activation,
+    BiasVar,
+    Debug,
+    Depth,
+    Drop,
+    ThreeFiles,
+    WeightVar,
+)
 
 
 class OneLineErrors(TyperGroup):
@@ -127,9 +138,7 @@ def predict(
     depth: Depth = 3,
     activation: Activation = "relu",
     weight_var: WeightVar = None,
-    bias_var: Annotated[
-        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)
-    ] = 0.1,
+    bias_var: BiasVar = 0.1,
     algorithm: Annotated[
         Algorithm,
         typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import json
 import multiprocessing
 import sys
@@ -141,7 +142,7 @@ def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> 
     status = Console(stderr=True)
     if jobs <= 1:
         for claim in claims:
-            with status.status(f"{claim.name()} ...") if status.is_terminal else _Quiet():
+            with status.status(f"{claim.name()} ...") if status.is_terminal else contextlib.nullcontext():
                 record = records.run(claim.name(), claim.values(), seed, out)
             yield record
         return
@@ -157,12 +158,6 @@ def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> 
         for child in multiprocessing.active_children():
             child.terminate()
         raise
-
-
-class _Quiet:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def _what_differs(record: dict[str, Any]) -> str:

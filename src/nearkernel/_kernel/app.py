@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .._options import NETWORK, Activation, Debug, Depth, Json, WeightVar
+from .._options import Activation, BiasVar, Debug, Depth, Json, WeightVar
 
 app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: build, look at, verify, solve.")
 
@@ -39,9 +39,7 @@ def build(
     depth: Depth = 3,
     activation: Activation = "relu",
     weight_var: WeightVar = None,
-    bias_var: Annotated[
-        float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)
-    ] = 0.0,
+    bias_var: BiasVar = 0.0,
     scheduler: Annotated[
         str | None,
         typer.Option(help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786.", show_default=False),

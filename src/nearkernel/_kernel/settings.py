@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import nearkernel as nk
+
+from .._npz import npz_arrays
+from .._options import default_weight_var
 
 NETWORKS = {"ntk": nk.kernels.NTK, "nngp": nk.kernels.NNGP}
 LENGTHS = {"rbf": nk.kernels.RBF, "laplace": nk.kernels.Laplace}
@@ -27,7 +29,7 @@ def kernel_settings(
         return {"kernel": kernel, "length": length}
     if length is not None:
         raise ValueError(f"--length belongs to --kernel rbf or laplace, not {kernel}.")
-    variance = (2.0 if "relu" in activation else 1.5) if weight_var is None else weight_var
+    variance = default_weight_var(activation) if weight_var is None else weight_var
     for name, value in (("weight-var", variance), ("bias-var", bias_var)):
         if not math.isfinite(value):
             raise ValueError(f"--{name} {value}: give a finite number.")
@@ -54,17 +56,4 @@ def arrays_of(data: Path, *needed: str) -> dict[str, np.ndarray]:
     """The arrays of an npz file as they are, checked only for their names."""
     if not data.exists():
         raise ValueError(f"{data} does not exist.")
-    if not zipfile.is_zipfile(data):
-        raise ValueError(f"{data} is no npz archive: write it with numpy.savez.")
-    with np.load(data, allow_pickle=False) as held:
-        for name in needed:
-            if name not in held:
-                raise ValueError(
-                    f"{data} has no array {name!r}; it has {', '.join(map(repr, held)) or 'none'}."
-                )
-        try:
-            return {name: held[name] for name in (*needed, *(n for n in ("x_new",) if n in held))}
-        except ValueError:
-            raise ValueError(
-                f"{data} holds Python objects: save plain numbers, e.g. x.astype(float)."
-            ) from None
+    return npz_arrays(data, str(data), dict.fromkeys(needed, ""), ("x_new",))

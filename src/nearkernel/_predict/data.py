@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .._check import nearest
+from .._npz import npz_arrays
 from .tables import read_table
 
 EMBEDDED = ("digits", "diabetes", "breast_cancer", "wine", "iris")
@@ -92,20 +92,8 @@ def _from_npz(path: Path, target: str | None, task: str, drop: Sequence[str]) ->
     if drop:
         raise ValueError(f"--drop {drop[0]} is for tables; {path.name} holds arrays.")
     target = target or "y"
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path.name} is no npz archive: write it with numpy.savez.")
-    with np.load(path, allow_pickle=False) as arrays:
-        for name, option in (("x", ""), (target, f"--target {target}: ")):
-            if name not in arrays:
-                raise ValueError(
-                    f"{option}{path.name} has no array {name!r}; it has {', '.join(map(repr, arrays))}."
-                )
-        try:
-            x, y = arrays["x"], arrays[target]
-        except ValueError as error:
-            raise ValueError(
-                f"{path.name} holds Python objects: save plain numbers, e.g. x.astype(float)."
-            ) from error
+    arrays = npz_arrays(path, path.name, {"x": "", target: f"--target {target}: "})
+    x, y = arrays["x"], arrays[target]
     if x.ndim < 2 or x.dtype.kind not in "biuf" or 0 in x.shape:
         raise ValueError(f"array 'x' of {path.name} must hold numbers (n, d); got {x.dtype} {x.shape}.")
     if y.shape not in ((len(x),), (len(x), 1)):

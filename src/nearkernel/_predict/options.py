@@ -8,6 +8,7 @@ from typing import Any
 
 import nearkernel as nk
 
+from .._options import default_weight_var
 from .finite import Finite
 from .job import Network
 
@@ -60,9 +61,8 @@ class Options:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
 
     def network(self) -> Network:
-        default = 2.0 if "relu" in self.activation else 1.5  # a relu loses half of the variance it is given
         algorithm, words = self._training()
-        weight_var = default if self.weight_var is None else self.weight_var
+        weight_var = default_weight_var(self.activation) if self.weight_var is None else self.weight_var
         finite = Finite(self.order, self.train, self.width, self.seed) if self._is_finite else None
         return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite)
 

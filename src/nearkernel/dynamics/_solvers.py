@@ -10,7 +10,7 @@ import numpy as np
 from .._check import inputs, nearest, positive, whole
 from .._memory import available_bytes, parse_bytes
 from ..kernels import AbstractKernel
-from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
+from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson, silent
 from ..scale._pivoted import Preconditioner, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
@@ -20,10 +20,6 @@ from ._algorithms import GradientDescent, SpectralAlgorithm
 
 def _budget(memory: "str | int | None") -> int:
     return available_bytes() // 2 if memory is None else parse_bytes(memory)
-
-
-def _silent(iteration: int, residual: float) -> None:
-    pass
 
 
 class AbstractSolver(eqx.Module):
@@ -65,7 +61,7 @@ class IterativeSolver(AbstractSolver):
         """Coefficients for the right-hand sides (n, columns)."""
 
     def _told(self) -> Any:
-        return _silent if self.watch is None else self.watch
+        return silent if self.watch is None else self.watch
 
     def _end_only(self, algorithm: SpectralAlgorithm) -> float:
         """The ridge; refuses what has no end at (K + ridge)^-1 y."""

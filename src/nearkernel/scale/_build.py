@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import functools
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,13 +16,12 @@ from .._memory import cores, human_bytes, parse_bytes
 from .._precision import in_float64, precision
 from .._threads import in_order
 from ..kernels import AbstractKernel
-from ._cluster import connected, finished
+from ._cluster import connected, finished, kept_on_worker, shared_by_tasks
 from ._fingerprint import describe
-from ._store import KernelStore, create_store, open_store, require_disk
+from ._store import COPIES, KernelStore, create_store, open_store, require_disk
 
 Watch = Callable[[int, int], None]  # (blocks done, blocks in all)
 _BLOCK = 2000  # rows: 32 MB in float64
-_COPIES = 5  # of a block, while it is computed, checked and written
 
 
 @in_float64
@@ -106,7 +104,7 @@ def _filled(
 
 def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
     """As many rows as let every thread have a block in the making."""
-    most = math.isqrt(budget // (_COPIES * dtype.itemsize * cores()))
+    most = math.isqrt(budget // (COPIES * dtype.itemsize * cores()))
     if most < 16:
         raise MemoryError(f"`memory` of {human_bytes(budget)} does not hold a block: use 1 MiB or more.")
     return max(1, min(_BLOCK, most, n))
@@ -117,12 +115,11 @@ def _computed(
 ) -> Iterator[Any]:
     """One item for every block that has been written."""
     if client is not None:
-        # A task, not scattered data: it can be made again if its worker is killed.
-        shared = client.submit(_same, kernel, pure=False)
+        shared = shared_by_tasks(client, kernel)
         yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()))
         return
     work = _blocks_of(kernel, store)
-    fit = int(budget // (_COPIES * store.block**2 * store.dtype.itemsize))
+    fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))
     if fit < 1:
         raise MemoryError(
             f"a block of {store.path} has {store.block} rows, too many for `memory` = {human_bytes(budget)}."
@@ -154,18 +151,8 @@ def _blocks_of(kernel: AbstractKernel, store: KernelStore) -> Callable[[tuple[in
     return write
 
 
-def _same(kernel: AbstractKernel) -> AbstractKernel:
-    return kernel
-
-
-@functools.lru_cache(maxsize=2)
-def _opened(path: str, description: str) -> list:
-    """A place for the task of a worker, kept from block to block."""
-    return []
-
-
 def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str) -> None:
-    place = _opened(path, describe(kernel))
+    place = kept_on_worker(f"{path} {describe(kernel)}")
     with jax.enable_x64(True), one_thread():
         if not place:
             place.append(_blocks_of(kernel, open_store(path, writable=True)))

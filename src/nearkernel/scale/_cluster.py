@@ -1,6 +1,7 @@
 """The edge to Dask: connect, hand out tasks, take what is finished. Its scheduler does the rest."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -37,8 +38,7 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
     """Results of task(item, *shared) for every item, in the order in which they come."""
     from distributed import as_completed
 
-    futures = [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
-    for future in as_completed(futures, loop=client.loop):
+    for future in as_completed(_submitted(client, task, items, shared), loop=client.loop):
         try:
             yield future.result()
         except FileNotFoundError as error:
@@ -48,10 +48,28 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
 
 def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
     """The same in the order of the items."""
-    futures = [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
-    for future in futures:
+    for future in _submitted(client, task, items, shared):
         yield future.result()
         future.release()
+
+
+def _submitted(client: Any, task: Callable, items: Iterable[Any], shared: tuple) -> list:
+    return [client.submit(_confined, task, item, *shared, pure=False, retries=_RETRIES) for item in items]
+
+
+def shared_by_tasks(client: Any, thing: Any) -> Any:
+    """`thing` as an argument of many tasks: a task itself, not scattered data, so a killed worker's copy is remade."""
+    return client.submit(_same, thing, pure=False)
+
+
+def _same(thing: Any) -> Any:
+    return thing
+
+
+@functools.lru_cache(maxsize=2)
+def kept_on_worker(token: str) -> list:
+    """A place where a worker keeps what it made for the tasks of one `token`; nothing there is ever sent on."""
+    return []
 
 
 def _confined(task: Callable, *arguments: Any) -> Any:

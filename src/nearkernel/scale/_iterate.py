@@ -30,7 +30,7 @@ class Iterated(NamedTuple):
         return len(self.history)
 
 
-def _silent(iteration: int, residual: float) -> None:
+def silent(iteration: int, residual: float) -> None:
     pass
 
 
@@ -55,7 +55,7 @@ def conjugate_gradients(
     precondition: Callable[[np.ndarray], np.ndarray],
     tol: float,
     most: int,
-    watch: Watch = _silent,
+    watch: Watch = silent,
 ) -> Iterated:
     """All columns at once, each with its own steps; started again where the carried residual has drifted away."""
     begin, scale = time.perf_counter(), _scale(right)
@@ -114,7 +114,7 @@ def richardson(
     steps: float,
     tol: float,
     most: int,
-    watch: Watch = _silent,
+    watch: Watch = silent,
 ) -> Iterated:
     """a <- a + lr (y - (K + shift) a), the iteration of gradient descent: `steps` of it, or until `tol`."""
     begin, scale, history = time.perf_counter(), _scale(right), []
@@ -145,7 +145,7 @@ def eigenpro(
     tol: float,
     epochs: int,
     seed: int = 0,
-    watch: Watch = _silent,
+    watch: Watch = silent,
 ) -> Iterated:
     r"""Stochastic gradient steps whose large eigendirections are damped, so that the small ones may be fast.
 

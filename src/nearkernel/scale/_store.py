@@ -20,6 +20,7 @@ from ._fingerprint import describe, hash_array
 
 FORMAT = 1
 MATRIX = "matrix"
+COPIES = 5  # of a block in memory while it is computed or read, checked and moved
 
 
 class KernelStore:

@@ -7,7 +7,7 @@ import numpy as np
 from .._memory import cores
 from ..kernels import AbstractKernel
 from ._products import AbstractTiled, Recomputed
-from ._store import KernelStore
+from ._store import COPIES, KernelStore
 
 
 class Stored(AbstractTiled):
@@ -15,7 +15,7 @@ class Stored(AbstractTiled):
 
     def __init__(self, store: KernelStore, kernel: AbstractKernel, memory: int):
         self.store, self.n, self.size = store, store.n, store.block
-        block_bytes = 5 * store.block**2 * store.dtype.itemsize  # read, checked, copied
+        block_bytes = COPIES * store.block**2 * store.dtype.itemsize
         self.threads = int(np.clip(memory // 2 // block_bytes, 1, cores()))
         self._again = Recomputed(kernel, store.x)
 

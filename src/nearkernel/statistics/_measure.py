@@ -1,7 +1,6 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
 import contextlib
-import functools
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,7 +15,7 @@ from .._memory import cores, parse_bytes
 from .._precision import in_float64
 from .._threads import in_order
 from ..models import AbstractModel
-from ..scale._cluster import connected, in_sequence
+from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
 class Estimate(eqx.Module):
@@ -67,7 +66,7 @@ def measure(
         if client is None:
             parts = in_order(draw.compiled(), starts, threads)
         else:
-            parts = in_sequence(client, _draw_on_worker, starts, client.submit(_same, draw, pure=False))
+            parts = in_sequence(client, _draw_on_worker, starts, shared_by_tasks(client, draw))
         return _combined(parts)
 
 
@@ -136,18 +135,8 @@ def _typed(key: Any) -> jax.Array:
     return key if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
 
 
-def _same(draw: _Draw) -> _Draw:
-    return draw
-
-
-@functools.lru_cache(maxsize=2)
-def _place(token: str) -> list:
-    """Where a worker keeps the compiled draw: not in the draw itself, which must stay fit to be sent on."""
-    return []
-
-
 def _draw_on_worker(start: int, draw: _Draw) -> Any:
-    place = _place(draw.token)
+    place = kept_on_worker(draw.token)  # not in the draw itself, which must stay fit to be sent on
     with jax.enable_x64(True):
         if not place:
             place.append(draw.compiled())
