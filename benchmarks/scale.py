@@ -42,7 +42,7 @@ def product(n: int) -> dict:
 def iterated(n: int) -> dict:
     """Conjugate gradients to 1e-3 within the limit, on float32 tiles."""
     kernel, x, y = problem(n)
-    solver = nk.dynamics.ConjugateGradients(tol=1e-3, memory="2GiB")
+    solver = nk.dynamics.ConjugateGradients(tol=1e-3, memory="3GiB")
     begin = time.perf_counter()
     with nk.precision("float32"):
         found = nk.solve(kernel, x, y, nk.Ridge(RIDGE), solver=solver)

@@ -102,15 +102,15 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, n: int) -> int:
-        fits = self.budget() // (8 * 8 * n)  # half for the factor, its basis and the columns on the way
+        fits = self.budget() // (4 * 8 * n)  # the factor, its basis, and the blocks of columns on the way
         return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
         factor = pivoted_cholesky(products, self.rank_for(products.n), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
-        floor = max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
-        preconditioner = Preconditioner(factor.factor, shift or floor)
+        floor = shift or max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
+        preconditioner = Preconditioner(factor.factor, floor)
         del factor
         return conjugate_gradients(
             products, right, shift, preconditioner, self.tol, self.iterations, self._told()
