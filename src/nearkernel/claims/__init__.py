@@ -5,10 +5,10 @@
 One file a claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
 """
 
+from .._settings import Setting as Setting
+from .._settings import setting as setting
 from ._claim import Claim as Claim
 from ._claim import Result as Result
-from ._claim import Setting as Setting
-from ._claim import setting as setting
 from ._registry import every as every
 from ._registry import find as find
 from ._row import Row as Row

@@ -13,49 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._check import nearest
+from .._settings import Settings
 from ._row import Row
-
-
-def setting(default: Any, help: str, *, low: float, high: float, quick: Any = None) -> Any:
-    """A field of a claim: its default, its value in a quick run, its range and what it means.
-
-    Command line flags and controls on a page are made from this alone. The type is that of `default`.
-    """
-    about = {"help": help, "low": low, "high": high, "quick": default if quick is None else quick}
-    return dataclasses.field(default=default, metadata=about)
-
-
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """One field of a claim, as data."""
-
-    name: str
-    kind: type
-    default: Any
-    quick: Any
-    low: float
-    high: float
-    help: str
-
-    @property
-    def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-    def checked(self, value: Any) -> Any:
-        """`value`, a number or what was typed, as a number within the range."""
-        try:
-            number = self.kind(value)
-            if self.kind is int and float(value) != number:
-                raise ValueError
-        except (TypeError, ValueError):
-            word = "whole number" if self.kind is int else "number"
-            raise ValueError(
-                f"{self.flag} {value}: give a {word} from {self.low:g} to {self.high:g}."
-            ) from None
-        if not self.low <= number <= self.high:  # nan is in no range
-            raise ValueError(f"{self.flag} {value}: must be from {self.low:g} to {self.high:g}.")
-        return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +34,7 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True)
-class Claim(abc.ABC):
+class Claim(Settings, abc.ABC):
     """A claim with its settings, which are its fields. The docstring of a subclass is the statement."""
 
     statement: ClassVar[str]  # one sentence
@@ -86,10 +45,6 @@ class Claim(abc.ABC):
     def __init_subclass__(cls) -> None:
         cls.statement = " ".join((cls.__doc__ or "").split())
 
-    def __post_init__(self) -> None:
-        for each in self.settings():
-            object.__setattr__(self, each.name, each.checked(getattr(self, each.name)))
-
     @abc.abstractmethod
     def run(self, seed: int) -> Result:
         """The experiment. The same settings and seed give the same numbers."""
@@ -99,36 +54,8 @@ class Claim(abc.ABC):
         """The figure, on Matplotlib axes, from a result's data."""
 
     @classmethod
-    def name(cls) -> str:
-        return cls.__module__.rpartition(".")[2].replace("_", "-")
-
-    @classmethod
     def topic(cls) -> str:
         return cls.__module__.split(".")[-2].replace("_", " ")
-
-    @classmethod
-    def settings(cls) -> tuple[Setting, ...]:
-        return tuple(
-            Setting(field.name, type(field.default), field.default, **field.metadata)
-            for field in dataclasses.fields(cls)
-        )
-
-    @classmethod
-    def with_settings(cls, typed: Mapping[str, Any], quick: bool = False) -> "Claim":
-        """The claim with some settings given, the others by default, or quick."""
-        known = {each.name: each for each in cls.settings()}
-        for name in typed:
-            if name not in known:
-                flags = ", ".join(each.flag for each in known.values()) or "none"
-                flag = "--" + name.replace("_", "-")
-                raise ValueError(
-                    f"{flag} is no setting of {cls.name()}, which has: {flags}.{nearest(name, list(known))}"
-                )
-        start = {each.name: each.quick for each in known.values()} if quick else {}
-        return cls(**{**start, **{name: known[name].checked(value) for name, value in typed.items()}})
-
-    def values(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
 
     def code(self) -> str:
         """Python that makes the same numbers, and the experiment itself."""

@@ -1,0 +1,62 @@
+"""What an experiment is: settings, an answer of theory at once, and a check by real training that may take a while."""
+
+import abc
+import dataclasses
+import threading
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .._settings import Settings
+from ._picture import Answer
+
+
+class Stopped(Exception):
+    """The user has left, or pressed Stop."""
+
+
+class Watch:
+    """Told by a long run how far it is; raises `Stopped` in it when nobody waits any more."""
+
+    def __init__(self, show: Callable[[float, str, Answer | None], Any] = lambda *_: None):
+        self._show, self._left = show, threading.Event()
+
+    def __call__(self, share: float, words: str, answer: Answer | None = None) -> None:
+        """`share` of the work is done; `answer` is what can be shown already."""
+        if self._left.is_set():
+            raise Stopped
+        self._show(share, words, answer)
+
+    def stop(self) -> None:
+        self._left.set()
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment(Settings, abc.ABC):
+    """A page of the lab; its fields are its controls. The docstring of a subclass says what is to be seen.
+
+    `theory` must answer within 300 ms once it is compiled: it is called while a slider moves. `check`, where there is
+    one, trains or samples for real and tells `watch` of its progress.
+    """
+
+    title: ClassVar[str]
+    formulas: ClassVar[tuple[str, ...]] = ()  # LaTeX, one a line
+    button: ClassVar[str] = ""  # words on the button that starts `check`; none without
+    about: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.about = " ".join((cls.__doc__ or "").split())
+
+    @abc.abstractmethod
+    def theory(self) -> Answer:
+        """What theory says."""
+
+    def check(self, watch: Watch) -> Answer:
+        """What training shows, beside theory."""
+        raise NotImplementedError(f"{self.name()} has nothing to run.")
+
+    @abc.abstractmethod
+    def python(self, checked: bool = False) -> str:
+        """A program that draws the pictures of `theory`, or of `check`, with Matplotlib.
+
+        It uses public names alone. Each curve with a name is a line, or the points, with that label.
+        """
