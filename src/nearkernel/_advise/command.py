@@ -35,7 +35,7 @@ def advise_and_report(options: Options, out: Path, print_json: bool) -> None:
         advice = advise(options, inputs, say)
         text = advice_json(options, inputs, advice)
         say("drawing the picture")
-        write_together(out, {"advice.json": text, "advice.png": picture(options, inputs, advice)})
+        write_together(out, {"advice.json": text, "advice.png": picture(options, inputs, advice)[0]})
     if print_json:
         sys.stdout.write(text)
     else:

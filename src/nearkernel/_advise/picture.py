@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from .._look.drawing import GREY, SERIES, png_and_svg
 from .advice import BAD_FACTOR, Advice, bad_draw, network
 from .options import Inputs, Options
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499")
-_STYLE: dict[Any, Any] = {
-    "font.size": 10,
-    "axes.titlesize": 10.5,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E5E7EB",
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-}
 
 
 def paint(figure: Figure, options: Options, inputs: Inputs, advice: Advice) -> None:
@@ -42,14 +25,14 @@ def paint(figure: Figure, options: Options, inputs: Inputs, advice: Advice) -> N
 
 
 def _over_layers(panel: Axes, advice: Advice, name: str) -> None:
-    for i, (outcome, colour) in enumerate(zip(advice.outcomes, COLOURS, strict=True)):
+    for i, (outcome, colour) in enumerate(zip(advice.outcomes, SERIES, strict=False)):
         theory, found = (np.sqrt(getattr(flow, name)) for flow in (outcome.predicted, outcome.measured))
         layers = np.arange(1, len(theory) + 1)
         line = ("-", "-", "-", (0, (4, 3)))[i]  # Flax and Keras agree in square layers: both must be seen
         panel.plot(layers, theory, color=colour, ls=line, label=outcome.start.name)
         shown = np.unique(np.linspace(0, len(layers) - 1, 12).astype(int))
         panel.plot(layers[shown], found[shown], "o", color=colour, ms=4, alpha=0.8)
-    panel.plot([], [], "o", color="#6B7280", ms=4, label="random networks")
+    panel.plot([], [], "o", color=GREY, ms=4, label="random networks")
 
 
 def _over_width(panel: Axes, options: Options, inputs: Inputs, advice: Advice) -> None:
@@ -58,8 +41,8 @@ def _over_width(panel: Axes, options: Options, inputs: Inputs, advice: Advice) -
     law = [
         100 * bad_draw(network(options, advice.critical, inputs.in_dim, int(n)), hidden / n) for n in widths
     ]
-    panel.plot(widths, law, color=COLOURS[0])
-    panel.plot([options.width], [100 * advice.spread.bad_draw], "D", color=COLOURS[1], ms=7)
+    panel.plot(widths, law, color=SERIES[0])
+    panel.plot([options.width], [100 * advice.spread.bad_draw], "D", color=SERIES[1], ms=7)
     panel.set(
         title=f"gradients off by {BAD_FACTOR:g}, % of draws",
         xlabel=f"width, at {options.depth} layers",
@@ -68,12 +51,6 @@ def _over_width(panel: Axes, options: Options, inputs: Inputs, advice: Advice) -
     )
 
 
-def picture(options: Options, inputs: Inputs, advice: Advice) -> bytes:
-    """As a PNG."""
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(10.5, 3.9), dpi=130, layout="constrained")
-        FigureCanvasAgg(figure)
-        paint(figure, options, inputs, advice)
-        file = io.BytesIO()
-        figure.savefig(file, format="png", metadata={"Software": None})
-    return file.getvalue()
+def picture(options: Options, inputs: Inputs, advice: Advice) -> tuple[bytes, str]:
+    """As PNG and as SVG."""
+    return png_and_svg((10.5, 3.9), paint, options, inputs, advice)

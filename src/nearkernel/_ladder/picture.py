@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import io
-
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
+from .._look.drawing import BLUE, GREY, ORANGE, png_and_svg
 from .job import ORDERS, Rung, Settings, means, slopes
 
-_COLOURS = ("#8a94a6", "#2f7fd1", "#e2583e")
+_COLOURS = (GREY, BLUE, ORANGE)
 _NAMES = ("order 0: linearized", "order 1: learns features", "order 2")
 
 
 def picture(rungs: list[Rung], settings: Settings) -> tuple[bytes, str]:
     """The same picture as PNG and as SVG."""
-    with rc_context(
-        {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "svg.hashsalt": "nk"}
-    ):
-        figure = Figure(figsize=(8.6, 3.8), layout="constrained")
-        draw(figure, rungs, settings)
-        png, svg = io.BytesIO(), io.StringIO()
-        figure.savefig(png, format="png", dpi=150)
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-    return png.getvalue(), svg.getvalue()
+    return png_and_svg((8.6, 3.8), draw, rungs, settings)
 
 
 def draw(figure: Figure, rungs: list[Rung], settings: Settings) -> None:
@@ -34,7 +24,7 @@ def draw(figure: Figure, rungs: list[Rung], settings: Settings) -> None:
         _panel(axes, rungs, sweep)
         axes.set_xlabel(label)
     left.set_ylabel("distance from the trained network")
-    (left if slopes(rungs, "alpha") else right).legend(frameon=False, loc="lower left")
+    (left if slopes(rungs, "alpha") else right).legend(loc="lower left")
 
 
 def _panel(axes, rungs: list[Rung], sweep: str) -> None:
@@ -70,4 +60,3 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xticks(at)
     axes.margins(y=0.12)
-    axes.grid(alpha=0.2)

@@ -1,4 +1,4 @@
-"""Pictures of an answer as SVG text: transparent, in the ink of the page around them, light or dark."""
+"""Pictures of an answer as SVG text, to be set into the report."""
 
 from __future__ import annotations
 
@@ -8,49 +8,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
+from .. import _look
+from .._look import Html
+from .._look.drawing import BLUE, GREY, INK, ORANGE, svg
 from . import scores
 from .job import Answer, Curve
 
-COLOURS = {"NNGP": "#2f7fd1", "NTK": "#e2583e", "Linear": "#8a94a6"}
-_INK = "#010203"  # written into the SVG, then replaced by the colour of the surrounding text
-_STYLE: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
-    "axes.titlesize": 11,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
-    "legend.frameon": False,
-}
+COLOURS = {"NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
 _MOST_POINTS = 500  # above, a scatter is stored as pixels
 _MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
 _MOST_LABELS = 40  # ... and its labels
 
 
-def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args: Any) -> str:
+def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args: Any) -> Html:
     """SVG of a figure of `size` inches, painted by `paint(figure, *args)`; `name` keeps ids apart on one page."""
-    with rc_context({**_STYLE, "svg.hashsalt": name}):
-        figure = Figure(figsize=size, layout="constrained")
-        figure.patch.set_alpha(0)
-        paint(figure, *args)
-        for axes in figure.axes:
-            axes.patch.set_alpha(0)
-        text = io.StringIO()
-        empty = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(text, format="svg", metadata=empty)
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :].replace(_INK, "currentColor")
+    return _look.inline(svg(size, paint, *args), name)
 
 
 def predicted_against_true(
@@ -58,7 +35,7 @@ def predicted_against_true(
 ) -> None:
     """One point a row, with a bar of one standard deviation."""
     axes = figure.subplots()
-    axes.plot(limits, limits, color=_INK, alpha=0.4, lw=1)
+    axes.plot(limits, limits, color=INK, alpha=0.4, lw=1)
     axes.errorbar(
         truth,
         answer.mean[:, 0],
@@ -77,6 +54,7 @@ def predicted_against_true(
 def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequence[str]) -> None:
     """Counts of true class (down) by predicted class (across); colour is the share of the row."""
     axes = figure.subplots()
+    axes.grid(False)
     counts = np.zeros((len(classes), len(classes)), dtype=int)
     np.add.at(counts, (truth, answer.label), 1)
     _cells(axes, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1), COLOURS[answer.name])
@@ -106,7 +84,7 @@ def _cells(axes: Axes, share: np.ndarray, colour: str) -> None:
 def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> None:
     """Share of right answers against confidence, with its standard error; a larger point holds more rows."""
     axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color=_INK, alpha=0.4, lw=1)
+    axes.plot([0, 1], [0, 1], color=INK, alpha=0.4, lw=1)
     for answer in answers:
         assert answer.log_probs is not None
         confidence, accuracy, count = scores.reliability(
@@ -125,7 +103,7 @@ def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) ->
 def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> None:
     """Share of true values inside the predicted interval, against the interval's probability."""
     axes = figure.subplots()
-    axes.plot([0, 1], [0, 1], color=_INK, alpha=0.4, lw=1)
+    axes.plot([0, 1], [0, 1], color=INK, alpha=0.4, lw=1)
     for answer in answers:
         inside = scores.coverage(answer.mean[:, 0], answer.std, truth)
         axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from .. import _look
+from .._look import Html
+from .._look.drawing import SERIES
 from . import pictures
 from .columns import COLUMNS, cells, titles
 from .data import Data
@@ -26,7 +28,6 @@ def report_html(
     data: Data, split: Split, network: Network, result: Result, options: Mapping[str, Any]
 ) -> str:
     """The whole page."""
-    style = importlib.resources.files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     asked = {
         **options,
         "weight_var": network.weight_var,
@@ -37,29 +38,21 @@ def report_html(
     remarks = [*data.notes, *split.notes, *result.notes]
     if remarks:
         prepared["remarks"] = "; ".join(remarks)
-    parts = [
-        f'<header><p class="kicker">nearkernel predict · {escape(data.name)}</p>',
-        f"<h1>{escape(_headline(data, result))}</h1>",
-        f'<p class="lead">{escape(_lead(data, split, network))}</p></header>',
+    return _look.page(
+        f"nearkernel: {data.name}",
+        f"nearkernel predict · {data.name}",
+        _headline(data, result),
+        _lead(data, split, network),
         _table(data, result),
-        "<h2>What the rows are</h2>",
-        _definitions(_methods(network, result)),
-        "<h2>What the columns say</h2>",
-        _definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
-        "<h2>Pictures</h2>",
-        f'<div class="pictures">\n{"".join(_figures(data, split, result))}</div>',
-        "<h2>Settings</h2>",
-        _definitions(settings),
-        "<h2>How the data were prepared</h2>",
-        _definitions(prepared),
-        f"<footer>{escape(' · '.join(f'{name} {number}' for name, number in versions().items()))}</footer>",
-    ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>nearkernel: {escape(data.name)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(parts)
-        + "\n</main>\n</body>\n</html>\n"
+        _look.section("What the rows are", _look.definitions(_methods(network, result))),
+        _look.section(
+            "What the columns say",
+            _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
+        ),
+        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
+        _look.section("Settings", _look.definitions(settings)),
+        _look.section("How the data were prepared", _look.definitions(prepared)),
+        _look.footer(versions()),
     )
 
 
@@ -80,16 +73,16 @@ def _lead(data: Data, split: Split, network: Network) -> str:
     )
 
 
-def _table(data: Data, result: Result) -> str:
+def _table(data: Data, result: Result) -> Html:
     trained = any(answer.distance is not None for answer in result.finite)
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles(data.task, trained))
-    rows = []
     everything: list[Answer | FiniteAnswer] = [*result.answers, *result.finite]
+    rows = []
     for answer in everything:
         name, *figures = cells(answer, data.task, trained)
-        row = "".join(f"<td>{escape(figure)}</td>" for figure in figures)
-        rows.append(f'<tr><td><span class="dot {name}"></span>{escape(name)}</td>{row}</tr>\n')
-    return f'<div class="scroll"><table>\n<tr>{head}</tr>\n{"".join(rows)}</table></div>'
+        colour = pictures.COLOURS.get(name)
+        spot = _look.dot(SERIES.index(colour) + 1) if colour else ""
+        rows.append([Html(f"{spot}{escape(name)}"), *figures])
+    return _look.table(titles(data.task, trained), rows)
 
 
 def _methods(network: Network, result: Result) -> dict[str, str]:
@@ -122,25 +115,14 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     return {answer.name: words[answer.name] for answer in result.finite}
 
 
-def _definitions(items: Mapping[str, Any]) -> str:
-    pairs = "".join(
-        f"<dt>{escape(str(key))}</dt><dd>{escape(_shown(value))}</dd>\n" for key, value in items.items()
-    )
-    return f"<dl>\n{pairs}</dl>"
-
-
 def _typed(name: str) -> str:
     return name if name == "data" else f"--{name.replace('_', '-')}"
 
 
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
+def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
     answers, truth = result.answers, split.truth
     if data.classes:
-        yield _figure(
+        yield _look.figure(
             "Who is taken for whom",
             "Rows are true classes, columns are answers; the diagonal is right.",
             *(
@@ -150,7 +132,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
                 for answer in answers
             ),
         )
-        yield _figure(
+        yield _look.figure(
             "Does confidence mean anything?",
             "On the diagonal, 80\u00a0% sure is right 80\u00a0% of the time. Below it is overconfident, above it too "
             "modest. A larger point holds more rows.",
@@ -160,7 +142,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
         values = np.concatenate([truth, *(answer.mean[:, 0] for answer in answers)])
         margin = 0.05 * np.ptp(values)
         limits = (values.min() - margin, values.max() + margin)
-        yield _figure(
+        yield _look.figure(
             f"Predicted and true {data.target}",
             "One point a test row, with a bar of one predicted standard deviation.",
             *(
@@ -170,7 +152,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
                 for answer in answers
             ),
         )
-        yield _figure(
+        yield _look.figure(
             "Do the error bars mean anything?",
             "On the diagonal, intervals of 80\u00a0% hold 80\u00a0% of the true values. Below it they are too narrow. "
             "The NTK's bars hold only the chance of the initialisation, not the noise of the data.",
@@ -178,7 +160,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
         )
     if result.curve is not None:
         error = COLUMNS[data.task][0].key
-        yield _figure(
+        yield _look.figure(
             "When to stop training",
             "Test error of the average trained network, forecast along training. A dip before the end says that "
             "stopping early would pay.",
@@ -190,7 +172,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[str]:
         yield _uncertain(data, split, result)
 
 
-def _uncertain(data: Data, split: Split, result: Result) -> str:
+def _uncertain(data: Data, split: Split, result: Result) -> Html:
     """The test pictures whose class the trained networks agree on least."""
     ntk = next(answer for answer in result.answers if answer.name == "NTK")
     assert ntk.log_probs is not None and data.image_shape is not None
@@ -204,18 +186,9 @@ def _uncertain(data: Data, split: Split, result: Result) -> str:
             f'<div><img src="{picture}" alt="test row {split.rows[i]}">'
             f"{escape(answer)}, {100 * sure[i]:.0f}\u00a0%<br>{escape(verdict)}</div>\n"
         )
-    return _figure(
+    return _look.figure(
         "What trained networks disagree about most",
         "The answer most of them give, the share that gives it, and whether it is right.",
-        f'<div class="wall">\n{"".join(wall)}</div>',
+        Html(f'<div class="wall">\n{"".join(wall)}</div>'),
         wide=True,
     )
-
-
-def _figure(title: str, caption: str, *panels: str, wide: bool = False) -> str:
-    labelled = "\n".join(
-        svg.replace("<svg ", f'<svg role="img" aria-label="{escape(title)}" ', 1) for svg in panels
-    )
-    kind = ' class="wide"' if wide or len(panels) > 1 else ""
-    words = f"<figcaption><b>{escape(title)}</b> {escape(caption)}</figcaption>"
-    return f'<figure{kind}>\n<div class="panels">{labelled}</div>\n{words}</figure>\n'

@@ -1,24 +1,20 @@
-"""What the figures of claims share: colours, and theory as a line with measurements on it."""
+"""What the figures of claims share: theory as a line with measurements on it, and the frame around both."""
 
-import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._look.drawing import BLUE as BLUE
+from .._look.drawing import GREEN as GREEN
+from .._look.drawing import GREY as GREY
+from .._look.drawing import ORANGE as ORANGE
+from .._look.drawing import PURPLE as PURPLE
+from .._look.drawing import SKY as SKY
+from .._look.drawing import png_and_svg
 from ._claim import Claim, Result
 
-BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9", "#6B7280"
-_STYLE: Any = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#E5E7EB",
-    "axes.axisbelow": True,
-    "legend.frameon": False,
-    "legend.fontsize": 9,
-    "svg.hashsalt": "nearkernel",
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def pair(
@@ -38,18 +34,13 @@ def loglog(axes: Any) -> None:
 
 def picture(claim: Claim, result: Result) -> tuple[bytes, str]:
     """The figure as PNG and as SVG; the same result gives the same bytes."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    return png_and_svg((5.6, 3.6), _paint, claim, result)
 
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(5.6, 3.6), layout="constrained")
-        axes = figure.subplots()
-        claim.draw(axes, result)
-        axes.set_title(f"{claim.name()}: {result.verdict}", loc="left", fontsize=10)
-        axes.tick_params(which="minor", labelsize=7)  # logarithmic axes of less than a decade label these too
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend()
-        png, svg = io.BytesIO(), io.StringIO()
-        figure.savefig(png, format="png", dpi=130)
-        figure.savefig(svg, format="svg", metadata={"Date": None})
-    return png.getvalue(), svg.getvalue()
+
+def _paint(figure: "Figure", claim: Claim, result: Result) -> None:
+    axes = figure.subplots()
+    claim.draw(axes, result)
+    axes.set_title(f"{claim.name()}: {result.verdict}", fontsize=10)
+    axes.tick_params(which="minor", labelsize=7)  # logarithmic axes of less than a decade label these too
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend()

@@ -1,0 +1,70 @@
+"""Figures of one style: colours, Matplotlib settings, and a drawing as PNG and as SVG."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = SERIES = (
+    "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#6b7280",
+)  # fmt: skip
+INK, PAPER, LINE = "#1d2129", "#ffffff", "#e4e2dd"
+
+# What each colour is called in look.css, so that a drawing can follow a page that is light or dark.
+PAGE_COLOURS = {
+    INK: "currentColor",
+    "#000000": "currentColor",
+    PAPER: "var(--card)",
+    LINE: "var(--line)",
+    **{colour: f"var(--series-{i})" for i, colour in enumerate(SERIES, 1)},
+}
+
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": LINE,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "svg.fonttype": "none",  # text stays text: small, and in the font of the page
+    "svg.hashsalt": "nearkernel",  # the same drawing gives the same bytes
+}
+
+
+def png_and_svg(size: tuple[float, float], paint: Callable[..., None], *args: Any) -> tuple[bytes, str]:
+    """A figure of `size` inches, painted by `paint(figure, *args)`, in both formats."""
+    return _saved(size, paint, args, png=True)
+
+
+def svg(size: tuple[float, float], paint: Callable[..., None], *args: Any) -> str:
+    """The same as SVG alone, for pages."""
+    return _saved(size, paint, args, png=False)[1]
+
+
+def _saved(size: tuple[float, float], paint: Callable[..., None], args: Any, png: bool) -> tuple[bytes, str]:
+    from cycler import cycler
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}):
+        figure: Figure = Figure(figsize=size, layout="constrained")
+        paint(figure, *args)
+        pixels, text = io.BytesIO(), io.StringIO()
+        if png:
+            figure.savefig(pixels, format="png", dpi=130, metadata={"Software": None})
+        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    return pixels.getvalue(), text.getvalue()
