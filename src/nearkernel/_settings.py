@@ -1,4 +1,4 @@
-"""Settings as fields of a frozen class: a line each makes its check, its command line flag and its control on a page."""
+"""Settings as fields of a frozen class: a line each makes its check, its command line flag, its control on a page."""
 
 import dataclasses
 import math

@@ -83,9 +83,7 @@ async def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dic
             reading.cancel()
 
 
-def _ended(
-    code: int | None, written: bytes, trouble: bytes, folder: Path, name: str
-) -> dict[str, Any]:
+def _ended(code: int | None, written: bytes, trouble: bytes, folder: Path, name: str) -> dict[str, Any]:
     if code not in (0, 1) or not written:
         return {"error": trouble.decode(errors="replace").strip()[-300:] or f"exit code {code}"}
     record = json.loads(written)[0]

@@ -29,7 +29,9 @@ def about(experiment: type[Experiment]) -> dict[str, Any]:
 
 def control(each: Setting) -> dict[str, Any]:
     """What a page needs to show a setting."""
-    kind = {int: "whole", float: "number", tuple: "points"}.get(each.kind, "choice" if each.choices else "text")
+    kind = {int: "whole", float: "number", tuple: "points"}.get(
+        each.kind, "choice" if each.choices else "text"
+    )
     low, high = (None if math.isinf(bound) else bound for bound in (each.low, each.high))
     return {
         "name": each.name,

@@ -48,7 +48,9 @@ class Formula:
         return self._function(z)
 
 
-@functools.lru_cache(maxsize=32)  # the compiler knows functions by identity: the same text must be the same function
+@functools.lru_cache(
+    maxsize=32
+)  # the compiler knows functions by identity: the same text must be the same function
 def activation(text: str) -> Any:
     """A known name, like "relu", as it is; anything else as a `Formula`."""
     stripped = text.strip()
@@ -117,7 +119,9 @@ def _tree(node: ast.AST, text: str) -> _Tree:
 def _power(base: ast.AST, power: ast.AST, text: str) -> _Tree:
     """Whole powers up to 8: larger ones overflow, and others are not defined where z is negative."""
     if not (isinstance(power, ast.Constant) and power.value in range(1, 9)):
-        raise ValueError(f"activation {text}: powers must be whole numbers from 1 to 8; exp(z) is written so.")
+        raise ValueError(
+            f"activation {text}: powers must be whole numbers from 1 to 8; exp(z) is written so."
+        )
     (f, one), exponent = _tree(base, text), int(power.value)  # type: ignore[arg-type]
     return lambda z: f(z) ** exponent, f"({one}) ** {exponent}"
 
@@ -135,7 +139,9 @@ def _require_sane(formula: Formula) -> None:
         values = np.broadcast_to(np.asarray(formula(jnp.asarray(z))), z.shape)
     if not np.isfinite(values).all():
         at = z[~np.isfinite(values)][0]
-        raise ValueError(f"activation {formula.text}: has no value at z = {at:g}; it must have one everywhere.")
+        raise ValueError(
+            f"activation {formula.text}: has no value at z = {at:g}; it must have one everywhere."
+        )
     if np.ptp(values) == 0:
         raise ValueError(f"activation {formula.text}: is the same everywhere; it must depend on z.")
     if np.abs(values).max() > 1e6:

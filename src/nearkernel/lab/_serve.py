@@ -6,6 +6,7 @@ import webbrowser
 from typing import Any
 
 DEFAULT_PORT = 8642
+_LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
 def serve(host: str, port: int | None, open_browser: bool) -> None:
@@ -19,11 +20,15 @@ def serve(host: str, port: int | None, open_browser: bool) -> None:
     shown = host if host not in ("0.0.0.0", "::") else "127.0.0.1"
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
     print(f"nearkernel lab: {address} (Ctrl-C ends it)", flush=True)
-    if host not in ("127.0.0.1", "localhost", "::1"):
+    if host not in _LOCAL:
         print(f"note: --host {host} lets other machines in, without a password.", flush=True)
     if open_browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    hosts = ("127.0.0.1", "localhost", "[::1]") if shown in ("127.0.0.1", "localhost", "::1") and host == shown else ("*",)
+    hosts = (
+        ("127.0.0.1", "localhost", "[::1]")
+        if shown in ("127.0.0.1", "localhost", "::1") and host == shown
+        else ("*",)
+    )
     settings: Any = {"log_level": "warning", "timeout_graceful_shutdown": 2, "lifespan": "off"}
     uvicorn.Server(uvicorn.Config(application(hosts), **settings)).run(sockets=[listening])
 

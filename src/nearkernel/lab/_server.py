@@ -75,7 +75,9 @@ def _guarded(endpoint: Callable) -> Callable:
     async def answer(request: Request) -> Response:
         try:
             if len(request.url.query) > LONGEST_QUERY:
-                raise ValueError(f"the address is longer than {LONGEST_QUERY} characters; use fewer settings.")
+                raise ValueError(
+                    f"the address is longer than {LONGEST_QUERY} characters; use fewer settings."
+                )
             return await endpoint(request)
         except (ValueError, TypeError, OverflowError) as error:
             return _json({"error": " ".join(str(error).removeprefix("--").split())}, 400)
@@ -88,7 +90,9 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    return _json({"error": f"unexpected {error!r:.300}; please report it with the address of this page."}, 500)
+    return _json(
+        {"error": f"unexpected {error!r:.300}; please report it with the address of this page."}, 500
+    )
 
 
 def _chosen(request: Request) -> Experiment:

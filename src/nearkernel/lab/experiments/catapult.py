@@ -1,0 +1,148 @@
+"""Large learning rates on one point: lazy, catapult, divergent."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Watch
+
+_HIGH = 1e6  # losses above are drawn as if they were this
+
+
+@dataclasses.dataclass(frozen=True)
+class Catapult(Experiment):
+    """Gradient descent on one point. Up to lr = 2/kernel the loss falls at once. Up to 4/kernel it first explodes,
+    until the kernel has shrunk so far that the step is small enough again. Beyond, it never comes back. Two numbers
+    tell the whole story of a wide quadratic model; real relu networks follow it until neurons change sides."""
+
+    title = "Catapult"
+    formulas = (
+        r"z_{t+1} = z_t \left(1 - \eta \Theta_t + \tfrac{\eta^2}{n} z_t^2 \right)",
+        r"\Theta_{t+1} = \Theta_t + \tfrac{\eta}{n} z_t^2 \left(\eta \Theta_t - 4 \right)",
+    )
+    button = "Train five networks"
+
+    ratio: float = setting(2.6, "Learning rate times the kernel at the start.", low=0.1, high=4.5)
+    width: int = setting(1000, "Neurons of the network.", low=50, high=20_000, log=True)
+    output: float = setting(0.8, "Output at the start; the target is 0.", low=0.05, high=3.0)
+    steps: int = setting(60, "Steps of gradient descent.", low=10, high=500, log=True)
+
+    def theory(self) -> Answer:
+        path = nk.dynamics.catapult(self.output, 1.0, 0.0, 1 / self.width, self.ratio, self.steps)
+        return Answer(self._pictures(path.z, path.ntk), self._numbers(path.z, path.ntk))
+
+    def check(self, watch: Watch) -> Answer:
+        found = []
+        for seed in range(5):
+            z, kernel = self._trained(seed)
+            found.append((seed, z, kernel))
+            watch((seed + 1) / 5, f"network {seed + 1} of 5", self._compared(found))
+        return self._compared(found)
+
+    def _trained(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Outputs and kernels, relative to the first, of a network whose head is moved to the output asked for."""
+        net, x = nk.MLP(in_dim=1, widths=(self.width,), activation="relu"), np.ones((1, 1))
+        theta = net.init(jax.random.key(seed))
+        features = np.maximum(theta[0]["weight"], 0) / self.width**0.5  # the output is features @ head
+        head = (
+            theta[1]["weight"] + features.T * (self.output - float(net(theta, x)[0, 0])) / (features**2).sum()
+        )
+        theta[1] = {**theta[1], "weight": head}
+        kernel = float(nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0])
+        algorithm = nk.GradientDescent(self.ratio / kernel, steps=self.steps)
+        run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
+        outputs, kernels = (np.asarray(run.history[name]).reshape(-1) for name in ("outputs", "kernel"))
+        return outputs, kernels / kernel
+
+    def _compared(self, found: list[tuple[int, np.ndarray, np.ndarray]]) -> Answer:
+        theory = self.theory()
+        loss, kernel = theory.pictures
+        return Answer(
+            (
+                dataclasses.replace(
+                    loss,
+                    parts=loss.parts
+                    + tuple(self._curve(f"network {s}", _loss(z), "dashes", 2) for s, z, _ in found),
+                ),
+                dataclasses.replace(
+                    kernel,
+                    parts=kernel.parts
+                    + tuple(self._curve(f"network {s}", self.ratio * k, "dashes", 2) for s, _, k in found),
+                ),
+            ),
+            theory.numbers,
+        )
+
+    def _curve(self, name: str, y: np.ndarray, kind: str, series: int) -> Curve:
+        return Curve(name, np.arange(len(y)), y, kind, series)
+
+    def _pictures(self, z: np.ndarray, kernel: np.ndarray) -> tuple[Picture, ...]:
+        shrunk = np.where(np.isfinite(kernel), self.ratio * kernel, np.nan)
+        return (
+            Picture("Loss", (self._curve("theory", _loss(z), "line", 1),), "step", "loss", log_y=True),
+            Picture(
+                "Learning rate times the kernel",
+                (
+                    self._curve("theory", shrunk, "line", 1),
+                    Curve("stable below", [0, self.steps], [2.0, 2.0], "dashes", 0),
+                ),
+                "step",
+                "lr · kernel",
+            ),
+        )
+
+    def _numbers(self, z: np.ndarray, kernel: np.ndarray) -> tuple[Number, ...]:
+        losses = 0.5 * np.clip(z, -1e150, 1e150) ** 2
+        return (
+            Number("phase", nk.dynamics.phase_of(losses), "lazy, catapult or divergent"),
+            Number("highest loss", float(losses.max()), "over all steps"),
+            Number("lr · kernel at the end", float(self.ratio * kernel[-1]), "below 2 the loss falls"),
+        )
+
+    def python(self, checked: bool = False) -> str:
+        return _THEORY.format(**self.values()) + (_CHECK.format(**self.values()) if checked else "") + _END
+
+
+_THEORY = """\
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import nearkernel as nk
+
+ratio, width, output, steps = {ratio}, {width}, {output}, {steps}
+path = nk.dynamics.catapult(z=output, ntk=1.0, y=0.0, curvature=1 / width, lr=ratio, steps=steps)
+
+_, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+left.semilogy(path.z**2 / 2, label="theory")
+left.set(title="Loss", xlabel="step")
+right.plot(ratio * path.ntk, label="theory")
+right.plot([0, steps], [2, 2], "--", color="grey", label="stable below")
+right.set(title="Learning rate times the kernel", xlabel="step")
+"""
+_CHECK = """
+net, x = nk.MLP(in_dim=1, widths=(width,), activation="relu"), np.ones((1, 1))
+for seed in range(5):
+    theta = net.init(jax.random.key(seed))
+    features = np.maximum(theta[0]["weight"], 0) / width**0.5  # move the head to the output asked for
+    head = features.T * (output - float(net(theta, x)[0, 0])) / (features**2).sum()
+    theta[1]["weight"] = np.asarray(theta[1]["weight"]) + head
+    kernel = nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0]
+    algorithm = nk.GradientDescent(ratio / kernel, steps=steps)
+    run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
+    left.semilogy(run.history["outputs"].ravel() ** 2 / 2, "--", label=f"network {{seed}}")
+    right.plot(ratio * run.history["kernel"].ravel() / kernel, "--", label=f"network {{seed}}")
+"""
+_END = """
+left.legend(), right.legend()
+plt.show()
+"""
+
+
+def _loss(z: np.ndarray) -> np.ndarray:
+    """1/2 z^2, cut where no axis could show it."""
+    loss = 0.5 * np.clip(z, -1e150, 1e150) ** 2
+    return np.where(loss < _HIGH, np.maximum(loss, 1e-16), np.nan)
