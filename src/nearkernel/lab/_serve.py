@@ -24,11 +24,7 @@ def serve(host: str, port: int | None, open_browser: bool) -> None:
         print(f"note: --host {host} lets other machines in, without a password.", flush=True)
     if open_browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    hosts = (
-        ("127.0.0.1", "localhost", "[::1]")
-        if shown in ("127.0.0.1", "localhost", "::1") and host == shown
-        else ("*",)
-    )
+    hosts = ("127.0.0.1", "localhost", "[::1]") if host in _LOCAL else ("*",)
     settings: Any = {"log_level": "warning", "timeout_graceful_shutdown": 2, "lifespan": "off"}
     uvicorn.Server(uvicorn.Config(application(hosts), **settings)).run(sockets=[listening])
 

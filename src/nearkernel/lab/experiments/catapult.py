@@ -47,11 +47,11 @@ class Catapult(Experiment):
         """Outputs and kernels, relative to the first, of a network whose head is moved to the output asked for."""
         net, x = nk.MLP(in_dim=1, widths=(self.width,), activation="relu"), np.ones((1, 1))
         theta = net.init(jax.random.key(seed))
-        features = np.maximum(theta[0]["weight"], 0) / self.width**0.5  # the output is features @ head
-        head = (
-            theta[1]["weight"] + features.T * (self.output - float(net(theta, x)[0, 0])) / (features**2).sum()
-        )
-        theta[1] = {**theta[1], "weight": head}
+        features = (
+            np.maximum(np.asarray(theta[0]["weight"]), 0) / self.width**0.5
+        )  # the output is features @ head
+        moved = features.T * (self.output - float(net(theta, x)[0, 0])) / (features**2).sum()
+        theta[1] = {**theta[1], "weight": np.asarray(theta[1]["weight"]) + moved}
         kernel = float(nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0])
         algorithm = nk.GradientDescent(self.ratio / kernel, steps=self.steps)
         run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
@@ -127,9 +127,9 @@ _CHECK = """
 net, x = nk.MLP(in_dim=1, widths=(width,), activation="relu"), np.ones((1, 1))
 for seed in range(5):
     theta = net.init(jax.random.key(seed))
-    features = np.maximum(theta[0]["weight"], 0) / width**0.5  # move the head to the output asked for
-    head = features.T * (output - float(net(theta, x)[0, 0])) / (features**2).sum()
-    theta[1]["weight"] = np.asarray(theta[1]["weight"]) + head
+    features = np.maximum(np.asarray(theta[0]["weight"]), 0) / width**0.5  # move the head to the output asked for
+    moved = features.T * (output - float(net(theta, x)[0, 0])) / (features**2).sum()
+    theta[1]["weight"] = np.asarray(theta[1]["weight"]) + moved
     kernel = nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0]
     algorithm = nk.GradientDescent(ratio / kernel, steps=steps)
     run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
