@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .._claims.command import cells, row_of
+from .._look import inline
 from ..claims import Claim, every, find
 from ._describe import control
 
@@ -89,11 +90,13 @@ def _ended(code: int | None, written: bytes, trouble: bytes, folder: Path, name:
     record = json.loads(written)[0]
     if record["verdict"] == "failed":
         return {"error": record["error"]}
+    drawing = (folder / f"{name}.svg").read_text(encoding="utf-8")
     return {
         "share": 1.0,
         "words": "done",
         "record": {"verdict": record["verdict"], "seconds": record["seconds"], "rows": _rows(record["rows"])},
-        "svg": (folder / f"{name}.svg").read_text(encoding="utf-8"),
+        "svg": str(inline(drawing, f"{name}: theory and measurement")),  # in the colours of the page
+        "file": drawing,
         "png": base64.b64encode((folder / f"{name}.png").read_bytes()).decode(),
         "csv": (folder / f"{name}.csv").read_text(encoding="utf-8"),
     }

@@ -1,0 +1,194 @@
+"""One input, a few points to drag: what wide, nearly wide and really trained networks make of them."""
+
+import dataclasses
+import math
+import warnings
+
+import jax
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import Points, setting
+from .. import Answer, Curve, Experiment, Number, Picture, Watch
+
+_GRID = np.linspace(-2, 2, 101)[:, None]
+_BATCH, _BATCHES, _MOST_STEPS = 10, 5, 20_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Regression(Experiment):
+    """Drag the points. The NTK band holds two thirds of all infinitely wide networks trained on them; the NNGP band is
+    what a Bayesian believes of networks drawn at random. One network of finite width has a course of its own: its
+    linearization (order 0), and what learning features adds (order 1). Then train networks, and see."""
+
+    title = "Regression"
+    formulas = (
+        r"\bar{z}(x,t) = \Theta(x, X)\, \Theta^{-1} \left(1 - e^{-\Theta t}\right) y",
+        r"z^{\star} = z^{F} + z^{I} + O(1/n^2)",
+    )
+    button = "Train 50 networks"
+
+    points: Points = setting(
+        ((-1.2, 0.2), (-0.5, -0.6), (0.3, 0.7), (1.1, 0.1)),
+        "Drag them in the picture, or use arrow keys; at most 12.",
+        low=-2,
+        high=12,
+    )
+    time: float = setting(
+        100.0, "Time of gradient flow on the loss ½ Σ (z - y)².", low=0.01, high=300, log=True
+    )
+    depth: int = setting(2, "Hidden layers.", low=1, high=5)
+    width: int = setting(128, "Neurons in each, of the finite networks.", low=16, high=256, log=True)
+    activation: str = setting("erf", "What a neuron does.", choices=("erf", "tanh", "gelu", "sin", "relu"))
+    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.2, high=4)
+    bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)
+    noise: float = setting(
+        1e-3, "Variance of the noise that the Bayesian assumes.", low=1e-6, high=1, log=True
+    )
+    seed: int = setting(0, "Which network of finite width.", low=0, high=99)
+
+    def theory(self) -> Answer:
+        net, x, y = self._problem()
+        bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, _GRID, self.noise)
+        wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), _GRID)
+        spread = np.sqrt(np.diagonal(wide.cov))
+        curves = [
+            _banded("NNGP", bayes.mean, np.sqrt(np.diagonal(bayes.cov)), 3),
+            _banded("NTK", wide.mean, spread, 1),
+        ]
+        numbers = [Number("widest NTK band", float(spread.max()), "standard deviation over networks")]
+        notes = []
+        if self.activation == "relu":
+            notes.append(
+                "The nearly-kernel needs derivatives that a relu does not have: choose a smooth activation."
+            )
+        else:
+            terms = self._expanded(net, x, y)
+            curves += [
+                Curve("order 0", _GRID[:, 0], terms[0], "dashes", 4),
+                Curve("order 1", _GRID[:, 0], terms[0] + terms[1], "line", 4),
+            ]
+            share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
+            numbers.append(
+                Number("order 1 / order 0", share, "how much learning features adds; small is trustworthy")
+            )
+        return Answer((self._picture(*curves),), tuple(numbers), tuple(notes))
+
+    def check(self, watch: Watch) -> Answer:
+        theory, (net, x, y) = self.theory(), self._problem()
+        train = jax.jit(jax.vmap(lambda key: self._trained(net, key, x, y)))
+        found = np.zeros((0, len(_GRID)))
+        answer = theory
+        for batch in range(_BATCHES):
+            watch(batch / _BATCHES, f"training networks {len(found) + 1} to {len(found) + _BATCH}", answer)
+            with nk.precision("float64"):
+                keys = jax.random.split(jax.random.key(batch), _BATCH)
+                found = np.concatenate([found, np.asarray(train(keys))])
+            answer = self._beside(theory, found)
+        return answer
+
+    def _trained(self, net, key, x, y):
+        run = nk.simulate(net, net.init(key), x, y, self._descent(net, x))
+        return net(run.params, _GRID)[:, 0]
+
+    def _descent(self, net, x) -> nk.GradientDescent:
+        """Steps so small that they are a flow, as long as that is affordable."""
+        largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
+        steps = min(_MOST_STEPS, max(100, math.ceil(10 * largest * self.time)))
+        return nk.GradientDescent(self.time / steps, steps=steps)
+
+    def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
+        mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
+        trained = _banded(f"trained, width {self.width}", mean, spread, 2)
+        picture = theory.pictures[0]
+        wide = next(part for part in picture.parts if part.name == "NTK")
+        apart = np.abs(mean - wide.y).max()
+        return Answer(
+            (dataclasses.replace(picture, parts=(*picture.parts, trained)),),
+            (
+                *theory.numbers,
+                Number("trained mean from NTK", float(apart), f"largest distance, {len(found)} networks"),
+            ),
+            theory.notes,
+        )
+
+    def _problem(self):
+        net = nk.MLP(
+            in_dim=1,
+            widths=(self.width,) * self.depth,
+            activation=self.activation,
+            weight_var=self.weight_var,
+            bias_var=self.bias_var,
+        )
+        x, y = np.array(self.points).T
+        return net, x[:, None], y
+
+    def _expanded(self, net, x, y) -> list[np.ndarray]:
+        model = nk.expand(net, net.init(jax.random.key(self.seed)), degree=2)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that the correction is large is shown as a number
+            return nk.solve(model, x, y, nk.GradientFlow(self.time), order=1).predict(_GRID).terms
+
+    def _picture(self, *curves: Curve) -> Picture:
+        x, y = zip(*self.points, strict=True)
+        points = Curve("data", x, y, "points", 0)
+        return Picture("Functions learnt", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
+
+    def python(self, checked: bool = False) -> str:
+        values = {**self.values(), "most": _MOST_STEPS, "batch": _BATCH, "batches": _BATCHES}
+        smooth = "" if self.activation == "relu" else _NEARLY
+        return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
+
+
+def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
+    return Curve(name, _GRID[:, 0], mean, "line", series, (mean - spread, mean + spread))
+
+
+_THEORY = """\
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import nearkernel as nk
+
+points = np.array({points})
+x, y, grid = points[:, :1], points[:, 1], np.linspace(-2, 2, 101)[:, None]
+net = nk.MLP(in_dim=1, widths=({width},) * {depth}, activation={activation!r}, weight_var={weight_var}, bias_var={bias_var})
+algorithm = nk.GradientFlow({time})
+
+bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, grid, noise={noise})
+wide = nk.forecast(net, x, y, algorithm, grid)
+for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
+    spread = np.sqrt(np.diagonal(law.cov))
+    plt.plot(grid[:, 0], law.mean, label=name)
+    plt.fill_between(grid[:, 0], law.mean - spread, law.mean + spread, alpha=0.2)
+"""
+_NEARLY = """
+model = nk.expand(net, net.init(jax.random.key({seed})), degree=2)
+terms = nk.solve(model, x, y, algorithm, order=1).predict(grid).terms
+plt.plot(grid[:, 0], terms[0], "--", label="order 0")
+plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1")
+"""
+_CHECK = """
+largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
+steps = min({most}, max(100, int(np.ceil(10 * largest * {time}))))
+
+
+@jax.jit
+@jax.vmap
+def trained(key):
+    run = nk.simulate(net, net.init(key), x, y, nk.GradientDescent({time} / steps, steps=steps))
+    return net(run.params, grid)[:, 0]
+
+
+with nk.precision("float64"):
+    found = np.concatenate([trained(jax.random.split(jax.random.key(i), {batch})) for i in range({batches})])
+mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
+plt.plot(grid[:, 0], mean, label="trained, width {width}")
+plt.fill_between(grid[:, 0], mean - spread, mean + spread, alpha=0.2)
+"""
+_END = """
+plt.plot(x[:, 0], y, "ko", label="data")
+plt.legend()
+plt.show()
+"""

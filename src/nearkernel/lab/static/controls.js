@@ -1,0 +1,105 @@
+// Controls, made from what the server says about each setting.
+import { element } from "./page.js";
+
+const POSITIONS = 400; // of a slider between its ends
+
+function scale({ low, high, log, kind }) {
+  if (kind === "whole" && !log) {
+    return { min: low, max: high, step: 1, value: (p) => p, position: (v) => v };
+  }
+  const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
+  const round = (v) => (kind === "whole" ? Math.round(v) : Number(v.toPrecision(3)));
+  const inside = (v) => Math.min(high, Math.max(low, round(v)));
+  return {
+    min: 0, max: POSITIONS, step: 1,
+    value: (p) => { const at = from + (to - from) * p / POSITIONS; return inside(log ? Math.exp(at) : at); },
+    position: (v) => Math.round(POSITIONS * ((log ? Math.log(v) : v) - from) / (to - from)),
+  };
+}
+
+function number(spec, value, changed) {
+  const { name, low, high, help } = spec;
+  const to = scale(spec);
+  const text = `${name.replaceAll("_", " ")}`;
+  const box = element("input", { type: "number", id: `control-${name}`, min: low, max: high, value,
+    step: spec.kind === "whole" ? 1 : "any", "aria-describedby": `help-${name}` });
+  const slider = element("input", { type: "range", id: `slider-${name}`, min: to.min, max: to.max, step: to.step,
+    "aria-label": `${text}: ${help}` });
+  const follow = () => { slider.value = to.position(Number(box.value)); slider.setAttribute("aria-valuetext", box.value); };
+  slider.addEventListener("input", () => {
+    box.value = to.value(Number(slider.value));
+    slider.setAttribute("aria-valuetext", box.value);
+    changed();
+  });
+  box.addEventListener("input", () => { follow(); changed(); });
+  follow();
+  return {
+    node: element("div", { class: "control" }, element("label", { for: box.id }, text), box, slider,
+      element("p", { class: "help", id: `help-${name}` }, help)),
+    get: () => box.value,
+    set: (now) => { box.value = now; follow(); },
+    mark: (bad) => box.setAttribute("aria-invalid", bad),
+  };
+}
+
+function choice({ name, help, choices }, value, changed) {
+  const box = element("select", { id: `control-${name}`, onchange: changed, "aria-describedby": `help-${name}` },
+    ...choices.map((word) => element("option", { value: word, selected: word === value }, word)));
+  return { node: worded(name, help, box), get: () => box.value, set: (now) => { box.value = now; }, mark: () => {} };
+}
+
+function text({ name, help, high }, value, changed) {
+  let timer = 0;
+  const later = () => { clearTimeout(timer); timer = setTimeout(changed, 350); };
+  const box = element("input", { type: "text", class: "wide", id: `control-${name}`, value, maxlength: high, spellcheck: "false",
+    autocomplete: "off", oninput: later, "aria-describedby": `help-${name}` });
+  return {
+    node: worded(name, help, box), get: () => box.value, set: (now) => { box.value = now; },
+    mark: (bad) => box.setAttribute("aria-invalid", bad),
+  };
+}
+
+function worded(name, help, box) {
+  return element("div", { class: "control" }, element("label", { for: box.id }, name.replaceAll("_", " ")), box,
+    element("p", { class: "help", id: `help-${name}` }, help));
+}
+
+/** Points of the plane: a row each, and handles on a picture that `handles.js` draws. */
+function points({ name, help, low, high }, value, changed) {
+  let list = read(value);
+  const rows = element("div", { class: "points" });
+  const cell = (i, k) => element("input", { type: "number", step: 0.05, min: low, max: -low, value: list[i][k],
+    "aria-label": `${"xy"[k]} of point ${i + 1}`, oninput: (event) => {
+      const typed = Number(event.target.value);
+      if (Number.isFinite(typed)) { list[i][k] = typed; changed(); }
+    } });
+  const draw = () => rows.replaceChildren(...list.flatMap((_, i) => [cell(i, 0), cell(i, 1),
+    element("button", { type: "button", "aria-label": `Remove point ${i + 1}`, disabled: list.length < 2,
+      onclick: () => remove(i) }, "×")]));
+  const remove = (i) => { if (list.length > 1) { list.splice(i, 1); draw(); changed(); } };
+  const add = element("button", { type: "button", id: `add-${name}`, onclick: () => {
+    if (list.length < high) { list.push([0, 0]); draw(); changed(); }
+  } }, "Add a point");
+  draw();
+  return {
+    node: element("fieldset", { class: "control", id: `control-${name}` }, element("legend", {}, name), rows, add,
+      element("p", { class: "help" }, help)),
+    get: () => list.map((pair) => pair.join(",")).join(";"),
+    set: (now) => { list = read(now); draw(); },
+    mark: () => {},
+    points: () => list,
+    move: (i, pair) => { list[i] = pair; draw(); changed(); },
+    remove,
+    bound: -low,
+  };
+}
+
+function read(typed) {
+  return typed.split(";").filter(Boolean).map((pair) => pair.split(",").map(Number));
+}
+
+/** The control of a setting: its `node`, `get()` as it is typed in an address, `set`, `mark(bad)`. */
+export function control(spec, typed, changed) {
+  const make = { whole: number, number, choice, text, points }[spec.kind];
+  return make(spec, typed ?? spec.default, changed);
+}

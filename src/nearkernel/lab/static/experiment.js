@@ -1,0 +1,172 @@
+// One experiment: its words, controls, pictures, numbers, and its check by real training.
+import { control } from "./controls.js";
+import { follow } from "./handles.js";
+import { board } from "./picture.js";
+import { element, get, program, shown, stream } from "./page.js";
+
+export function showExperiment(content, about, query) {
+  const controls = Object.fromEntries(about.controls.map((spec) =>
+    [spec.name, { ...control(spec, query.get(spec.name), changed), spec }]));
+  const error = element("p", { class: "error", role: "alert", id: "error" });
+  const numbers = element("dl", { class: "numbers", id: "numbers", "aria-live": "polite" });
+  const notes = element("div", { class: "notes" });
+  const speed = element("p", { class: "speed", id: "speed" });
+  const pictures = element("div", { class: "shown" });
+  const python = program("");
+  const check = checking(about, runCheck);
+  const boards = [];
+  let asking = null; // the request under way
+  let waiting = false; // a setting has changed since
+  let since = performance.now();
+  let gone = false;
+
+  const formulas = element("div", { class: "formulas" });
+  formulas.innerHTML = about.formulas.join("");
+  const reset = element("button", { type: "button", id: "reset", onclick: () => {
+    for (const { set, spec } of Object.values(controls)) set(spec.default);
+    changed();
+  } }, "Reset");
+  const share = element("button", { type: "button", onclick: () => navigator.clipboard.writeText(location.href) }, "Copy link");
+  content.replaceChildren(
+    element("h1", {}, about.title), element("p", { class: "about" }, about.about), formulas,
+    element("div", { class: "work" },
+      element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
+        ...Object.values(controls).map(({ node }) => node), ...check.nodes,
+        element("div", { class: "buttons" }, reset, share), error),
+      element("div", {}, pictures, numbers, notes, speed, python.details)));
+
+  function typed() {
+    const found = new URLSearchParams();
+    for (const [name, { get: value, spec }] of Object.entries(controls)) {
+      if (value() !== spec.default) found.set(name, value());
+    }
+    return found;
+  }
+
+  function address() {
+    const text = typed().toString();
+    return `/${about.name}${text ? `?${text}` : ""}`;
+  }
+
+  function changed() {
+    if (gone) return;
+    history.replaceState(null, "", address());
+    check.stop();
+    if (!waiting) since = performance.now();
+    if (asking) waiting = true; // the newest settings are asked for when this answer is here
+    else ask();
+  }
+
+  async function ask() {
+    asking = new AbortController();
+    waiting = false;
+    const began = since;
+    try {
+      const answer = await get(`/api/experiments/${about.name}?${typed()}`, asking.signal);
+      if (!gone) await take(answer);
+      tell("");
+      const ms = performance.now() - began;
+      speed.textContent = `Answered in ${ms.toFixed(0)} ms.`;
+      speed.dataset.ms = ms.toFixed(1);
+      content.dataset.answered = Number(content.dataset.answered ?? 0) + 1;
+    } catch (trouble) {
+      if (trouble.name !== "AbortError") tell(trouble.message);
+    }
+    asking = null;
+    if (waiting && !gone) { since = performance.now(); ask(); }
+  }
+
+  function tell(message) {
+    error.textContent = message;
+    for (const [name, { mark }] of Object.entries(controls)) {
+      mark(Boolean(message) && message.startsWith(name.replaceAll("_", "-")));
+    }
+  }
+
+  async function take(answer) {
+    while (boards.length < answer.pictures.length) {
+      const made = board(about.name, () => { python.details.open = true; python.details.scrollIntoView({ behavior: "smooth" }); });
+      boards.push(made);
+      pictures.append(made.node);
+    }
+    while (boards.length > answer.pictures.length) boards.pop().node.remove();
+    await Promise.all(answer.pictures.map((picture, i) => boards[i].draw(picture, answer.csv[i])));
+    grip();
+    numbers.replaceChildren(...answer.numbers.flatMap(({ name, value, help, sem }) => [element("dt", {}, name),
+      element("dd", { "data-number": name, "data-value": value }, shown(value) + (sem === null ? "" : ` ± ${shown(sem)}`),
+        element("small", {}, help))]));
+    notes.replaceChildren(...answer.notes.map((note) => element("p", {}, note)));
+    python.set(answer.python);
+  }
+
+  function grip() {
+    const points = Object.values(controls).find(({ spec }) => spec.kind === "points");
+    const held = boards.find((each) => each.shown()?.picture.parts.some((part) => part.kind === "points"));
+    if (points && held) follow(held.plot, points);
+  }
+
+  async function runCheck(signal, progress) {
+    await stream(`/api/experiments/${about.name}/check?${typed()}`, signal, (event) => {
+      if (event.error) throw new Error(event.error);
+      progress(event);
+      if (event.answer && !gone) take(event.answer);
+    });
+  }
+
+  const redraw = async () => { await Promise.all(boards.map((each) => each.redraw())); grip(); };
+  window.addEventListener("themechange", redraw);
+  const sized = new ResizeObserver(() => requestAnimationFrame(grip));
+  sized.observe(pictures);
+  ask();
+  return () => {
+    gone = true;
+    asking?.abort();
+    check.stop();
+    window.removeEventListener("themechange", redraw);
+    sized.disconnect();
+    for (const { plot } of boards) Plotly.purge(plot);
+  };
+}
+
+/** The button that starts a long run, its progress, and the button that stops it. */
+export function checking(about, run) {
+  if (!about.button) return { nodes: [], stop: () => {}, start: () => {} };
+  let running = null;
+  const start = element("button", { type: "button", class: "main", id: "check", onclick: begin }, about.button);
+  const stopper = element("button", { type: "button", id: "stop", hidden: true, onclick: () => stop() }, "Stop");
+  const bar = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
+  const words = element("p", { class: "notes", id: "progress", role: "status" });
+
+  async function begin() {
+    stop();
+    const mine = running = new AbortController();
+    for (const each of [stopper, bar]) each.hidden = false;
+    start.disabled = true;
+    words.textContent = "starting";
+    try {
+      await run(mine.signal, ({ share, words: now }) => {
+        if (running !== mine) return;
+        if (share === null) bar.removeAttribute("value"); else bar.value = share;
+        words.textContent = now;
+      });
+    } catch (trouble) {
+      if (trouble.name !== "AbortError") { words.textContent = trouble.message; mine.abort(); }
+    }
+    if (running === mine) end();
+  }
+
+  function end() {
+    running = null;
+    for (const each of [stopper, bar]) each.hidden = true;
+    start.disabled = false;
+  }
+
+  function stop() {
+    if (!running) return;
+    running.abort();
+    words.textContent = "stopped";
+    end();
+  }
+
+  return { nodes: [element("div", { class: "buttons" }, start, stopper), bar, words], stop, start: begin };
+}

@@ -1,0 +1,68 @@
+// Small tools: elements, requests, streams, files to save.
+
+/** An element with attributes, event listeners (onclick: ...) and children. */
+export function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** JSON from the server; its one-line errors are thrown. */
+export async function get(address, signal) {
+  const response = await fetch(address, { signal });
+  const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
+  if (!response.ok) throw new Error(answer.error ?? response.statusText);
+  return answer;
+}
+
+/** Calls `take` with each line of a stream as it comes. */
+export async function stream(address, signal, take) {
+  const response = await fetch(address, { signal });
+  if (!response.ok) throw new Error((await response.json()).error);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) take(JSON.parse(line));
+  }
+}
+
+/** Offers `content` (a Blob, or an address of data) as a file. */
+export function save(name, content) {
+  const address = content instanceof Blob ? URL.createObjectURL(content) : content;
+  const link = element("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  if (content instanceof Blob) setTimeout(() => URL.revokeObjectURL(address), 10000);
+}
+
+/** A number for people: 4 digits, powers of ten where it is very large or small. */
+export function shown(value) {
+  if (value === null) return "not a number";
+  if (typeof value === "string") return value;
+  if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
+  const size = Math.abs(value);
+  return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : Number(value.toPrecision(5)).toString();
+}
+
+/** A program that can be opened, read and copied. */
+export function program(text) {
+  const code = element("pre", { id: "python" }, text);
+  const copy = element("button", { type: "button", onclick: async () => {
+    await navigator.clipboard.writeText(code.textContent);
+    copy.textContent = "Copied";
+    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
+  } }, "Copy");
+  const details = element("details", { class: "program" },
+    element("summary", {}, "Python that makes the same figures"), element("div", { class: "buttons" }, copy), code);
+  return { details, set: (now) => { code.textContent = now; } };
+}

@@ -1,0 +1,126 @@
+// Pictures of the server as Plotly figures in the colours of the page.
+import { element, save } from "./page.js";
+
+const BINS = 32; // colours of filled polygons
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const named = (name) => style.getPropertyValue(`--${name}`).trim();
+  const series = [named("faint"), ...[1, 2, 3, 4, 5, 6].map((i) => named(`series-${i}`))];
+  return { series, ink: named("ink"), faint: named("faint"), line: named("line"), card: named("card") };
+}
+
+function pale(colour, share) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return `rgba(${r},${g},${b},${share})`;
+}
+
+const RISING = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]];
+const DIVERGING = [[0, "#0072b2"], [0.25, "#7fb8d8"], [0.5, "#f7f7f7"], [0.75, "#eaae7f"], [1, "#d55e00"]];
+const CLASSES = ["#9ecae1", "#fdbe85", "#a1d99b", "#d9a6d0", "#dddddd", "#bcbddc"];
+
+function curve(part, look) {
+  const colour = look.series[part.series];
+  const base = { x: part.x, y: part.y, name: part.name, legendgroup: part.name, type: "scatter" };
+  const traces = [];
+  if (part.band) {
+    const edge = { ...base, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+    traces.push({ ...edge, y: part.band[0] }, { ...edge, y: part.band[1], fill: "tonexty", fillcolor: pale(colour, 0.18) });
+  }
+  if (part.kind === "bars") traces.push({ ...base, type: "bar", marker: { color: colour } });
+  else if (part.kind === "line" || part.kind === "dashes") {
+    traces.push({ ...base, mode: "lines", line: { color: colour, width: 2, dash: part.kind === "dashes" ? "dash" : "solid" } });
+  } else {
+    traces.push({ ...base, mode: "markers", marker: { color: part.kind === "points" ? look.ink : colour, size: 7 } });
+  }
+  if (part.sem) traces.at(-1).error_y = { type: "data", array: part.sem, color: colour, thickness: 1.2, width: 3 };
+  return traces;
+}
+
+function range(values, diverging) {
+  const finite = values.flat().filter((v) => v !== null);
+  let [low, high] = [Math.min(...finite), Math.max(...finite)];
+  if (!(low < high)) [low, high] = [low - 1, low + 1];
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  return diverging ? [-most, most] : [low, high];
+}
+
+function heat(part) {
+  const base = { x: part.x, y: part.y, z: part.z, type: "heatmap", name: part.name, hovertemplate: "%{x:.3g}, %{y:.3g}: %{z:.4g}<extra></extra>" };
+  if (part.words.length) {
+    const count = part.words.length;
+    const scale = part.words.flatMap((_, i) => [[i / count, CLASSES[i % CLASSES.length]], [(i + 1) / count, CLASSES[i % CLASSES.length]]]);
+    return [{ ...base, zmin: -0.5, zmax: count - 0.5, colorscale: scale, opacity: 0.8,
+      colorbar: { tickvals: part.words.map((_, i) => i), ticktext: part.words, thickness: 12, outlinewidth: 0 } }];
+  }
+  const [zmin, zmax] = range(part.z, part.diverging);
+  return [{ ...base, zmin, zmax, colorscale: part.diverging ? DIVERGING : RISING,
+    colorbar: { thickness: 12, outlinewidth: 0, title: { text: part.name, side: "right" } } }];
+}
+
+function mixed(scale, share) {
+  const at = scale.findIndex(([p]) => p >= share);
+  const [[p0, c0], [p1, c1]] = [scale[Math.max(0, at - 1)], scale[at]];
+  const t = p1 > p0 ? (share - p0) / (p1 - p0) : 0;
+  const channel = (k) => Math.round(parseInt(c0.slice(k, k + 2), 16) * (1 - t) + parseInt(c1.slice(k, k + 2), 16) * t);
+  return `rgb(${channel(1)},${channel(3)},${channel(5)})`;
+}
+
+/** Thousands of polygons as a few traces, one a colour. */
+function cells(part, look) {
+  const [low, high] = range([part.values], part.diverging);
+  const scale = part.diverging ? DIVERGING : RISING;
+  const bins = Array.from({ length: BINS }, () => ({ x: [], y: [] }));
+  part.polygons.forEach((polygon, i) => {
+    const share = part.values[i] === null ? 0.5 : (part.values[i] - low) / (high - low);
+    const bin = bins[Math.min(BINS - 1, Math.floor(share * BINS))];
+    for (const [x, y] of [...polygon, polygon[0]]) { bin.x.push(x); bin.y.push(y); }
+    bin.x.push(null); bin.y.push(null);
+  });
+  const traces = bins.map(({ x, y }, i) => ({ x, y, type: "scatter", mode: "lines", fill: "toself", hoverinfo: "skip",
+    showlegend: false, fillcolor: mixed(scale, (i + 0.5) / BINS), line: { width: 0.6, color: look.faint } }))
+    .filter(({ x }) => x.length);
+  const bar = { x: [null], y: [null], type: "scatter", mode: "markers", showlegend: false, hoverinfo: "skip",
+    marker: { color: [low], cmin: low, cmax: high, colorscale: scale, showscale: true,
+      colorbar: { thickness: 12, outlinewidth: 0, title: { text: part.name, side: "right" } } } };
+  return [...traces, bar];
+}
+
+function figure(picture, look) {
+  const make = { Curve: curve, Heat: heat, Cells: cells };
+  const data = picture.parts.flatMap((part) => make[part.type](part, look));
+  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
+    range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
+    linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "power", automargin: true });
+  const many = data.filter((trace) => trace.showlegend !== false).length;
+  const layout = {
+    title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 } },
+    xaxis: axis(picture.x, picture.log_x, picture.x_range), yaxis: axis(picture.y, picture.log_y, picture.y_range),
+    font: { family: "system-ui, sans-serif", size: 12.5, color: look.ink }, paper_bgcolor: look.card, plot_bgcolor: look.card,
+    margin: { l: 52, r: 14, t: 36, b: 44 }, showlegend: many > 1,
+    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", font: { size: 11.5 } }, hovermode: "closest", barmode: "group",
+  };
+  if (many > 1) layout.margin.t = many > 4 ? 74 : 58;
+  if (picture.square) layout.yaxis.scaleanchor = "x";
+  return { data, layout };
+}
+
+/** A picture on the page that can be drawn again and saved. */
+export function board(name, openProgram) {
+  let now = null;
+  const plot = element("div", { class: "plot" });
+  const file = (ending) => `nearkernel-${name}-${now.picture.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}.${ending}`;
+  const image = async (format) => save(file(format),
+    await Plotly.toImage(plot, { format, width: 900, height: 560, scale: format === "png" ? 2 : 1 }));
+  const button = (word, onclick) => element("button", { type: "button", onclick, "data-save": word.toLowerCase() }, word);
+  const node = element("figure", {}, plot, element("div", { class: "save" },
+    button("PNG", () => image("png")), button("SVG", () => image("svg")),
+    button("CSV", () => save(file("csv"), new Blob([now.csv], { type: "text/csv" }))), button("Python", openProgram)));
+  const draw = async (picture, csv) => {
+    now = { picture, csv };
+    plot.setAttribute("aria-label", picture.title);
+    const { data, layout } = figure(picture, colours());
+    await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false, displayModeBar: false });
+  };
+  return { node, plot, draw, redraw: () => now && draw(now.picture, now.csv), shown: () => now };
+}
