@@ -52,9 +52,9 @@ class Regression(Experiment):
         net, x, y = self._problem()
         bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, _GRID, self.noise)
         wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), _GRID)
-        spread = np.sqrt(np.diagonal(wide.cov))
+        spread = wide.std
         curves = [
-            _banded("NNGP", bayes.mean, np.sqrt(np.diagonal(bayes.cov)), 3),
+            _banded("NNGP", bayes.mean, bayes.std, 3),
             _banded("NTK", wide.mean, spread, 1),
         ]
         numbers = [Number("widest NTK band", float(spread.max()), "standard deviation over networks")]
@@ -153,15 +153,16 @@ import nearkernel as nk
 
 points = np.array({points})
 x, y, grid = points[:, :1], points[:, 1], np.linspace(-2, 2, 101)[:, None]
-net = nk.MLP(in_dim=1, widths=({width},) * {depth}, activation={activation!r}, weight_var={weight_var}, bias_var={bias_var})
+net = nk.MLP(
+    in_dim=1, widths=({width},) * {depth}, activation={activation!r}, weight_var={weight_var}, bias_var={bias_var}
+)
 algorithm = nk.GradientFlow({time})
 
 bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, grid, noise={noise})
 wide = nk.forecast(net, x, y, algorithm, grid)
 for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
-    spread = np.sqrt(np.diagonal(law.cov))
     plt.plot(grid[:, 0], law.mean, label=name)
-    plt.fill_between(grid[:, 0], law.mean - spread, law.mean + spread, alpha=0.2)
+    plt.fill_between(grid[:, 0], law.mean - law.std, law.mean + law.std, alpha=0.2)
 """
 _NEARLY = """
 model = nk.expand(net, net.init(jax.random.key({seed})), degree=2)
