@@ -56,7 +56,7 @@ def test_figures_and_pages_have_one_palette():
 
 def test_a_drawing_stands_alone_and_follows_the_page_it_is_set_into():
     png, svg = drawing.png_and_svg((3, 2), paint)
-    assert (png, svg) == drawing.png_and_svg((3, 2), paint) and svg == drawing.svg((3, 2), paint)
+    assert (png, svg) == drawing.png_and_svg((3, 2), paint)
     assert png.startswith(b"\x89PNG") and drawing.BLUE in svg and "a &lt; b" in svg
     one, two = _look.inline(svg, "first, one"), _look.inline(svg, "second")
     assert not re.search(r"#[0-9a-f]{6}\b", one)  # no colour that dark pages would not change
