@@ -10,14 +10,14 @@ import pytest
 import scipy.stats
 
 import nearkernel as nk
-from commands import nearkernel
+from commands import nearkernel, self_contained
 from drawn import Drawn
 from helpers import points
 from nearkernel._advise import flow
 from nearkernel._advise.advice import bad_draw
 from nearkernel._advise.starts import DEFAULTS, how_to_type
 
-FILES = ["advice.json", "advice.png"]
+FILES = ["advice.json", "advice.png", "report.html"]
 SHAPE = ["--depth", "6", "--width", "48"]
 
 
@@ -48,6 +48,11 @@ def test_gelu_the_main_job():
         assert start["gradient"]["predicted_mean_squares"][0] == 1.0 and start["networks"] == 32
     with open("out/advice.png", "rb") as file:
         assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    with open("out/report.html", encoding="utf-8") as file:
+        page = file.read()
+    self_contained(page)
+    assert page.count("<svg ") == 1 and "nearkernel advise --activation gelu --depth 6 --width 48" in page
+    assert "biases of variance 0.1729" in page and "Depth over width is 0.125" in page and "vanishes" in page
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ SMALL = ("--points", 8, "--test-points", 6, "--dim", 3, "--depth", 1, "--width",
 
 def test_the_ladder_is_climbed_drawn_and_written():
     result = nearkernel("ladder", *SMALL, "--alphas", "64,16,32", "--widths", "")
-    assert sorted(os.listdir("out")) == ["ladder.json", "ladder.png", "ladder.svg"]
+    assert sorted(os.listdir("out")) == ["ladder.json", "ladder.png", "ladder.svg", "report.html"]
     with open("out/ladder.json") as file:
         found = json.load(file)
     assert [rung["alpha"] for rung in found["rungs"]] == [16, 32, 64]

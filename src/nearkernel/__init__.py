@@ -1,42 +1,34 @@
 """Predict what a neural network does after training, without training it, and check it against real training."""
 
-from . import activations as activations
-from . import dynamics as dynamics
-from . import geometry as geometry
-from . import kernels as kernels
-from . import models as models
-from . import scale as scale
-from . import statistics as statistics
-from ._precision import precision as precision
-from .dynamics import SGD as SGD
-from .dynamics import DirectOptimization as DirectOptimization
-from .dynamics import GradientDescent as GradientDescent
-from .dynamics import GradientFlow as GradientFlow
-from .dynamics import Record as Record
-from .dynamics import Ridge as Ridge
-from .dynamics import one_step_features as one_step_features
-from .dynamics import phase as phase
-from .dynamics import simulate as simulate
-from .dynamics import solve as solve
-from .models import MLP as MLP
-from .models import CubicModel as CubicModel
-from .models import FeatureModel as FeatureModel
-from .models import QuadraticModel as QuadraticModel
-from .models import Scaled as Scaled
-from .models import expand as expand
-from .models import from_function as from_function
-from .statistics import critical as critical
-from .statistics import forecast as forecast
-from .statistics import measure as measure
-from .statistics import phase_diagram as phase_diagram
-from .statistics import propagate as propagate
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._api import *  # noqa: F403
 
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str):
-    if name in ("estimators", "claims"):  # only for those who ask: scikit-learn takes a second to import
-        import importlib
+_ROOMS = (
+    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "models", "scale", "statistics",
+)  # fmt: skip
 
+
+def __getattr__(name: str) -> Any:
+    """Everything is imported when it is first used, so that the command line answers at once."""
+    if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
+    if not name.startswith("_"):
+        globals().update(_offered())
+        if name in globals():
+            return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_offered(), *_ROOMS})
+
+
+def _offered() -> dict[str, Any]:
+    api = importlib.import_module("._api", __name__)
+    return {name: value for name, value in vars(api).items() if not name.startswith("_")}

@@ -5,13 +5,18 @@ from typing import Annotated
 
 import typer
 
+from ._completion import activations
+
 NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
 
 Depth = Annotated[
     int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=NETWORK)
 ]
 Activation = Annotated[
-    str, typer.Option(help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=NETWORK)
+    str,
+    typer.Option(
+        help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=NETWORK, autocompletion=activations
+    ),
 ]
 WeightVar = Annotated[
     float | None,
@@ -27,8 +32,13 @@ Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; may be given several times.", show_default=False),
 ]
-ThreeFiles = Annotated[Path, typer.Option(help="Folder for the three files.", rich_help_panel=OUTPUT)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
+Out = Annotated[
+    Path, typer.Option(help="Folder for report.html and the other files.", rich_help_panel=OUTPUT)
+]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document instead of text.", rich_help_panel=OUTPUT)
+]
 Debug = Annotated[
     bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=OUTPUT)
 ]
@@ -37,3 +47,8 @@ Debug = Annotated[
 def default_weight_var(activation: str) -> float:
     """What `WeightVar` promises: a relu loses half of the variance it is given."""
     return 2.0 if "relu" in activation else 1.5
+
+
+def flag(name: str) -> str:
+    """A field of a command's options as it is typed."""
+    return "--" + name.replace("_", "-")

@@ -69,7 +69,7 @@ def test_every_kernel_is_made_again_from_its_store(kernel):
 
 def test_a_tolerance_out_of_reach_gives_exit_code_1_and_the_coefficients(folder):
     typed(*BUILD)
-    found = typed("solve", "K.zarr", "data.npz", "--ridge", "1e-9", "--tol", "1e-15", "--iterations", "3")
+    found = typed("solve", "K.zarr", "data.npz", "--ridge", "1e-9", "--tol", "1e-15", "--max-iterations", "3")
     assert found.exit_code == 1 and "not converged" in found.stdout and (folder / "coefficients.npz").exists()
 
 

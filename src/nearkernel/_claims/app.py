@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .._options import OUTPUT, Debug, Json
+from .._completion import claims
+from .._options import OUTPUT, Debug, Json, Seed
 
 app = typer.Typer(
     no_args_is_help=True, help="Statements of the theory, checked by experiment: list, show, run."
@@ -22,7 +23,9 @@ def list_claims(json: Json = False, debug: Debug = False) -> None:
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A name from `claims list`.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(help="A name from `claims list`.", show_default=False, autocompletion=claims)
+    ],
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -37,17 +40,19 @@ def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Claims; after a single one also its settings, --name value.", show_default=False
+            help="Claims; after a single one also its settings, --name value.",
+            show_default=False,
+            autocompletion=claims,
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller experiments: seconds a claim.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    seed: Seed = 0,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Claims at the same time.")] = 1,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for figures (PNG, SVG), CSV and JSON of each. [default: none]",
+            help="Folder for report.html, and figures (PNG, SVG), CSV and JSON of each. [default: none]",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import json
 import multiprocessing
-import sys
 import textwrap
 import time
 from collections.abc import Iterator, Sequence
@@ -16,34 +14,35 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from .._predict.output import check_writable
-from ..claims import Claim, Row, every, find
-from . import records
+from .._predict.output import check_writable, write_together
+from .._terminal import console, note, print_json
+from ..claims import Claim, every, find
+from . import records, report
+from .rows import HEADS, cells, row_of
 
-HEADS = ("quantity", "theory", "measured", "off by", "")
 _COLOURS = {"confirmed": "green", "refuted": "red", "failed": "red"}
 
 
 def list_claims(as_json: bool) -> None:
     if as_json:
-        _print_json([_about(claim) for claim in every()])
+        print_json([_about(claim) for claim in every()])
         return
     topic = None
-    console = Console(highlight=False, soft_wrap=True)
+    page = console()
     for claim in every():
         if claim.topic() != topic:
             topic = claim.topic()
-            console.print(f"\n{topic}", style="bold", markup=False)
-        console.print(f"  {claim.name():<28}{claim.statement}", markup=False)
+            page.print(f"\n{topic}", style="bold", markup=False)
+        page.print(f"  {claim.name():<28}{claim.statement}", markup=False)
 
 
 def show(name: str, as_json: bool) -> None:
     claim = find(name)
     if as_json:
-        _print_json({**_about(claim), "python": claim().code()})
+        print_json({**_about(claim), "python": claim().code()})
         return
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{name} ({claim.topic()})", style="bold", markup=False)
+    page = console()
+    page.print(f"{name} ({claim.topic()})", style="bold", markup=False)
     lines = [claim.statement, "", f"Source: {claim.source}"]
     lines += [f"Erratum: {claim.erratum}"] * bool(claim.erratum)
     lines += ["", *(f"    {line}" for line in claim.formula.splitlines())]
@@ -53,7 +52,7 @@ def show(name: str, as_json: bool) -> None:
         flag = f"{each.flag} {each.default:g}"
         lines.append(f"  {flag:<26}{each.help} [{each.low:g} to {each.high:g}{quick}]")
     lines += ["", "In Python:", "", textwrap.indent(claim().code(), "    ")]
-    console.print("\n".join(lines), markup=False)
+    page.print("\n".join(lines), markup=False)
 
 
 def _about(claim: type[Claim]) -> dict[str, Any]:
@@ -101,14 +100,15 @@ def _parted(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json: bool) -> int:
     """0 if all are confirmed, 1 if not; 130 if interrupted, and then what was finished is kept."""
     if out is not None:
-        check_writable(out, tuple(name for claim in claims for name in records.files(claim.name())))
-    console, start = Console(highlight=False, soft_wrap=True), time.perf_counter()
+        names = (name for claim in claims for name in records.files(claim.name()))
+        check_writable(out, (report.NAME, *names))
+    page, start = console(), time.perf_counter()
     found: dict[str, dict[str, Any]] = {}
 
     def take(record: dict[str, Any], again: bool = False) -> None:
         found[record["claim"]] = record
         if not as_json:
-            _print_record(console, record, f"{len(found)}/{len(claims)}", again)
+            _print_record(page, record, f"{len(found)}/{len(claims)}", again)
 
     try:
         todo = []
@@ -121,19 +121,31 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
             take(record)
     except KeyboardInterrupt:
         kept = "; the same command goes on from there" if out is not None else ""
-        print(f"interrupted: {len(found)} of {len(claims)} claims are finished{kept}", file=sys.stderr)
+        note(f"interrupted: {len(found)} of {len(claims)} claims are finished{kept}")
+        _write_report(out, found)
         return 130
+    _write_report(out, found)
     in_order = [found[claim.name()] for claim in claims]
     bad = [record for record in in_order if record["verdict"] != "confirmed"]
     if as_json:
-        _print_json(in_order)
+        print_json(in_order)
     else:
-        written = f" Figures and data are in {out}." if out is not None else ""
+        written = f" Report, figures and data are in {out}." if out is not None else ""
         count = f"{len(in_order) - len(bad)} of {len(in_order)} claims confirmed"
-        console.print(f"{count} in {time.perf_counter() - start:.0f} s.{written}", markup=False)
+        page.print(f"{count} in {time.perf_counter() - start:.0f} s.{written}", markup=False)
     for record in bad:
-        print(f"{record['claim']}: {_what_differs(record)}", file=sys.stderr)
+        note(f"{record['claim']}: {_what_differs(record)}")
     return 1 if bad else 0
+
+
+def _write_report(out: Path | None, found: dict[str, dict[str, Any]]) -> None:
+    """Of everything in `out`, if that is more than before."""
+    if out is None or not found:
+        return
+    html = report.report_html(report.gathered(out, found), out)
+    path = out / report.NAME
+    if not path.is_file() or path.read_text("utf-8") != html:
+        write_together(out, {report.NAME: html})
 
 
 def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> Iterator[dict[str, Any]]:
@@ -166,22 +178,16 @@ def _what_differs(record: dict[str, Any]) -> str:
     return "refuted. " + "; ".join(row.told for row in map(row_of, record["rows"]) if not row.ok)
 
 
-def row_of(fields: dict[str, Any]) -> Row:
-    """Back from JSON, which has words for infinities."""
-    numbers = {name: float(fields[name]) for name in ("theory", "measured", "sem", "tolerance")}
-    return Row(fields["quantity"], **numbers, relation=fields["relation"])
-
-
-def _print_record(console: Console, record: dict[str, Any], count: str, again: bool) -> None:
+def _print_record(page: Console, record: dict[str, Any], count: str, again: bool) -> None:
     seconds = "as before" if again else f"{record['seconds']:.1f} s"
     head = Text(f"[{count}] {record['claim']}: ", style="bold")
     head.append(record["verdict"], style=f"bold {_COLOURS[record['verdict']]}").append(
         f" ({seconds})", style="not bold"
     )
-    console.print(head)
-    console.print(f"  {record['statement']}", markup=False)
+    page.print(head)
+    page.print(f"  {record['statement']}", markup=False)
     if record["verdict"] == "failed":
-        console.print(f"  {record['error']}\n", markup=False)
+        page.print(f"  {record['error']}\n", markup=False)
         return
     rows = [row_of(fields) for fields in record["rows"]]
     lines = [HEADS, *map(cells, rows)]
@@ -192,22 +198,5 @@ def _print_record(console: Console, record: dict[str, Any], count: str, again: b
             *(f"{word:>{n}}" for word, n in zip(line[1:], widths[1:], strict=True)),
         )
         style = "dim" if row is None else "" if row.ok else "red"
-        console.print(f"    {'   '.join(words)}".rstrip(), style=style, markup=False)
-    console.print()
-
-
-def cells(row: Row) -> tuple[str, ...]:
-    """quantity, theory, measured, deviation, verdict of a row."""
-    sign = {"equals": "", "differs": "not ", "at most": "≤ ", "at least": "≥ "}[row.relation]
-    spread = f" ± {row.sem:.1g}" if row.sem > 0 else ""
-    return (
-        row.quantity,
-        f"{sign}{row.theory:.5g}",
-        f"{row.measured:.5g}{spread}",
-        row.deviation,
-        "ok" if row.ok else "NO",
-    )
-
-
-def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        page.print(f"    {'   '.join(words)}".rstrip(), style=style, markup=False)
+    page.print()

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .._predict.output import write_together
-from .._predict.summary import plain, versions
+from .._predict.summary import plain
+from .._versions import versions
 from ..claims import Claim, Result, find
 from ..claims._drawing import picture
 

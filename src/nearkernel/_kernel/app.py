@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .._options import Activation, BiasVar, Debug, Depth, Json, WeightVar
+from .._options import OUTPUT, Activation, BiasVar, Debug, Depth, Json, WeightVar
 
 app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: build, look at, verify, solve.")
 
@@ -31,7 +31,7 @@ class Dtype(enum.StrEnum):
 def build(
     data: Annotated[Path, typer.Argument(help=_ARRAYS.format(more=""), show_default=False)],
     kernel: Annotated[Kernel, typer.Option(help="Which kernel.")],
-    out: Annotated[Path, typer.Option(help="Where to keep the matrix, e.g. K.zarr.")],
+    out: Annotated[Path, typer.Option(help="Folder for the matrix, e.g. K.zarr.", rich_help_panel=OUTPUT)],
     length: Annotated[
         float | None,
         typer.Option(help="Of rbf and laplace: the distance at which they fall off.", show_default=False),
@@ -94,12 +94,14 @@ def solve(
     ],
     ridge: Annotated[float, typer.Option(min=0, help="The ridge in (K + ridge) a = y.")],
     tol: Annotated[float, typer.Option(help="Relative residual at which to stop.")] = 1e-6,
-    iterations: Annotated[int, typer.Option(min=1, help="Most iterations.")] = 1000,
+    max_iterations: Annotated[int, typer.Option(min=1, help="Most iterations.")] = 1000,
     memory: Annotated[
         str | None,
         typer.Option(help="Budget, e.g. 4GiB. [default: half of what is free]", show_default=False),
     ] = None,
-    out: Annotated[Path, typer.Option(help="File for the coefficients.")] = Path("coefficients.npz"),
+    out: Annotated[Path, typer.Option(help="File for the coefficients.", rich_help_panel=OUTPUT)] = Path(
+        "coefficients.npz"
+    ),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -112,4 +114,4 @@ def solve(
     """
     from .command import solve as run
 
-    raise typer.Exit(run(path, data, ridge, tol, iterations, memory, out, json))
+    raise typer.Exit(run(path, data, ridge, tol, max_iterations, memory, out, json))

@@ -2,48 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 import nearkernel as nk
 
 from .._memory import human_bytes, parse_bytes
 from .._predict.output import check_writable, write_together
+from .._terminal import console, note, print_json, progress
 from .settings import arrays_of, make_kernel
 
 
-@contextlib.contextmanager
-def _progress(what: str) -> Iterator[Any]:
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"),
-        TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(what, total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)
-
-
 def _print(about: dict[str, Any], lines: list[str], as_json: bool) -> None:
-    sys.stdout.write(
-        json.dumps(about, indent=2) + "\n" if as_json else "".join(f"{line}\n" for line in lines)
-    )
+    if as_json:
+        print_json(about)
+    else:
+        console().print("\n".join(lines), markup=False)
 
 
 def _about(store: nk.scale.KernelStore) -> dict[str, Any]:
@@ -72,11 +50,12 @@ def build(
     kernel = make_kernel(settings, x.shape[1])
     counted = [0, 0]
     try:
-        with _progress(f"building {out.name}") as show:
+        with progress(0) as shown:
+            shown.say(f"building {out.name}")
 
             def watch(done: int, total: int) -> None:
                 counted[:] = done, total
-                show(done, total)
+                shown.count(done, total)
 
             store = nk.scale.build(
                 kernel,
@@ -90,7 +69,7 @@ def build(
             )
     except KeyboardInterrupt:
         there = f"{counted[0]} of {counted[1]} blocks are kept" if counted[1] else "what was built is kept"
-        print(f"interrupted: {there}; the same command goes on from there", file=sys.stderr)
+        note(f"interrupted: {there}; the same command goes on from there")
         raise SystemExit(130) from None
     about = _about(store)
     _print(
@@ -119,12 +98,13 @@ def verify(path: Path, as_json: bool) -> int:
     """0 if every block is there and sound, else 1."""
     store = nk.scale.open_store(path)
     bad = []
-    with _progress(f"reading {path.name}") as show:
+    with progress(0) as shown:
+        shown.say(f"reading {path.name}")
         blocks = store.blocks()
         for count, (i, j) in enumerate(blocks, 1):
             if not store.is_sound(i, j):
                 bad.append({"block": [i, j], "what": "damaged" if store.has(i, j) else "missing"})
-            show(count, len(blocks))
+            shown.count(count, len(blocks))
     about = {"path": str(path), "blocks": len(blocks), "sound": len(blocks) - len(bad), "bad": bad}
     lines = [f"block {b['block'][0]}, {b['block'][1]}: {b['what']}" for b in bad[:10]]
     lines += [f"... and {len(bad) - 10} more"] * (len(bad) > 10)
@@ -158,13 +138,11 @@ def solve(
         raise ValueError(
             f"{path} is not whole ({missing} is missing): finish it with `nearkernel kernel build`."
         )
-    console = Console(stderr=True)
-    with Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True,
-                  disable=not console.is_terminal) as progress:  # fmt: skip
-        task = progress.add_task("preparing", total=None)
+    with progress() as shown:
+        shown.say("preparing")
         solver = nk.dynamics.ConjugateGradients(
             tol=tol, iterations=iterations, memory=budget, blocks=path,
-            watch=lambda k, r: progress.update(task, description=f"iteration {k}: relative residual {r:.1e}"),
+            watch=lambda k, r: shown.say(f"iteration {k}: relative residual {r:.1e}"),
         )  # fmt: skip
         found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
         predicted = {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}

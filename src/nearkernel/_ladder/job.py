@@ -29,6 +29,7 @@ class Settings:
     widths: tuple[int, ...] = (64, 256, 1024)
     alpha: float = 8.0  # of the sweep over widths
     seeds: int = 1
+    seed: int = 0  # the first of them
     tol: float = 1e-6  # of the residual at which training counts as over
     max_steps: int = 200_000
 
@@ -52,7 +53,8 @@ class Rung:
 def cases(settings: Settings) -> list[tuple[str, float, int, int]]:
     over_alpha = [("alpha", alpha, settings.width) for alpha in settings.alphas]
     over_width = [("width", settings.alpha, width) for width in settings.widths]
-    return [(*case, seed) for seed in range(settings.seeds) for case in (*over_alpha, *over_width)]
+    seeds = range(settings.seed, settings.seed + settings.seeds)
+    return [(*case, seed) for seed in seeds for case in (*over_alpha, *over_width)]
 
 
 def data(settings: Settings, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

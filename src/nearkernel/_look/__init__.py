@@ -11,9 +11,11 @@ from ._html import definitions as definitions
 from ._html import dot as dot
 from ._html import figure as figure
 from ._html import footer as footer
+from ._html import heading as heading
 from ._html import inline as inline
 from ._html import joined as joined
 from ._html import page as page
+from ._html import paragraphs as paragraphs
 from ._html import pictures as pictures
 from ._html import reproduce as reproduce
 from ._html import section as section

@@ -54,6 +54,15 @@ def section(title: str, *parts: Html) -> Html:
     return joined(Html(f"<h2>{_safe(title)}</h2>"), *parts)
 
 
+def heading(title: str) -> Html:
+    """Of a part of a section."""
+    return Html(f"<h3>{_safe(title)}</h3>")
+
+
+def paragraphs(*texts: str | Html) -> Html:
+    return Html("\n".join(f"<p>{_safe(text)}</p>" for text in texts))
+
+
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Html:
     """Names at the left, numbers aligned at the right; scrolls sideways where it is too wide."""
     cells = lambda kind, row: "".join(f"<{kind}>{_safe(cell)}</{kind}>" for cell in row)

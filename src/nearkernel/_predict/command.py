@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from .._terminal import console, progress
 from .columns import cells, titles
 from .data import Data, load
 from .job import Network, Result, run
@@ -29,12 +26,12 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
     """The whole command; writes nothing unless everything went well."""
     check_writable(out, FILES)
     network = options.network()
-    with progress() as say:
-        say("loading the data")
+    with progress() as shown:
+        shown.say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)
         parts = split(data, options.test_fraction, options.max_train, options.seed)
-        result = run(network, data, parts, say)
-        say("drawing the report")
+        result = run(network, data, parts, shown.say)
+        shown.say("drawing the report")
         typed = dataclasses.asdict(options)
         json = result_json(data, parts, network, result, typed)
         html = report_html(data, parts, network, result, typed)
@@ -45,29 +42,15 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
         _print_table(data, parts, network, result, out)
 
 
-@contextmanager
-def progress() -> Iterator[Callable[[str], None]]:
-    """A line on stderr that says what is being done and for how long; gone when done, absent without a terminal."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("starting")
-
-        def say(what: str) -> None:
-            progress.update(task, description=what)
-
-        yield say
-
-
 def _print_table(data: Data, parts: Split, network: Network, result: Result, out: Path) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
     rows = f"{len(parts.x)} rows to learn from, {len(parts.x_new)} to test"
     layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)} of infinite width"
-    console.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
+    page.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"
-    console.print(f"{layers}, {network.training}; {untrained} was trained", markup=False)
+    page.print(f"{layers}, {network.training}; {untrained} was trained", markup=False)
     table = Table(box=box.SIMPLE_HEAD)
     for title in titles(data.task, trained):
         table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
@@ -77,9 +60,9 @@ def _print_table(data: Data, parts: Split, network: Network, result: Result, out
         table.add_section()
         for each in result.finite:
             table.add_row(*cells(each, data.task, trained))
-    console.print(table)
+    page.print(table)
     if network.finite is not None:
-        console.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
+        page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
-        console.print(f"Note: {note}.", markup=False)
-    console.print(f"Wrote {', '.join(str(out / name) for name in FILES)}", markup=False)
+        page.print(f"Note: {note}.", markup=False)
+    page.print(f"Wrote {', '.join(str(out / name) for name in FILES)}", markup=False)

@@ -11,6 +11,9 @@ import numpy as np
 from .. import _look
 from .._look import Html
 from .._look.drawing import SERIES
+from .._options import flag
+from .._terminal import command_line
+from .._versions import versions
 from . import pictures
 from .columns import COLUMNS, cells, titles
 from .data import Data
@@ -18,7 +21,7 @@ from .finite import FiniteAnswer
 from .job import Answer, Network, Result
 from .prepare import Split
 from .scores import confidence
-from .summary import target_scaling, versions
+from .summary import target_scaling
 
 UNCERTAIN = 12  # pictures shown, of the rows that the trained network is least sure of
 _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
@@ -33,7 +36,11 @@ def report_html(
         "weight_var": network.weight_var,
         "algorithm": f"{options['algorithm']} ({network.training})",
     }
-    settings = {_typed(name): value for name, value in asked.items() if value not in (None, ())}
+    settings = {
+        "data" if name == "data" else flag(name): value
+        for name, value in asked.items()
+        if value not in (None, ())
+    }
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
     remarks = [*data.notes, *split.notes, *result.notes]
     if remarks:
@@ -52,6 +59,7 @@ def report_html(
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         _look.section("Settings", _look.definitions(settings)),
         _look.section("How the data were prepared", _look.definitions(prepared)),
+        _look.reproduce(command_line()),
         _look.footer(versions()),
     )
 
@@ -113,10 +121,6 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
         "distance from its answers, relative to them.",
     }
     return {answer.name: words[answer.name] for answer in result.finite}
-
-
-def _typed(name: str) -> str:
-    return name if name == "data" else f"--{name.replace('_', '-')}"
 
 
 def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import importlib.metadata
 import io
 import json
 import math
-import platform
 from typing import Any
 
 import numpy as np
 
-import nearkernel as nk
-
+from .._versions import versions
 from .data import Data
 from .job import Network, Result
 from .prepare import Split
 from .scores import Score, confidence
-
-_PACKAGES = ("jax", "numpy", "scipy", "scikit-learn")
-
-
-def versions() -> dict[str, str]:
-    others = {name: importlib.metadata.version(name) for name in _PACKAGES}
-    return {"nearkernel": nk.__version__, "python": platform.python_version(), **others}
 
 
 def result_json(data: Data, split: Split, network: Network, result: Result, options: dict[str, Any]) -> str:

@@ -1,0 +1,71 @@
+"""The options of `nearkernel advise`. Everything heavy is imported inside the command."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._completion import data_sets
+from .._options import NETWORK, Activation, Debug, Depth, Drop, Json, Out, Seed
+
+
+def advise(
+    activation: Activation = "relu",
+    depth: Depth = 20,
+    width: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=NETWORK)
+    ] = 512,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            help="Inputs to be learnt from: digits, diabetes, ... or a .csv, .parquet or .npz file.",
+            show_default=False,
+            autocompletion=data_sets,
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column of --data that is to be predicted.", show_default=False)
+    ] = None,
+    drop: Drop = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-9,
+            help="Say which width brings networks trained on a few rows of --data so close to infinite width (mean in "
+            "deviations, variance relative).",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Seed = 0,
+    out: Out = Path("out"),
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """How should a deep network be initialized, and how fast may it be trained?
+
+    Prints the critical initialization as PyTorch, Flax and Keras spell it, stable learning rates, how much networks
+    of this depth and width differ from draw to draw, and what the frameworks' defaults would do to signals and
+    gradients, predicted and measured on random networks. Writes report.html, advice.json and
+    advice.png.
+
+    Examples:
+
+    `nearkernel advise --activation gelu --depth 20 --width 512`
+
+    `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
+
+    `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
+    """
+    from .command import Options, advise_and_report
+
+    options = Options(
+        activation=activation,
+        depth=depth,
+        width=width,
+        data=data,
+        target=target,
+        drop=tuple(drop or ()),
+        seed=seed,
+        tolerance=tolerance,
+    )
+    advise_and_report(options, out, print_json=json)

@@ -1,0 +1,73 @@
+"""`report.html` of advice: what to type, how fast to train, and the picture."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .. import _look
+from .._look import Html
+from .._options import flag
+from .._terminal import command_line
+from .._versions import versions
+from . import words
+from .advice import Advice
+from .options import Inputs, Options
+
+
+def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> Html:
+    """The whole page."""
+    rates, remarks = words.rates(options, advice)
+    spread_title, spread = words.spread(advice)
+    trained = ()
+    if advice.finite is not None:
+        title, lines = words.finite(options, advice.finite)
+        trained = (_look.section(title, _look.paragraphs(*lines)),)
+    code = (
+        part for name, text in advice.how_to_type.items() for part in (_look.heading(name), _look.code(text))
+    )
+    settings = {
+        flag(name): value for name, value in dataclasses.asdict(options).items() if value not in (None, ())
+    }
+    return _look.page(
+        f"nearkernel: advice for {options.activation}",
+        f"nearkernel advise · {options.activation}, {words.network(options)}",
+        _headline(options, advice),
+        _lead(inputs, advice),
+        _look.section("Initialization", _look.paragraphs(*words.initialization(advice)), *code),
+        _look.section(words.RATES, _look.definitions(rates), _look.paragraphs(*remarks)),
+        _look.section(spread_title, _look.paragraphs(*spread)),
+        *trained,
+        _look.section(
+            f"{words.CHANGES} the frameworks",
+            _look.table(words.CHANGES_HEAD, words.changes(advice)),
+            _look.paragraphs(*words.measured(options, inputs, advice)),
+        ),
+        _look.pictures(
+            _look.figure(
+                "Signals and gradients through the layers",
+                "Lines are predicted at infinite width, points are random networks. At the right, how often the "
+                "gradients of a draw are off, over the width; the diamond is this network.",
+                _look.inline(svg, "advice"),
+                wide=True,
+            )
+        ),
+        _look.section("Settings", _look.definitions(settings)),
+        _look.reproduce(command_line()),
+        _look.footer(versions()),
+    )
+
+
+def _headline(options: Options, advice: Advice) -> str:
+    critical = advice.critical
+    layers = f"{options.depth} {options.activation} layer{'s' * (options.depth > 1)}"
+    return f"Start {layers} with weights of variance {critical.weight_var:.4g}/fan-in and " + (
+        f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "without biases."
+    )
+
+
+def _lead(inputs: Inputs, advice: Advice) -> str:
+    verdicts = ", ".join(f"{each.start.name}: {each.verdict}" for each in advice.outcomes[1:])
+    return (
+        f"Then signals and gradients keep their size from layer to layer, for {inputs.name or 'standardised inputs'}. "
+        f"What the defaults of the frameworks would do: {verdicts}."
+    )

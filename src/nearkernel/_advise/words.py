@@ -1,0 +1,102 @@
+"""The advice in words, for the terminal and the report alike."""
+
+from __future__ import annotations
+
+import math
+
+from .advice import BAD_FACTOR, Advice
+from .finite import LARGE, FiniteWidth
+from .options import Inputs, Options
+
+RATES = "Learning rate of plain gradient descent on 1/2 mean (z - y)^2; of nn.MSELoss, half of it"
+CHANGES = "Change of size from the first to the last hidden layer, here and by the defaults of"
+CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "so")
+
+
+def network(options: Options) -> str:
+    return f"{options.depth} hidden layer{'s' * (options.depth > 1)} of width {options.width}"
+
+
+def initialization(advice: Advice) -> list[str]:
+    critical = advice.critical
+    lines = [f"Critical ({critical.universality}): {critical.message}"]
+    if abs(advice.input_scale - 1) > 0.01:
+        lines.append(
+            f"Multiply standardised inputs by {advice.input_scale:.4g}: then the first layer starts at K*."
+        )
+    return lines
+
+
+def rates(options: Options, advice: Advice) -> tuple[dict[str, str], list[str]]:
+    """Largest stable rates by how they are set, and what else is known of the data."""
+    found = advice.rates
+    known = f"for these {found.rows} rows" if found.rows else "for any number of such inputs"
+    biases = f"; biases {found.biases:.3g}" if found.biases else ""
+    terms = {
+        "all parameters alike": f"stable below about {found.single:.3g} {known}",
+        "layer by layer": f"{found.stable:.3g} C_W / fan_in: {found.hidden_weights:.3g} at fan-in "
+        f"{options.width}{biases}",
+    }
+    if found.condition is None:
+        return terms, []
+    if math.isfinite(found.condition):
+        slow = f"the slowest direction of these rows needs {found.condition:.3g} times as long as the fastest"
+        return terms, [slow]
+    return terms, ["some rows are equal, or almost: their difference is never learnt"]
+
+
+def spread(advice: Advice) -> tuple[str, list[str]]:
+    """Title and sentences on how much networks differ from draw to draw."""
+    found = advice.spread
+    law = "exactly" if found.exact else "to first order in it"
+    return f"Depth over width is {found.depth_over_width:.3g}", [
+        f"From draw to draw the logarithm of a squared gradient varies by ±{found.variance**0.5:.2g} ({law}).",
+        f"Gradients off by more than a factor of {BAD_FACTOR:g}: {_percent(found.bad_draw)} of all draws.",
+    ]
+
+
+def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
+    """Title and sentences on trained networks of this width."""
+    rows = f"{found.train_rows} rows, seen at {found.new_rows} other{'s' * (found.new_rows > 1)}"
+    lines = [
+        f"At width {options.width} their mean is off by {found.mean_shift:.2g} deviations, their variance by "
+        f"{_percent(found.variance_shift)}; largest part: {found.largest}."
+    ]
+    if math.isfinite(found.width_within):
+        lines.append(f"Within {found.tolerance:g} from width {found.width_within:.0f} on.")
+    if found.expansion > LARGE:
+        lines.append(
+            f"This is the order 1/width alone; its parts add up to {found.expansion:.2g}, the next may not be small."
+        )
+    return f"Networks trained to the end on {rows}, against infinite width", lines
+
+
+def changes(advice: Advice) -> list[tuple[str, ...]]:
+    """One row an initialization, below `CHANGES_HEAD`."""
+    return [
+        (
+            outcome.start.name,
+            f"{outcome.predicted.signal_factor:.2g}",
+            _with_error(outcome.measured.signal_factor, outcome.measured.signal_factor_sem),
+            f"{outcome.predicted.gradient_factor:.2g}",
+            _with_error(outcome.measured.gradient_factor, outcome.measured.gradient_factor_sem),
+            outcome.verdict,
+        )
+        for outcome in advice.outcomes
+    ]
+
+
+def measured(options: Options, inputs: Inputs, advice: Advice) -> list[str]:
+    """How the measured columns came about, and notes on the data."""
+    found = advice.outcomes[0].measured
+    narrower = f" of width {found.width}" if found.width < options.width else ""
+    first = f"Measured on {found.networks} random networks{narrower} each, ± one standard error."
+    return [first, *(f"Note: {note}." for note in inputs.notes)]
+
+
+def _with_error(value: float, sem: float) -> str:
+    return f"{value:.2g} ±{100 * sem / value:.0f}%" if value > 0 else f"{value:.2g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share >= 1e-4 else f"{share:.1e}"

@@ -1,0 +1,154 @@
+"""The options of `nearkernel predict`. Everything heavy is imported inside the command."""
+
+import enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .._completion import data_sets
+from .._options import TRAINING, Activation, BiasVar, Debug, Depth, Drop, Json, Out, Seed, WeightVar
+
+
+class Task(enum.StrEnum):
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+class Algorithm(enum.StrEnum):
+    flow = "flow"
+    gd = "gd"
+    ridge = "ridge"
+
+
+FINITE = "A network of finite width"
+
+
+def predict(
+    data: Annotated[
+        str,
+        typer.Argument(
+            help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .parquet or .npz file.",
+            show_default=False,
+            autocompletion=data_sets,
+        ),
+    ],
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False
+        ),
+    ] = None,
+    drop: Drop = None,
+    task: Annotated[
+        Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
+    ] = Task.auto,
+    test_fraction: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Share of the rows held out for testing.")
+    ] = 0.2,
+    max_train: Annotated[
+        int, typer.Option(min=2, help="Most training rows; time grows with their cube.")
+    ] = 5000,
+    seed: Seed = 0,
+    depth: Depth = 3,
+    activation: Activation = "relu",
+    weight_var: WeightVar = None,
+    bias_var: BiasVar = 0.1,
+    algorithm: Annotated[
+        Algorithm,
+        typer.Option(
+            help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = Algorithm.flow,
+    time: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+        ),
+    ] = None,
+    lr: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardised target.",
+            show_default=False,
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+        ),
+    ] = None,
+    ridge: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="ridge: strength of the weight decay. [default: 0.01]",
+            show_default=False,
+            rich_help_panel=TRAINING,
+        ),
+    ] = None,
+    order: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=2,
+            help="Predict one network of finite width too, to this order. [default: not]",
+            show_default=False,
+            rich_help_panel=FINITE,
+        ),
+    ] = None,
+    train: Annotated[
+        bool,
+        typer.Option("--train", help="Train that network for real, and compare.", rich_help_panel=FINITE),
+    ] = False,
+    width: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Its neurons a hidden layer.", rich_help_panel=FINITE)
+    ] = 512,
+    out: Out = Path("out"),
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """What would wide networks, trained on these data, answer? Nothing is trained, unless --train asks for it.
+
+    Holds out a share of the rows, predicts them by the exact theory of infinitely wide networks (NNGP and NTK) and by
+    a linear model, and prints how good each is. Writes report.html, predictions.csv and result.json.
+
+    Examples:
+
+    `nearkernel predict digits`
+
+    `nearkernel predict houses.csv --target price --activation erf --depth 2`
+
+    `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
+
+    `nearkernel predict diabetes --activation tanh --depth 1 --order 2 --train`
+    """
+    from .command import Options, predict_and_report
+
+    options = Options(
+        data=data,
+        target=target,
+        drop=tuple(drop or ()),
+        task=task.value,
+        test_fraction=test_fraction,
+        max_train=max_train,
+        seed=seed,
+        depth=depth,
+        activation=activation,
+        weight_var=weight_var,
+        bias_var=bias_var,
+        algorithm=algorithm.value,
+        time=time,
+        lr=lr,
+        steps=steps,
+        ridge=ridge,
+        order=order,
+        train=train,
+        width=width,
+    )
+    predict_and_report(options, out, print_json=json)
