@@ -180,9 +180,12 @@ class Ridge(SpectralAlgorithm):
 
 
 class SGD(AbstractAlgorithm):
-    """Gradient descent on random batches, drawn without replacement within a step.
+    """theta <- theta - lr (n/b) sum_{i in batch} grad L_i: descent on random batches of b = `batch_size` points.
 
-    The batch gradient is scaled by n / batch_size, so that its mean is the gradient of the whole loss.
+    A batch is drawn without replacement within a step. Scaled by n/b, the mean of its gradient is that of the whole
+    loss. For `nk.simulate` only: it has no filter.
+
+    **Arguments:** `lr` > 0; `batch_size`; `steps`.
     """
 
     lr: float
