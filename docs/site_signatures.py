@@ -1,26 +1,37 @@
 """Signatures and docstrings as the site shows them, from the source alone: nothing is imported."""
 
 import re
+import sys
+from pathlib import Path
 
 import griffe
 
+sys.path.insert(0, str(Path(__file__).parent))
+from site_hooks import NAMES
+
 _CODE = re.compile(r"(```.*?```|`[^`]*`|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _RECORDS = {"equinox.Module", "typing.NamedTuple"}
+_PUBLIC = {name.rpartition(".")[2] for name in NAMES}
 
 
 class Signatures(griffe.Extension):
-    """Records get the signature that their fields make."""
+    """Records get the signature that their fields make; the theory of a file stands below the first name from it."""
 
     def on_package(self, *, pkg, **options):
-        for item in everything(pkg):
+        items = list(everything(pkg))
+        for item in items:
             if item.docstring:
                 item.docstring.value = literal(item.docstring.value)
-            if item.is_class:
-                line = [*reversed(item.mro()), item]
-                written = any("__init__" in one.members for one in line)
-                if not written and any(base.canonical_path in _RECORDS for one in line for base in one.bases):
-                    parameters = griffe.Parameters(griffe.Parameter("self"), *fields(line))
-                    item.set_member("__init__", griffe.Function("__init__", parameters=parameters, parent=item))
+        lines = {item: [*reversed(item.mro()), item] for item in items if item.is_class}
+        # All are looked at before any is changed: a signature that is made here is none that is inherited.
+        signatures = {item: parameters(line) for item, line in lines.items()}
+        for item, found in signatures.items():
+            item.bases = [base for base in item.bases if base.canonical_path.rpartition(".")[2] in _PUBLIC]
+            if found:
+                item.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(*found)))
+            elif "__init__" in item.members:
+                item.del_member("__init__")
+        add_theory(pkg)
 
 
 def everything(parent):
@@ -29,6 +40,19 @@ def everything(parent):
         if not item.is_alias:
             yield item
             yield from everything(item)
+
+
+def text_of(item) -> str:
+    return item.docstring.value if item.docstring else ""
+
+
+def parameters(line) -> list[griffe.Parameter]:
+    """How a class is made: as written, or by its fields; nothing for what only verbs make."""
+    written = [item.members["__init__"].parameters for item in line if "__init__" in item.members]
+    if written:
+        return [] if "**Fields" in text_of(line[-1]) else list(written[-1])
+    record = any(base.canonical_path in _RECORDS for item in line for base in item.bases)
+    return [griffe.Parameter("self"), *fields(line)] if record else []
 
 
 def fields(line) -> list[griffe.Parameter]:
@@ -55,3 +79,16 @@ def literal(text: str) -> str:
     parts = _CODE.split(text)
     parts[::2] = [re.sub(r"<(?=[A-Za-z/])", "&lt;", part) for part in parts[::2]]
     return "".join(parts)
+
+
+def add_theory(pkg) -> None:
+    """What the docstring of a file says beyond its first line, its formulas above all, where the file is first named."""
+    told = set()
+    for name in NAMES:
+        if "." in name:
+            item = pkg[name].final_target
+            head, _, theory = text_of(item.parent).partition("\n\n")
+            if theory and item.parent.path not in told and item.docstring:
+                told.add(item.parent.path)
+                indented = "\n".join(f"    {line}" if line else "" for line in theory.splitlines())
+                item.docstring.value += f'\n\n??? abstract "{head.strip().rstrip(".").replace(chr(34), chr(39))}"\n\n{indented}\n'
