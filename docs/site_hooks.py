@@ -1,4 +1,4 @@
-"""What the site adds to the pages: files that stand outside of docs/, and links from names to the API."""
+"""What the site adds to the pages: files from outside of docs/, links from names to the API, raised indices."""
 
 import posixpath
 import re
@@ -19,7 +19,11 @@ OUTSIDE = {
 _INSIDE = {site: place for place, site in OUTSIDE.items()}
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
-_NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(?:(nk|nearkernel)\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
+_NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
+_MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
+_INDEX = r"(?:\{([^{}]*)\}|(\([^()]*\)|[+-]?[A-Za-z0-9α-ωΑ-Ω∞]+|[+*]))"  # x_i, x_{ij}, K^(l+1), K^-1
+_LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
+_UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>])\^{_INDEX}")
 
 
 def on_files(files, config):
@@ -59,16 +63,22 @@ NAMES = documented()
 
 
 def on_page_content(html, page, config, files):
-    """A name in the text, `nk.solve`, leads to its place in the API; within the API also `Solution`."""
-    room = page.file.src_uri.removeprefix("api/").removesuffix(".md")
+    return _NAME.sub(lambda code: linked(code, page), with_indices(html))
 
-    def linked(code: re.Match) -> str:
-        name = code[3]
-        if not name or not (code[2] or room != page.file.src_uri.removesuffix(".md")):
-            return code[0]
-        if not code[2]:
-            name = f"{room}.{name}"
-        target = NAMES.get(name)
-        return f'<a href="{get_relative_url(target, page.url)}">{code[0]}</a>' if target else code[0]
 
-    return _NAME.sub(linked, html)
+def linked(code: re.Match, page) -> str:
+    """A name in the text, `nk.solve`, leads to its place in the API; within a room of the API also `Solution`."""
+    _, top, name, _ = code.groups()
+    room = re.fullmatch(r"api/(\w+)\.md", page.file.src_uri)
+    target = NAMES.get(name if top else f"{room[1]}.{name}" if room else "")
+    return f'<a href="{get_relative_url(target, page.url)}">{code[0]}</a>' if target else code[0]
+
+
+def with_indices(html: str) -> str:
+    """x_i and K^(l+1) of the text, not of code, as they are written by hand."""
+    parts = _MARKUP.split(html)  # text, markup, its tag, text, ...
+    for i in range(0, len(parts), 3):
+        lowered = _LOWER.sub(lambda m: f"{m[1]}<sub>{m[2] or m[3]}</sub>", parts[i])
+        parts[i] = _UPPER.sub(lambda m: f"<sup>{m[1] or m[2]}</sup>", lowered)
+    del parts[2::3]
+    return "".join(parts)

@@ -1,7 +1,9 @@
 """Signatures and docstrings as the site shows them, from the source alone: nothing is imported."""
 
+import copy
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import griffe
@@ -26,7 +28,9 @@ class Signatures(griffe.Extension):
         # All are looked at before any is changed: a signature that is made here is none that is inherited.
         signatures = {item: parameters(line) for item, line in lines.items()}
         for item, found in signatures.items():
-            item.bases = [base for base in item.bases if base.canonical_path.rpartition(".")[2] in _PUBLIC]
+            inherit(item, lines[item])
+            above = next((one for one in reversed(lines[item][:-1]) if one.name in _PUBLIC), None)
+            item.bases = [griffe.ExprName(above.name, parent=above.parent)] if above else []
             if found:
                 item.set_member("__init__", griffe.Function("__init__", parameters=griffe.Parameters(*found)))
             elif "__init__" in item.members:
@@ -55,14 +59,33 @@ def parameters(line) -> list[griffe.Parameter]:
     return [griffe.Parameter("self"), *fields(line)] if record else []
 
 
+def inherit(item, line) -> None:
+    """What a result has from classes that the site does not show."""
+    for above in line[:-1]:
+        for name, member in above.members.items():
+            shown = (
+                above.name not in _PUBLIC and member.docstring and name[0] != "_" and name not in item.members
+            )
+            if shown and "**Fields" in text_of(item):
+                own = copy.copy(member)
+                own.parent = item
+                item.set_member(name, own)
+
+
 def fields(line) -> list[griffe.Parameter]:
     """Those of a class and of what it inherits from, as parameters."""
     found = {}
+    kind = griffe.ParameterKind.positional_or_keyword
     for item in line:
         for name, field in item.members.items():
-            if field.is_attribute and "instance-attribute" in field.labels and not name.startswith("_"):
-                kind = griffe.ParameterKind.positional_or_keyword
-                found[name] = griffe.Parameter(name, annotation=field.annotation, kind=kind, default=default(field.value))
+            if (
+                field.is_attribute
+                and field.annotation
+                and "instance-attribute" in field.labels
+                and name[0] != "_"
+            ):
+                given = default(field.value)
+                found[name] = griffe.Parameter(name, annotation=field.annotation, kind=kind, default=given)
     return list(found.values())
 
 
@@ -82,13 +105,12 @@ def literal(text: str) -> str:
 
 
 def add_theory(pkg) -> None:
-    """What the docstring of a file says beyond its first line, its formulas above all, where the file is first named."""
+    """What a file says beyond its first line, its formulas above all, below the first name that comes from it."""
     told = set()
     for name in NAMES:
-        if "." in name:
-            item = pkg[name].final_target
-            head, _, theory = text_of(item.parent).partition("\n\n")
-            if theory and item.parent.path not in told and item.docstring:
-                told.add(item.parent.path)
-                indented = "\n".join(f"    {line}" if line else "" for line in theory.splitlines())
-                item.docstring.value += f'\n\n??? abstract "{head.strip().rstrip(".").replace(chr(34), chr(39))}"\n\n{indented}\n'
+        item = pkg[name].final_target
+        head, _, theory = text_of(item.parent).partition("\n\n")
+        if theory and item.docstring and item.parent.path not in told:
+            told.add(item.parent.path)
+            title = head.strip().rstrip(".:").replace('"', "'").replace("\n", " ")
+            item.docstring.value += f'\n\n??? abstract "{title}"\n\n' + textwrap.indent(theory, "    ")

@@ -18,7 +18,9 @@ def speeds() -> str:
     lines = ["| what | points | rival | its seconds over ours | deviation |", "|---|---|---|---|---|"]
     for name, rival in RIVALS.items():
         block = re.search(f"<!-- {name}: begin -->(.*?)<!-- {name}: end -->", benchmarks, re.DOTALL)
-        rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in block[1].splitlines() if "|" in line]
+        rows = [
+            [cell.strip() for cell in line.split("|")[1:-1]] for line in block[1].splitlines() if "|" in line
+        ]
         for row in rows[2:]:
             found = dict(zip(rows[0], row, strict=True))
             lines.append(

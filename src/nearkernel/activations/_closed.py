@@ -98,8 +98,8 @@ def _covariance(row1: Rows, row2: Rows, gap: jax.Array) -> jax.Array:
 class Erf(SmoothClosedForm):
     """s(z) = erf(z). With k = E[u v],
 
-        E[s s] = 2/pi arcsin(2 k / sqrt((1 + 2 q1)(1 + 2 q2))),
-        E[s' s'] = 4/pi / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2).
+    E[s s] = 2/pi arcsin(2 k / sqrt((1 + 2 q1)(1 + 2 q2))),
+    E[s' s'] = 4/pi / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2).
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -119,10 +119,10 @@ class Erf(SmoothClosedForm):
 class Gelu(SmoothClosedForm):
     """s(z) = z Phi(z), with the normal distribution function Phi itself (no tanh fit). With k = E[u v],
 
-        D = (1 + q1)(1 + q2) - k^2,    r = 1/(1 + q1) + 1/(1 + q2),
-        B = E[Phi Phi] = 1/4 + arcsin(k / sqrt((1 + q1)(1 + q2))) / (2 pi),
-        E[s s] = k B + (q1 q2 - k^2 (1 - r)) / (2 pi sqrt(D)),
-        E[s' s'] = B + k (r + 1/D) / (2 pi sqrt(D)).
+    D = (1 + q1)(1 + q2) - k^2,    r = 1/(1 + q1) + 1/(1 + q2),
+    B = E[Phi Phi] = 1/4 + arcsin(k / sqrt((1 + q1)(1 + q2))) / (2 pi),
+    E[s s] = k B + (q1 q2 - k^2 (1 - r)) / (2 pi sqrt(D)),
+    E[s' s'] = B + k (r + 1/D) / (2 pi sqrt(D)).
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -150,7 +150,7 @@ class Gelu(SmoothClosedForm):
 class Gaussian(SmoothClosedForm):
     """s(z) = exp(-z^2). With k = E[u v],
 
-        E[s s] = 1 / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2),    E[s' s'] = 4 k E[s s]^3.
+    E[s s] = 1 / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2),    E[s' s'] = 4 k E[s s]^3.
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
