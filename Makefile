@@ -8,9 +8,11 @@ JOBS      ?= $(shell $(PYTHON) -c 'import os; print(min(8, os.cpu_count() or 1))
 MADE      := $(VENV)/.made
 RUN_READY := $(VENV)/.ready-run
 DEV_READY := $(VENV)/.ready-dev
+# The theme announces a next version of MkDocs on every run; versions are pinned here.
+MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint format benchmark claims clean
+.PHONY: help run test test-slow lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -19,7 +21,7 @@ help:  ## show this list
 run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
 
-test: lint  ## set up .venv, lint, check types and run the test suite
+test: lint docs  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV_READY)  ## run only the slow statistical checks
@@ -29,6 +31,12 @@ lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(DEV_READY)  ## the documentation site, in site/; any warning fails
+	$(MKDOCS) build
+
+docs-serve: $(DEV_READY)  ## the same at http://127.0.0.1:8000, built anew on every change
+	$(MKDOCS) serve
 
 format: $(DEV_READY)  ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
@@ -45,12 +53,13 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/features.py
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python docs/speeds.py
 
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md
 	$(BIN)/python docs/claims_page.py --jobs $(JOBS)
 
-clean:  ## remove .venv, out/ and every cache
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+clean:  ## remove .venv, out/, site/ and every cache
+	rm -rf $(VENV) out site .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):
@@ -66,5 +75,5 @@ $(RUN_READY): pyproject.toml constraints.txt | $(MADE)
 
 $(DEV_READY): pyproject.toml constraints.txt | $(MADE)
 	@echo "Installing nearkernel and its development tools into $(VENV) (the first time takes a minute or two) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	@touch $@ $(RUN_READY)

@@ -45,4 +45,4 @@ def worst(name: str, low: float, high: float) -> str:
 if __name__ == "__main__":
     print("| function | variances 0.01 to 100 | variances 1e-6 to 1e6 |\n|---|---|---|")
     for name in CALLABLES:
-        print(f"| {name} | {worst(name, 1e-2, 1e2)} | {worst(name, 1e-6, 1e6)} |", flush=True)
+        print(f"| `{name}` | {worst(name, 1e-2, 1e2)} | {worst(name, 1e-6, 1e6)} |", flush=True)

@@ -5,6 +5,7 @@ An HTML comment `<!-- not run -->` before a block leaves it out.
 """
 
 import contextlib
+import importlib.util
 import inspect
 import io
 import re
@@ -119,17 +120,53 @@ def test_every_page_is_reachable_from_the_index():
     assert not missing
 
 
-def test_every_figure_is_drawn_by_the_gallery_and_shown():
-    import importlib.util
+def script(name: str) -> types.ModuleType:
+    """A file of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
-    spec = importlib.util.spec_from_file_location("gallery", ROOT / "docs/gallery.py")
-    gallery = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(gallery)
-    drawn = {f"{name}.png" for name in gallery.FIGURES}
-    assert drawn == {path.name for path in (ROOT / "docs/figures").iterdir()}
+
+def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
+    drawn = set(script("gallery").FIGURES)
+    assert drawn == {path.stem for path in (ROOT / "docs/figures").iterdir()}
     shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
-    assert all(f"figures/{name}" in shown for name in drawn)
+    missing = [
+        name for name in drawn if f"figures/{name}.png)\n\n`python docs/gallery.py {name}`\n" not in shown
+    ]
+    assert not missing
     assert all(path.stat().st_size < 150_000 for path in (ROOT / "docs/figures").iterdir())
+
+
+def test_every_public_name_stands_in_the_api_once():
+    rooms = sorted(path.parent.name for path in (ROOT / "src/nearkernel").glob("[a-z]*/__init__.py"))
+    offered = {"precision"}
+    for room in rooms:
+        init = (ROOT / f"src/nearkernel/{room}/__init__.py").read_text(encoding="utf-8")
+        offered |= {
+            f"{room}.{name}" for name in re.findall(r"^from \S+ import (\w+) as \1$", init, re.MULTILINE)
+        }
+    top = (ROOT / "src/nearkernel/__init__.py").read_text(encoding="utf-8")
+    for room, name in re.findall(r"^from \.(\w+) import (\w+) as \2$", top, re.MULTILINE):
+        assert f"{room}.{name}" in offered or room.startswith("_"), f"nk.{name} is not offered by its room"
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")]
+    shown = re.findall(r"^::: nearkernel\.([\w.]+)$", "\n".join(pages), re.MULTILINE)
+    assert sorted(shown) == sorted(offered), f"docs/api lacks or repeats {set(shown) ^ offered}"
+
+
+def test_speeds_of_the_comparison_are_those_of_the_benchmarks():
+    text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    assert text == script("speeds").page(text), "run `python docs/speeds.py`"
+
+
+def test_how_to_cite_agrees_with_the_citation_file():
+    text = (ROOT / "docs/cite.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for field in ("title", "version", "license"):
+        value = re.search(rf'^{field}: "?(.*?)"?$', citation, re.MULTILINE)[1]
+        assert re.search(rf"^  {field}\s*= {{{re.escape(value)}}}", text, re.MULTILINE), field
+    assert f"version: {nk.__version__}\n" in citation
 
 
 def test_imports_go_only_downward():
@@ -151,9 +188,10 @@ def test_imports_go_only_downward():
 
 def public() -> list:
     """Every class and function that a public module of the library exports."""
-    from nearkernel import estimators
+    from nearkernel import claims, estimators
 
-    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.dynamics, nk.statistics, nk.geometry, estimators]
+    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.scale, nk.dynamics, nk.statistics, nk.geometry]
+    rooms += [estimators, claims]
     found = {
         f"{item.__module__}.{name}": item
         for room in rooms

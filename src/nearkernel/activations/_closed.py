@@ -14,6 +14,11 @@ from ._base import AbstractActivation, Moments, Rows
 class PiecewiseLinear(AbstractActivation):
     r"""s(z) = `right` z for z > 0 and `left` z for z < 0: linear, relu, leaky relu, abs.
 
+    With c = cos phi the correlation of u and v, m = (right + left)/2 and h = (right - left)/2,
+
+        E[s s] = sqrt(q1 q2) [m^2 cos phi + h^2 2/pi (sin phi + (pi/2 - phi) cos phi)],
+        E[s' s'] = m^2 + h^2 (1 - 2 phi/pi).
+
     Scale invariant, so the angle of the outputs depends on the angle of the inputs alone:
     gap' = w gap + (1 - w) gap_abs with gap_abs = gap - (2/pi)(sin phi - phi cos phi), all terms positive.
     """
@@ -91,7 +96,11 @@ def _covariance(row1: Rows, row2: Rows, gap: jax.Array) -> jax.Array:
 
 
 class Erf(SmoothClosedForm):
-    """s(z) = erf(z)."""
+    """s(z) = erf(z). With k = E[u v],
+
+    E[s s] = 2/pi arcsin(2 k / sqrt((1 + 2 q1)(1 + 2 q2))),
+    E[s' s'] = 4/pi / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2).
+    """
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.scipy.special.erf(z)
@@ -108,7 +117,13 @@ class Erf(SmoothClosedForm):
 
 
 class Gelu(SmoothClosedForm):
-    """s(z) = z Phi(z), with the normal distribution function Phi itself (no tanh fit)."""
+    """s(z) = z Phi(z), with the normal distribution function Phi itself (no tanh fit). With k = E[u v],
+
+    D = (1 + q1)(1 + q2) - k^2,    r = 1/(1 + q1) + 1/(1 + q2),
+    B = E[Phi Phi] = 1/4 + arcsin(k / sqrt((1 + q1)(1 + q2))) / (2 pi),
+    E[s s] = k B + (q1 q2 - k^2 (1 - r)) / (2 pi sqrt(D)),
+    E[s' s'] = B + k (r + 1/D) / (2 pi sqrt(D)).
+    """
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.nn.gelu(z, approximate=False)
@@ -133,7 +148,10 @@ class Gelu(SmoothClosedForm):
 
 
 class Gaussian(SmoothClosedForm):
-    """s(z) = exp(-z^2)."""
+    """s(z) = exp(-z^2). With k = E[u v],
+
+    E[s s] = 1 / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2),    E[s' s'] = 4 k E[s s]^3.
+    """
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.exp(-z * z)
@@ -150,7 +168,12 @@ class Gaussian(SmoothClosedForm):
 
 
 class Sine(SmoothClosedForm):
-    """s(z) = sin(z), or cos(z) with `cosine=True`."""
+    """s(z) = sin(z), or cos(z) with `cosine=True`. With k = E[u v],
+
+        E[sin sin] = exp(-(q1 + q2)/2) sinh k,    E[cos cos] = exp(-(q1 + q2)/2) cosh k,
+
+    and the one is E[s' s'] of the other.
+    """
 
     cosine: bool = eqx.field(static=True, default=False)
 

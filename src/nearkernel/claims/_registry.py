@@ -39,4 +39,5 @@ def find(name: str) -> type[Claim]:
 
 
 def every() -> Iterator[type[Claim]]:
+    """The classes of all claims, by topic and name."""
     return (find(name) for name in modules())

@@ -83,8 +83,10 @@ def refuted(quantity: str, printed: Any, measured: Any, *, sem: Any = 0.0, toler
 
 
 def at_most(quantity: str, bound: Any, measured: Any, sem: Any = 0.0) -> Row:
+    """Stays below `bound`, or above it by no more than SIGMAS standard errors."""
     return Row(quantity, float(bound), float(measured), float(sem), relation="at most")
 
 
 def at_least(quantity: str, bound: Any, measured: Any, sem: Any = 0.0) -> Row:
+    """Stays above `bound`, or below it by no more than SIGMAS standard errors."""
     return Row(quantity, float(bound), float(measured), float(sem), relation="at least")

@@ -54,6 +54,8 @@ def _time(value: Any, name: str) -> Any:
 class GradientDescent(SpectralAlgorithm):
     """theta <- theta - lr grad L, full batch; with `momentum` b, theta's last step times b is added (heavy ball).
 
+    On a linear model g(lam) = (1 - (1 - lr lam)^steps) / lam without momentum.
+
     **Arguments:** `lr` > 0; `steps`, infinite by default; `momentum` in [0, 1).
     Stable as long as lr * lambda_max < 2 (1 + momentum).
     """
@@ -115,6 +117,8 @@ def _heavy_ball(lam: np.ndarray, lr: float, momentum: float, steps: int) -> np.n
 class GradientFlow(SpectralAlgorithm):
     """d theta/dt = -grad L; with `friction` c, the inertial flow theta'' + c theta' = -grad L from rest.
 
+    On a linear model g(lam) = (1 - exp(-lam time)) / lam without friction.
+
     **Arguments:** `time`, infinite by default; `friction` > 0, or None for no inertia. Gradient descent with
     momentum b and small lr is the inertial flow at time steps * sqrt(lr) with friction (1 - b)/sqrt(lr).
     """
@@ -155,7 +159,7 @@ class GradientFlow(SpectralAlgorithm):
 
 
 class DirectOptimization(SpectralAlgorithm):
-    """The solution k K^-1 y itself: for a linear model the end of all gradient methods."""
+    """The solution k K^-1 y itself, g(lam) = 1/lam: for a linear model the end of all gradient methods."""
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         return 1.0 / lam
@@ -165,7 +169,10 @@ class DirectOptimization(SpectralAlgorithm):
 
 
 class Ridge(SpectralAlgorithm):
-    """Minimizer of the loss plus strength/2 |theta - theta_0|^2; strength 0 is the minimum norm."""
+    """Minimizer of the loss plus strength/2 |theta - theta_0|^2; strength 0 is the minimum norm.
+
+    On a linear model g(lam) = 1/(lam + strength).
+    """
 
     strength: float = 0.0
 
@@ -180,9 +187,12 @@ class Ridge(SpectralAlgorithm):
 
 
 class SGD(AbstractAlgorithm):
-    """Gradient descent on random batches, drawn without replacement within a step.
+    """theta <- theta - lr (n/b) sum_{i in batch} grad L_i: descent on random batches of b = `batch_size` points.
 
-    The batch gradient is scaled by n / batch_size, so that its mean is the gradient of the whole loss.
+    A batch is drawn without replacement within a step. Scaled by n/b, the mean of its gradient is that of the whole
+    loss. For `nk.simulate` only: it has no filter.
+
+    **Arguments:** `lr` > 0; `batch_size`; `steps`.
     """
 
     lr: float

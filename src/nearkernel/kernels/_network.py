@@ -220,13 +220,19 @@ class _NetworkKernel(AbstractKernel):
 
 
 class NNGP(_NetworkKernel):
-    """Covariance of one output of the infinitely wide `net` over initializations (its widths do not matter)."""
+    """Covariance of one output of the infinitely wide `net` over initializations (its widths do not matter).
+
+    K^1 = C_b + C_W x.y/d,    K^{l+1} = C_b + C_W E[s(u) s(v)],    (u, v) ~ N(0, K^l)
+    """
 
     output = "nngp"
 
 
 class NTK(_NetworkKernel):
-    """Tangent kernel of one output of the infinitely wide `net`, trained with `net.lr_factors()`."""
+    """Tangent kernel of one output of the infinitely wide `net`, trained with `net.lr_factors()`.
+
+    Theta^1 = K^1,    Theta^{l+1} = K^{l+1} + C_W E[s'(u) s'(v)] Theta^l
+    """
 
     output = "ntk"
 

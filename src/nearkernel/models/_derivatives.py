@@ -73,7 +73,7 @@ class AbstractDerivatives(abc.ABC):
 
     @abc.abstractmethod
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
-        """b_k, and h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0](w_0, w_0), (R, P)."""
+        """b_k, and h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0] w_0 w_0, (R, P)."""
 
 
 class ModelDerivatives(AbstractDerivatives):

@@ -14,7 +14,10 @@ from ._base import AbstractModel, Params, in_working_precision, require_model
 
 
 class Taylor(AbstractModel):
-    """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features."""
+    """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features.
+
+    z(theta) = sum_{k <= degree} 1/k! (d/ds)^k z(theta_0 + s (theta - theta_0)) at s = 0,    (n, d) -> (n, out)
+    """
 
     model: AbstractModel
     params0: Params

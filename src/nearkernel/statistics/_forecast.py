@@ -27,7 +27,8 @@ from ._gaussian import GaussianOutputs
 class Forecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
-    **Fields:** `mean`, `cov`, `std`; `terms`, (mean,) at order 0; `status` and `ok` as of a `Solution`; `algorithm`.
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,); `terms`, (mean,) at
+    order 0; `status` and `ok` as of a `Solution`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):

@@ -16,7 +16,8 @@ from ._gaussian import GaussianOutputs
 class Posterior(GaussianOutputs):
     """The posterior of the noise-free function.
 
-    **Fields:** `mean`, `cov`, `std`; `log_marginal_likelihood` of the data, summed over outputs.
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,);
+    `log_marginal_likelihood` of the data, summed over outputs.
     """
 
     def __init__(self, training: "_Training", x_new: np.ndarray):

@@ -1,0 +1,84 @@
+"""What the site adds to the pages: files from outside of docs/, links from names to the API, raised indices."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.structure.files import File
+from mkdocs.utils import get_relative_url
+
+ROOT = Path(__file__).parents[1]
+# Files of the repository that the site has too, and where. Pages link to them as they lie in the repository.
+OUTSIDE = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "CITATION.cff": "CITATION.cff",
+    "benchmarks/README.md": "benchmarks.md",
+}
+_INSIDE = {site: place for place, site in OUTSIDE.items()}
+_FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
+_NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
+_MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
+_INDEX = r"(?:\{([^{}]*)\}|(\([^()]*\)|[+-]?[A-Za-z0-9α-ωΑ-Ω∞]+|[+*]))"  # x_i, x_{ij}, K^(l+1), K^-1
+_LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
+_UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>])\^{_INDEX}")
+
+
+def on_files(files, config):
+    for place, site in OUTSIDE.items():
+        files.append(File.generated(config, site, abs_src_path=str(ROOT / place)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links between files of the repository become links between pages of the site."""
+    here = page.file.src_uri
+    folder = posixpath.dirname(_INSIDE.get(here, f"docs/{here}"))
+
+    def moved(link: re.Match) -> str:
+        target = posixpath.normpath(posixpath.join(folder, link[1]))
+        site = OUTSIDE.get(target, target.removeprefix("docs/"))
+        return "](" + posixpath.relpath(site, posixpath.dirname(here) or ".")
+
+    parts = _FENCED.split(markdown)
+    return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
+
+
+def documented() -> dict[str, str]:
+    """Where each public name is documented: its page, by the name after `nk.`."""
+    found = {}
+    for page in sorted((ROOT / "docs/api").glob("*.md")):
+        for name in re.findall(r"^::: nearkernel\.([\w.]+)$", page.read_text("utf-8"), re.MULTILINE):
+            found[name] = f"api/{page.stem}.html#nearkernel.{name}"
+    top = (ROOT / "src/nearkernel/__init__.py").read_text("utf-8")
+    for room, name in re.findall(r"^from \.(\w+) import (\w+) as \2$", top, re.MULTILINE):
+        if f"{room}.{name}" in found:
+            found[name] = found[f"{room}.{name}"]
+    return found
+
+
+NAMES = documented()
+
+
+def on_page_content(html, page, config, files):
+    return _NAME.sub(lambda code: linked(code, page), with_indices(html))
+
+
+def linked(code: re.Match, page) -> str:
+    """A name in the text, `nk.solve`, leads to its place in the API; within a room of the API also `Solution`."""
+    _, top, name, _ = code.groups()
+    room = re.fullmatch(r"api/(\w+)\.md", page.file.src_uri)
+    target = NAMES.get(name if top else f"{room[1]}.{name}" if room else "")
+    return f'<a href="{get_relative_url(target, page.url)}">{code[0]}</a>' if target else code[0]
+
+
+def with_indices(html: str) -> str:
+    """x_i and K^(l+1) of the text, not of code, as they are written by hand."""
+    parts = _MARKUP.split(html)  # text, markup, its tag, text, ...
+    for i in range(0, len(parts), 3):
+        lowered = _LOWER.sub(lambda m: f"{m[1]}<sub>{m[2] or m[3]}</sub>", parts[i])
+        parts[i] = _UPPER.sub(lambda m: f"<sup>{m[1] or m[2]}</sup>", lowered)
+    del parts[2::3]
+    return "".join(parts)
