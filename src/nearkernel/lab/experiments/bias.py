@@ -1,0 +1,246 @@
+"""Which of many solutions a diagonal network finds: from least L1 to least L2 norm."""
+
+import dataclasses
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Watch
+
+_WEIGHTS = 24
+_ALPHAS = np.geomspace(1e-6, 10, 29)  # of the curves
+_STARTS = (3.0, 0.3, 0.03, 0.003)  # of trained networks, besides the one chosen
+_BETA = np.linspace(-2, 2, 161)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bias(Experiment):
+    """A diagonal network has 24 weights and fewer points, so many weights fit all points. Which ones gradient flow
+    finds depends on the scale alpha of its start: from a large one those of least L2 norm, as a kernel method would;
+    from a small one nearly those of least L1 norm, with few that are not zero. Move alpha and watch grey weights, which
+    are zero in truth, vanish. Only the logarithm of alpha counts, so the way to the sparse solution is long."""
+
+    title = "Implicit bias"
+    formulas = (
+        r"f(x) = \sum_i \beta_i x_i, \quad \beta_i = u_i^2 - v_i^2, \quad u_i(0) = v_i(0) = \alpha",
+        r"\beta(\infty) = \arg\min_{X \beta = y} \; \sum_i \alpha^2 q(\beta_i / \alpha^2)",
+        r"q(z) = 2 - \sqrt{4 + z^2} + z \, \mathrm{arcsinh}(z / 2)",
+    )
+    button = "Train five networks"
+
+    alpha: float = setting(0.01, "Scale of the start.", low=1e-5, high=10.0, log=True)
+    points: int = setting(14, "Points to fit.", low=3, high=20)
+    nonzero: int = setting(3, "Weights of the truth that are not zero.", low=1, high=5)
+    seed: int = setting(0, "Draws the points.", low=0, high=99)
+
+    def theory(self) -> Answer:
+        problem = _problem(self.points, self.nonzero, self.seed)
+        beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)
+        pictures = (
+            self._path(problem),
+            self._norms(problem),
+            self._weights(problem, beta),
+            self._potential(),
+        )
+        return Answer(pictures, self._numbers(problem, beta))
+
+    def check(self, watch: Watch) -> Answer:
+        watch(0.0, "compiling")
+        problem, found, shown = _problem(self.points, self.nonzero, self.seed), [], self.theory()
+        for alpha in (self.alpha, *_STARTS):
+            found.append((alpha, _trained(problem, alpha)))
+            shown = self._compared(found)
+            watch(len(found) / 5, f"network {len(found)} of 5", shown)
+        return shown
+
+    def _compared(self, found: list[tuple[float, np.ndarray]]) -> Answer:
+        theory, problem = self.theory(), _problem(self.points, self.nonzero, self.seed)
+        path, norms, weights, potential = theory.pictures
+        alphas, betas = np.array([alpha for alpha, _ in found]), np.array([beta for _, beta in found])
+        dots = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
+        pictures = (
+            dots(path, Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 6)),
+            dots(
+                norms,
+                Curve("L1, trained", alphas, problem.l1(betas), "dots", 1),
+                Curve("L2, trained", alphas, problem.l2(betas), "dots", 2),
+            ),
+            dots(weights, Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 6)),
+            potential,
+        )
+        beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)
+        away, loss = np.abs(betas[0] - beta).max(), 0.5 * np.sum((problem.x @ betas[0] - problem.y) ** 2)
+        measured = (
+            Number("trained from theory", float(away), "largest difference of a weight, at this alpha"),
+            Number("loss left", float(loss), "training ends after a given time"),
+        )
+        return Answer(pictures, theory.numbers + measured)
+
+    def _path(self, problem: "_Problem") -> Picture:
+        others = problem.path[:, self.nonzero :]
+        gap = np.full((1, others.shape[1]), np.nan)  # between one curve and the next
+        x = np.concatenate([np.repeat(_ALPHAS[:, None], others.shape[1], 1), gap]).T.ravel()
+        low, high = float(problem.path.min()) - 0.1, float(problem.path.max()) + 0.1
+        parts = [Curve("zero in truth", x, np.concatenate([others, gap]).T.ravel(), "line", 0)]
+        parts += [
+            Curve(f"weight {i}", _ALPHAS, problem.path[:, i], "line", 1 + i) for i in range(self.nonzero)
+        ]
+        parts.append(Curve("this alpha", [self.alpha] * 2, [low, high], "dashes", 0))
+        return Picture(
+            "Weights at the end of training", tuple(parts), "alpha", "weight",
+            log_x=True, x_range=(1e-6, 10), y_range=(low, high),
+        )  # fmt: skip
+
+    def _norms(self, problem: "_Problem") -> Picture:
+        l1, l2 = problem.l1(problem.path), problem.l2(problem.path)
+        most = float(max(l1.max(), l2.max()))
+        parts = (
+            Curve("L1", _ALPHAS, l1, "line", 1),
+            Curve("L2", _ALPHAS, l2, "line", 2),
+            Curve("this alpha", [self.alpha] * 2, [1.0, most], "dashes", 0),
+        )
+        return Picture(
+            "Norms of the solution, over the least", parts, "alpha", "norm / least norm",
+            log_x=True, x_range=(1e-6, 10),
+        )  # fmt: skip
+
+    def _weights(self, problem: "_Problem", beta: np.ndarray) -> Picture:
+        which, most = np.arange(_WEIGHTS), 0.1 + float(max(np.abs(problem.path).max(), 1.5))
+        parts = (
+            Curve("theory", which, beta, "bars", 1),
+            Curve("least L1 norm", which, problem.sparse, "dots", 3),
+            Curve("least L2 norm", which, problem.least, "dots", 2),
+        )
+        return Picture("Weights at this alpha", parts, "weight", "value", y_range=(-most, most))
+
+    def _potential(self) -> Picture:
+        at = [nk.dynamics.implicit_potential([beta], self.alpha) for beta in (*_BETA, 1.0)]
+        parts = (
+            Curve("potential", _BETA, np.array(at[:-1]) / at[-1], "line", 1),
+            Curve("absolute value", _BETA, np.abs(_BETA), "dashes", 3),
+            Curve("square", _BETA, _BETA**2, "dashes", 2),
+        )
+        return Picture(
+            "What is least: the potential of a weight", parts, "weight", "potential, 1 at 1", y_range=(0, 4)
+        )
+
+    def _numbers(self, problem: "_Problem", beta: np.ndarray) -> tuple[Number, ...]:
+        return (
+            Number("L1 norm / least", float(problem.l1(beta)), "1 for the sparse solution"),
+            Number("L2 norm / least", float(problem.l2(beta)), "1 for the kernel method"),
+            Number(
+                "distance from the truth", float(np.linalg.norm(beta - problem.truth)), "of the weights, L2"
+            ),
+        )
+
+    def python(self, checked: bool = False) -> str:
+        return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
+
+
+class _Problem(NamedTuple):
+    """Points, the weights that made them, and the solutions that do not depend on the chosen alpha."""
+
+    x: np.ndarray
+    y: np.ndarray
+    truth: np.ndarray
+    sparse: np.ndarray
+    least: np.ndarray
+    path: np.ndarray
+
+    def l1(self, beta: np.ndarray) -> np.ndarray:
+        return np.abs(beta).sum(axis=-1) / np.abs(self.sparse).sum()
+
+    def l2(self, beta: np.ndarray) -> np.ndarray:
+        return np.linalg.norm(beta, axis=-1) / np.linalg.norm(self.least)
+
+
+@functools.lru_cache(maxsize=32)
+def _problem(points: int, nonzero: int, seed: int) -> _Problem:
+    from scipy.optimize import linprog
+
+    x = np.random.default_rng(seed).normal(size=(points, _WEIGHTS))
+    truth = np.zeros(_WEIGHTS)
+    truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
+    y = x @ truth
+    halves = linprog(np.ones(2 * _WEIGHTS), A_eq=np.hstack([x, -x]), b_eq=y).x  # both at least 0
+    path = np.array([nk.dynamics.implicit_minimizer(x, y, alpha) for alpha in _ALPHAS])
+    return _Problem(
+        x, y, truth, halves[:_WEIGHTS] - halves[_WEIGHTS:], np.linalg.lstsq(x, y, rcond=None)[0], path
+    )
+
+
+def _trained(problem: _Problem, alpha: float) -> np.ndarray:
+    """One network for all scales: its start is passed, so that it is compiled once."""
+    net, start = nk.models.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
+    time = 2000 / np.linalg.norm(problem.x, 2) ** 2 / max(alpha**2, 0.5)
+    flow = nk.GradientFlow(time=time)
+    run = nk.simulate(net, {"plus": start, "minus": start}, problem.x, problem.y, flow)
+    return net.weights(run.params)
+
+
+_THEORY = """\
+import matplotlib.pyplot as plt
+import numpy as np
+from scipy.optimize import linprog
+import nearkernel as nk
+
+alpha, points, nonzero, seed = {alpha}, {points}, {nonzero}, {seed}
+x, truth = np.random.default_rng(seed).normal(size=(points, 24)), np.zeros(24)
+truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
+y = x @ truth
+
+alphas = np.geomspace(1e-6, 10, 29)
+path = np.array([nk.dynamics.implicit_minimizer(x, y, each) for each in alphas])
+theory = nk.dynamics.implicit_minimizer(x, y, alpha)
+halves = linprog(np.ones(48), A_eq=np.hstack([x, -x]), b_eq=y).x
+sparse, least = halves[:24] - halves[24:], np.linalg.lstsq(x, y, rcond=None)[0]
+l1 = lambda beta: np.abs(beta).sum(axis=-1) / np.abs(sparse).sum()
+l2 = lambda beta: np.linalg.norm(beta, axis=-1) / np.linalg.norm(least)
+
+_, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+gap = np.full((24 - nonzero, 1), np.nan)  # between one curve and the next
+others = np.hstack([path[:, nonzero:].T, gap]).ravel()
+one.semilogx(np.tile(np.append(alphas, np.nan), 24 - nonzero), others, color="grey", label="zero in truth")
+for i in range(nonzero):
+    one.semilogx(alphas, path[:, i], label=f"weight {{i}}")
+one.plot([alpha, alpha], [path.min() - 0.1, path.max() + 0.1], "--", color="grey", label="this alpha")
+one.set(title="Weights at the end of training", xlabel="alpha")
+
+two.semilogx(alphas, l1(path), color="C0", label="L1")
+two.semilogx(alphas, l2(path), color="C1", label="L2")
+two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="grey", label="this alpha")
+two.set(title="Norms of the solution, over the least", xlabel="alpha")
+
+three.plot(theory, drawstyle="steps-mid", label="theory")
+three.plot(sparse, "o", label="least L1 norm")
+three.plot(least, "o", label="least L2 norm")
+three.set(title="Weights at this alpha", xlabel="weight")
+
+beta = np.linspace(-2, 2, 161)
+potential = np.array([nk.dynamics.implicit_potential([each], alpha) for each in beta])
+four.plot(beta, potential / nk.dynamics.implicit_potential([1.0], alpha), label="potential")
+four.plot(beta, np.abs(beta), "--", label="absolute value")
+four.plot(beta, beta**2, "--", label="square")
+four.set(title="What is least: the potential of a weight", xlabel="weight")
+"""
+_CHECK = """
+net, starts, trained = nk.models.DiagonalNetwork(24), np.array([alpha, 3.0, 0.3, 0.03, 0.003]), []
+for start in starts:
+    time = 2000 / np.linalg.norm(x, 2) ** 2 / max(start**2, 0.5)
+    params = {"plus": np.full(24, start), "minus": np.full(24, start)}
+    trained.append(net.weights(nk.simulate(net, params, x, y, nk.GradientFlow(time=time)).params))
+trained = np.array(trained)
+one.plot(np.repeat(starts, 24), trained.ravel(), "o", ms=3, color="black", label="trained")
+two.plot(starts, l1(trained), "o", color="C0", label="L1, trained")
+two.plot(starts, l2(trained), "o", color="C1", label="L2, trained")
+three.plot(trained[0], "kx", label="trained")
+"""
+_END = """
+for axes in (one, two, three, four):
+    axes.legend()
+plt.show()
+"""
