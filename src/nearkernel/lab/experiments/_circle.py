@@ -21,8 +21,8 @@ law = nk.forecast(net, x, y, nk.GradientFlow(time), on_circle(around))
 start, kernel = nk.kernels.nngp_and_ntk(net, x)
 rates, modes = np.linalg.eigh(kernel)
 strength = (modes.T @ y) ** 2 + np.einsum("ik,ij,jk->k", modes, start, modes)
-times = np.geomspace(1e-3, 1e4, 71)
-loss = lambda t: 0.5 * np.exp(-2 * np.outer(t, np.maximum(rates, 0))) @ strength
+times = np.geomspace(1e-3, 1e3, 61)
+loss = lambda t: 0.5 * strength * np.exp(-2 * np.outer(t, np.maximum(rates, 0)))  # of each mode
 print("fastest and slowest time:", 1 / rates[-1], 1 / rates[0])
 
 _, axes = plt.subplots(1, 3, figsize=(15, 4.5))
@@ -33,8 +33,10 @@ axes[0].set(title="Outputs", xlabel="angle")
 axes[1].plot(around, law.std, label="theory")
 axes[1].plot(around, law.at(0.0).std, "--", color="grey", label="at the start")
 axes[1].set(title="Standard deviation over networks", xlabel="angle", ylim=(0, None))
-axes[2].loglog(times, loss(times), label="theory")
-axes[2].plot([time], loss([time]), "o", label="now")
+axes[2].loglog(times, loss(times).sum(axis=1), label="theory")
+axes[2].plot(times, loss(times)[:, -1], "--", label="fastest mode")
+axes[2].plot(times, loss(times)[:, 0], "--", label="slowest mode")
+axes[2].plot([time], [loss(time).sum()], "o", label="now")
 axes[2].set(title="Loss on the training points", xlabel="time", ylim=(1e-6, 100))
 """
 CHECK = """

@@ -48,7 +48,8 @@ print(found.count, "regions of at most", nk.geometry.region_bounds(net).layers)
 slope = found.gradients[:, 0]
 middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
 values = {values}
-axes[0].add_collection(PolyCollection(found.vertices, array=values, cmap="RdBu_r", edgecolor="black", lw=0.3))
+cells = PolyCollection(found.vertices, array=values, cmap="RdBu_r", edgecolor="black", lw=0.3)
+axes[0].add_collection(cells)
 angle = np.radians({direction})
 end = window * np.array([np.cos(angle), np.sin(angle)])
 axes[0].plot([-end[0], end[0]], [-end[1], end[1]], "--", color="grey", label="line")
