@@ -1,0 +1,223 @@
+"""All trained networks at once: mean and band over the unit circle, at any time of training."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from ._circle import CHECK, END, THEORY
+
+_ANGLES = np.linspace(-np.pi, np.pi, 129)
+_CHECKED = slice(0, None, 8)  # angles at which networks are compared
+_TIMES = np.geomspace(1e-3, 1e3, 61)
+_BATCH = 10  # networks trained side by side
+_PART = 50  # steps between two looks
+_MOST = 3000  # steps of a check
+
+
+@dataclasses.dataclass(frozen=True)
+class Circle(Experiment):
+    """Infinitely many networks of infinite width learn a few points on the unit circle. Move the time: at the start
+    outputs are a Gaussian process around zero; then the mean finds the points and the band closes there, along the
+    eigenvectors of the tangent kernel, each at its own speed. Between the points the band stays open for ever: what is
+    left is what the first weights were. The check trains networks of finite width from many starts."""
+
+    title = "Trained networks on a circle"
+    formulas = (
+        r"x = (\cos \gamma, \sin \gamma), \quad "
+        r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} \left(1 - e^{-\Theta_{AA} t}\right)",
+        r"\text{mean} = R_t \, y, \quad \text{cov} = K_{BB} - R_t K_{AB} - K_{BA} R_t^T + R_t K_{AA} R_t^T",
+        r"\text{loss} = \tfrac{1}{2} \sum_k e^{-2 \lambda_k t} \left( (v_k \cdot y)^2 + v_k \cdot K_{AA} v_k \right)",
+    )
+    button = "Train networks"
+
+    time: float = setting(1.0, "Training time of gradient flow.", low=_TIMES[0], high=_TIMES[-1], log=True)
+    depth: int = setting(2, "Hidden layers.", low=1, high=6)
+    activation: str = setting(
+        "relu", "Of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs", "tanh")
+    )
+    points: int = setting(5, "Training points.", low=1, high=16)
+    weight_var: float = setting(2.0, "Variance of the weights times their fan-in.", low=0.5, high=4.0)
+    bias_var: float = setting(0.1, "Variance of the biases.", low=0.0, high=2.0)
+    width: int = setting(128, "Neurons a layer of the networks that are trained.", low=8, high=512, log=True)
+    networks: int = setting(50, "How many are trained.", low=10, high=300, log=True)
+
+    def theory(self) -> Answer:
+        return self._forecast(self.time)
+
+    @property
+    def _net(self) -> nk.MLP:
+        widths = (self.width,) * self.depth
+        return nk.MLP(2, widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var)
+
+    def _data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Angles of the training points, where the next one is always far from the others, and targets."""
+        angles = 2 * np.pi * ((0.7 + 0.618034 * np.arange(self.points)) % 1.0) - np.pi
+        return angles, np.sin(2 * angles) + 0.5 * np.cos(angles)
+
+    def _modes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues of the tangent kernel, and the mean square of each mode's error at the start."""
+        angles, y = self._data()
+        start, kernel = nk.kernels.nngp_and_ntk(self._net, _on_circle(angles))
+        rates, modes = np.linalg.eigh(kernel)
+        return rates, (modes.T @ y) ** 2 + np.einsum("ik,ij,jk->k", modes, start, modes)
+
+    def _forecast(self, time: float, notes: tuple[str, ...] = ()) -> Answer:
+        angles, y = self._data()
+        law = nk.forecast(self._net, _on_circle(angles), y, nk.GradientFlow(time), _on_circle(_ANGLES))
+        rates, strength = self._modes()
+        modes = lambda t: 0.5 * strength * np.exp(-2 * np.outer(t, np.maximum(rates, 0.0)))  # (times, modes)
+        loss = float(modes(time).sum())
+        start = law.at(0.0).std
+        high = 2.5 * max(1.0, float(start.max()))
+        pictures = (
+            Picture(
+                "Outputs",
+                (
+                    Curve(
+                        "theory",
+                        _ANGLES,
+                        law.mean,
+                        "line",
+                        1,
+                        band=(law.mean - 2 * law.std, law.mean + 2 * law.std),
+                    ),
+                    Curve("training points", angles, y, "dots", 3),
+                ),
+                "angle",
+                "output",
+                x_range=(-3.2, 3.2),
+                y_range=(-high, high),
+            ),
+            Picture(
+                "Standard deviation over networks",
+                (
+                    Curve("theory", _ANGLES, law.std, "line", 1),
+                    Curve("at the start", _ANGLES, start, "dashes", 0),
+                ),
+                "angle",
+                "standard deviation",
+                x_range=(-3.2, 3.2),
+                y_range=(0.0, 1.1 * float(start.max())),
+            ),
+            Picture(
+                "Loss on the training points",
+                (
+                    Curve("theory", _TIMES, modes(_TIMES).sum(axis=1), "line", 1),
+                    Curve("fastest mode", _TIMES, modes(_TIMES)[:, -1], "dashes", 4),
+                    Curve("slowest mode", _TIMES, modes(_TIMES)[:, 0], "dashes", 5),
+                    Curve("now", [time], [loss], "dots", 3),
+                ),
+                "time",
+                "loss",
+                log_x=True,
+                log_y=True,
+                y_range=(1e-6, 100.0),
+            ),
+        )
+        numbers = (
+            Number("loss", loss, "mean over networks, half the sum of squares"),
+            Number("widest band", float(law.std.max()), "largest standard deviation over networks"),
+            Number(
+                "fastest time",
+                float(1 / rates[-1]),
+                "of the mode that is learned first, 1 / largest eigenvalue",
+            ),
+            Number(
+                "slowest time", float(1 / rates[0]) if rates[0] > 0 else np.inf, "of the mode learned last"
+            ),
+            Number("modes learned", float((1 - np.exp(-rates * time)).sum()), f"of {self.points}"),
+        )
+        return Answer(pictures, numbers, notes)
+
+    def check(self, watch: Watch) -> Answer:
+        time, steps, notes = self._plan()
+        theory, net, (angles, y) = self._forecast(time, notes), self._net, self._data()
+        x, parts, done = _on_circle(angles), steps // _PART, 0
+        batches = -(-self.networks // _BATCH)
+        outputs, losses = np.empty((0, len(_ANGLES))), np.empty((0, parts + 1))
+        answer = theory
+        watch(0.0, "compiling", theory)
+        with jax.enable_x64(True):
+            for batch in range(batches):
+                theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
+                path = []
+                for part in range(parts):
+                    theta, loss = _trained(net, theta, x, y, time / steps)
+                    path.append(np.asarray(loss))
+                    watch((batch + (part + 1) / parts) / batches, f"networks {done + 1} to {done + _BATCH}")
+                found, loss = (
+                    np.asarray(value) for value in _observed(net, theta, x, y, _on_circle(_ANGLES))
+                )
+                outputs = np.concatenate([outputs, found])[: self.networks]
+                losses = np.concatenate([losses, np.stack([*path, loss], axis=1)])[: self.networks]
+                done = len(outputs)
+                answer = self._compared(theory, outputs, losses, time)
+                watch((batch + 1) / batches, f"{done} of {self.networks} networks", answer)
+        return answer
+
+    def _plan(self) -> tuple[float, int, tuple[str, ...]]:
+        """Time and steps of gradient descent that are as good as the flow: 100, and at most half a stable step each."""
+        fastest = self._modes()[0][-1]
+        time = min(self.time, 0.5 * _MOST / fastest)
+        steps = _PART * int(np.ceil(max(100.0, 2 * fastest * time) / _PART - 1e-9))
+        note = f"Trained to time {time:.3g} only, and compared there: {_MOST} steps are the most."
+        return time, steps, (note,) if time < self.time else ()
+
+    def _compared(self, theory: Answer, outputs: np.ndarray, losses: np.ndarray, time: float) -> Answer:
+        size, parts = len(outputs), losses.shape[1] - 1
+        mean, std = outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
+        at = [1, *(k for k in (2, 4, 8, 16, 32) if k < parts), parts]
+        loss, loss_sem = losses.mean(axis=0), losses.std(axis=0, ddof=1) / size**0.5
+        some, name = _ANGLES[_CHECKED], "trained networks"
+        more = (
+            (
+                *(Curve(f"network {i + 1}", _ANGLES, outputs[i], "dashes", 0) for i in range(3)),
+                Curve(name, some, mean[_CHECKED], "dots", 2, sem=std[_CHECKED] / size**0.5),
+            ),
+            (Curve(name, some, std[_CHECKED], "dots", 2, sem=std[_CHECKED] / (2 * size - 2) ** 0.5),),
+            (Curve(name, time * np.array(at) / parts, loss[at], "dots", 2, sem=loss_sem[at]),),
+        )
+        pictures = tuple(
+            dataclasses.replace(picture, parts=picture.parts + curves)
+            for picture, curves in zip(theory.pictures, more, strict=True)
+        )
+        trained = Number("loss of networks", float(loss[-1]), f"mean of {size} networks", float(loss_sem[-1]))
+        return Answer(pictures, (*theory.numbers, trained), theory.notes)
+
+    def python(self, checked: bool = False) -> str:
+        values = self.values()
+        if checked:
+            time, steps, _ = self._plan()
+            values |= {"time": float(time), "steps": steps, "batch": _BATCH, "part": _PART}
+        return (THEORY + CHECK * checked + END).format(**values)
+
+
+def _on_circle(angles: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+@jax.jit
+def _drawn(net, keys):
+    return jax.vmap(net.init)(keys)
+
+
+@jax.jit
+def _trained(net, theta, x, y, lr):
+    """Networks some steps later, and their losses before."""
+
+    def one(theta):
+        run = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, _PART), nk.Record(every=_PART))
+        return run.params, run.history["loss"][0]
+
+    return jax.vmap(one)(theta)
+
+
+@jax.jit
+def _observed(net, theta, x, y, new):
+    """Outputs at new inputs, and losses."""
+    return jax.vmap(lambda p: (net(p, new)[:, 0], 0.5 * ((net(p, x)[:, 0] - y) ** 2).sum()))(theta)

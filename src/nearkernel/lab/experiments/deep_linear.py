@@ -1,0 +1,236 @@
+"""What depth does to inference: deep linear networks, where everything is known exactly."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from ._deep_linear import CHECK, END, THEORY
+
+_INPUTS = 30
+_DEPTHS = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 30)
+_VARIANCES = np.geomspace(0.2, 3.0, 41)
+_PLACES = np.linspace(-1.0, 2.0, 61)
+_CHECKED = slice(0, None, 5)  # variances and places at which networks are compared
+_NORMALS, _AT_ONCE = 3e8, 3e6  # random numbers of a check, in all and at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class DeepLinear(Experiment):
+    """A product of random matrices can compute no more than one of them, but its prior is another. Move the depth:
+    the evidence has a peak, and the band of predictions away from the data shrinks or grows towards the scale that the
+    data themselves suggest. A linear network does that only if its prior variance is chosen well: compare the peak
+    over the variance. The check draws real networks and weighs each by how well it explains the data."""
+
+    title = "Deep linear networks"
+    formulas = (
+        r"z(x) = W^{(L+1)} \cdots W^{(1)} x = \theta \cdot x, \quad W^{(l)}_{ij} \sim N(0, \sigma^2 / N_{l-1})",
+        r"Z = \frac{1}{\sqrt{\det X X^T} \, (\pi t)^{P/2}} \prod_{l=1}^{L} \frac{1}{\Gamma(N_l/2)} \;"
+        r"G\left(\frac{t}{c}; \frac{P}{2}, \frac{N_1}{2}, \ldots, \frac{N_L}{2}\right)",
+        r"t = |\theta_*|^2, \quad c = \prod_{l=0}^{L} \frac{2 \sigma^2}{N_l}",
+        r"\theta = \theta_* + \sqrt{S} \, \xi_\perp, \quad p(S \mid y) \propto p(S) \, S^{-P/2} e^{-t/2S}",
+    )
+    button = "Draw and weigh networks"
+
+    depth: int = setting(5, "Hidden layers.", low=0, high=_DEPTHS[-1])
+    width: int = setting(20, "Neurons in each hidden layer.", low=1, high=200, log=True)
+    points: int = setting(10, f"Data, each with {_INPUTS} inputs and no noise.", low=1, high=_INPUTS)
+    prior_var: float = setting(
+        1.0, "Variance of the weights times their fan-in.", low=0.2, high=3.0, log=True
+    )
+    signal: float = setting(
+        0.4, "Length of the true weights; the prior expects about 1.", low=0.1, high=3.0, log=True
+    )
+    seed: int = setting(0, "Which data.", low=0, high=99)
+
+    def theory(self) -> Answer:
+        x, y, truth = self._data()
+        layers, stats = (self.width,) * self.depth, nk.statistics
+        depths = sorted({*_DEPTHS, self.depth})
+        best = {n: stats.best_prior_var(x, y, (self.width,) * n) for n in depths}
+        evidence = lambda n, v: stats.deep_linear_log_evidence(x, y, (self.width,) * n, v)
+        here = stats.deep_linear_posterior(x, y, layers, self.prior_var)
+        at_best = {n: evidence(n, best[n]) for n in depths}
+        top = max(at_best.values())
+        chosen = lambda place: Curve("this network", [place], [here.log_evidence], "dots", 3)
+        pictures = (
+            Picture(
+                "Evidence over depth",
+                (
+                    Curve(
+                        "your prior variance",
+                        depths,
+                        [evidence(n, self.prior_var) for n in depths],
+                        "line",
+                        1,
+                    ),
+                    Curve("best prior variance", depths, list(at_best.values()), "dashes", 2),
+                    chosen(self.depth),
+                ),
+                "hidden layers",
+                "ln Z",
+                y_range=(top - 15, top + 2),
+            ),
+            Picture(
+                "Evidence over the prior variance",
+                (
+                    Curve("your depth", _VARIANCES, [evidence(self.depth, v) for v in _VARIANCES], "line", 1),
+                    Curve("best", [best[self.depth]], [at_best[self.depth]], "dots", 2),
+                    chosen(self.prior_var),
+                ),
+                "prior variance",
+                "ln Z",
+                log_x=True,
+                x_range=(0.19, 3.15),
+                y_range=(top - 25, top + 3),
+            ),
+            self._predictions(x, y, truth, here),
+        )
+        return Answer(pictures, self._numbers(here, best[self.depth]))
+
+    def _data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Inputs, targets, true weights; more points keep those that were there."""
+        rng = np.random.default_rng(self.seed)
+        truth = rng.normal(size=_INPUTS)
+        truth *= self.signal / np.linalg.norm(truth)
+        x = rng.normal(size=(_INPUTS, _INPUTS))[: self.points]
+        return x, x @ truth, truth
+
+    def _line(self, x: np.ndarray) -> np.ndarray:
+        """From the first point, at 0, to a new one, at 1."""
+        new = np.random.default_rng([self.seed, 1]).normal(size=_INPUTS)
+        return x[0] + _PLACES[:, None] * (new - x[0])
+
+    def _predictions(self, x, y, truth, here) -> Picture:
+        line = self._line(x)
+        flat = nk.statistics.deep_linear_posterior(x, y, (), self.prior_var)
+        curves = []
+        for name, law, kind, series in (
+            ("linear network", flat, "dashes", 0),
+            ("this network", here, "line", 1),
+        ):
+            mean, std = law.mean(line), law.std(line)
+            curves.append(Curve(name, _PLACES, mean, kind, series, band=(mean - std, mean + std)))
+        top = np.abs(line @ truth).max() + 2.5
+        return Picture(
+            "Predictions and their standard deviation",
+            (*curves, Curve("truth", _PLACES, line @ truth, "dashes", 3)),
+            "from a data point (0) to a new one (1)",
+            "output",
+            y_range=(-top, top),
+        )
+
+    def _numbers(self, here, best: float) -> tuple[Number, ...]:
+        layers, t = (self.width,) * self.depth, float(here.theta @ here.theta)
+        own = _INPUTS * t / self.points
+        return (
+            Number("ln Z", here.log_evidence, "log evidence: how probable the data were before they came"),
+            Number("best prior variance", best, "the one of the largest evidence at this depth and width"),
+            Number(
+                "effective depth",
+                nk.statistics.effective_depth(self.points, layers),
+                "points times depth/width",
+            ),
+            Number(
+                "scale",
+                _INPUTS * here.scale,
+                "variance away from the data; 1 for a linear network of variance 1",
+            ),
+            Number(
+                "scale of many data",
+                nk.statistics.limiting_scale(own, self.points, layers, self.prior_var),
+                "what the scale tends to when points and inputs are many",
+            ),
+            Number("scale of the data", own, "what depth moves the scale to, if the prior variance is 1"),
+        )
+
+    def check(self, watch: Watch) -> Answer:
+        theory = self.theory()
+        if self.depth == 0:
+            note = "A linear network has one layer, which the formula integrates: there is nothing to draw."
+            return dataclasses.replace(theory, notes=(note,))
+        count, batch = self._sizes()
+        rng, scales = np.random.default_rng([self.seed, 2]), np.empty((0, self.depth))
+        while len(scales) < count:
+            scales = np.concatenate(
+                [scales, self._drawn(rng, min(batch, count - len(scales)), watch, len(scales) / count)]
+            )
+            watch(len(scales) / count, f"{len(scales)} of {count} networks", self._compared(theory, scales))
+        return self._compared(theory, scales)
+
+    def _sizes(self) -> tuple[int, int]:
+        """How many networks, and how many at a time."""
+        each = self.width * (1 + (self.depth - 1) * self.width)
+        return int(np.clip(_NORMALS / each, 300, 30_000)), int(np.clip(_AT_ONCE / self.width**2, 1, 3000))
+
+    def _drawn(self, rng, size: int, watch: Watch, share: float) -> np.ndarray:
+        """S of networks of prior variance 1 with 1, 2, ... hidden layers, (size, depth).
+
+        Given all layers but the first, the weights theta are Gaussian of variance S = |W^(L+1) ... W^(2)|^2 / inputs.
+        """
+        row, found = rng.normal(size=(size, 1, self.width)) / self.width**0.5, []
+        for layer in range(self.depth):
+            if layer:
+                row = row @ (rng.normal(size=(size, self.width, self.width)) / self.width**0.5)
+            found.append((row**2).sum(axis=(1, 2)) / _INPUTS)
+            watch(share, f"layer {layer + 1} of {self.depth}")
+        return np.stack(found, axis=1)
+
+    def _weighed(self, scales: np.ndarray) -> tuple[float, float, np.ndarray]:
+        """ln of the mean density of the data over networks with these S, its standard error, and their weights."""
+        x, y, _ = self._data()
+        gram = x @ x.T
+        t, log_det = float(y @ np.linalg.solve(gram, y)), np.linalg.slogdet(gram)[1]
+        logs = -0.5 * (log_det + self.points * np.log(2 * np.pi * scales) + t / scales)
+        weights = np.exp(logs - logs.max())
+        mean = weights.mean()
+        return (
+            float(logs.max() + np.log(mean)),
+            float(weights.std() / mean / len(logs) ** 0.5),
+            weights / weights.sum(),
+        )
+
+    def _compared(self, theory: Answer, scales: np.ndarray) -> Answer:
+        depths, variances = np.arange(1, self.depth + 1), _VARIANCES[_CHECKED]
+        over_depth = [self._weighed(self.prior_var ** (n + 1) * scales[:, n - 1])[:2] for n in depths]
+        over_var = [self._weighed(v ** (self.depth + 1) * scales[:, -1])[:2] for v in variances]
+        own = self.prior_var ** (self.depth + 1) * scales[:, -1]
+        weights = self._weighed(own)[2]
+        x, y, _ = self._data()
+        line = self._line(x)[_CHECKED]
+        law = nk.statistics.deep_linear_posterior(x, y, ())
+        scale = weights @ own
+        spread, mean = law.perp(line), law.mean(line)
+        std, sem = spread * scale**0.5, spread * 0.5 * (weights**2 @ (own - scale) ** 2 / scale) ** 0.5
+        dots = (
+            Curve(
+                "drawn networks",
+                depths,
+                *np.transpose(over_depth)[:1],
+                "dots",
+                4,
+                sem=np.transpose(over_depth)[1],
+            ),
+            Curve(
+                "drawn networks",
+                variances,
+                *np.transpose(over_var)[:1],
+                "dots",
+                4,
+                sem=np.transpose(over_var)[1],
+            ),
+            Curve("drawn networks", _PLACES[_CHECKED], mean + std, "dots", 4, sem=sem),
+        )
+        pictures = tuple(
+            dataclasses.replace(picture, parts=(*picture.parts, more))
+            for picture, more in zip(theory.pictures, dots, strict=True)
+        )
+        return Answer(pictures, theory.numbers)
+
+    def python(self, checked: bool = False) -> str:
+        count, batch = self._sizes()
+        drawn = CHECK.format(count=count, batch=batch, seed=self.seed) if checked and self.depth else ""
+        return THEORY.format(inputs=_INPUTS, depths=_DEPTHS, **self.values()) + drawn + END

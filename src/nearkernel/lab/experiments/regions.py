@@ -1,0 +1,200 @@
+"""The linear regions of a relu network in the plane, exactly, and how training moves them."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Cells, Curve, Experiment, Number, Picture, Watch
+from ._regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
+
+_WIDEST = 32
+_POINTS = 80
+_PARTS = 100  # of the training, between which it can be stopped
+_COLOURS = {  # as a program says them
+    "output": "np.einsum('pc,pc->p', slope, middles) + found.offsets[:, 0]",
+    "slope": "np.linalg.norm(slope, axis=1)",
+    "direction": "np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))",
+    "region": "found.labels * 0.618034 % 1.0",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Regions(Experiment):
+    """A relu network is linear on polygons. Each neuron of the first layer draws a straight line; lines of later
+    layers bend where they cross earlier ones. Move the width: regions grow like the square of the number of neurons,
+    far below the bound, and along a line each neuron switches less than once. Training on a small task then drags the
+    lines to where the classes meet."""
+
+    title = "Linear regions"
+    formulas = (
+        r"z(x) = G_r \, x + c_r \quad \text{on region } r",
+        r"\text{regions} \le \prod_{l=1}^{L} \sum_{k=0}^{2} \binom{n_l}{k}",
+        r"\text{switches per neuron on a line} = \frac{1}{\pi} \left[ \arctan"
+        r"\frac{A t + B}{\sqrt{A C - B^2}} \right]_{t=0}^{1} \le 1",
+    )
+    button = "Train it"
+
+    width: int = setting(16, "Neurons in each hidden layer.", low=1, high=_WIDEST)
+    depth: int = setting(2, "Hidden layers.", low=1, high=3)
+    bias_var: float = setting(1.0, "Variance of the biases.", low=0.0, high=2.0)
+    window: float = setting(2.0, "Inputs from minus this to this.", low=0.5, high=20.0, log=True)
+    colour: str = setting("output", "What the colours show.", choices=tuple(_COLOURS))
+    direction: float = setting(20.0, "Angle of the line through the middle, in degrees.", low=0.0, high=180.0)
+    task: str = setting("moons", "What is learned.", choices=("moons", "rings", "stripes"))
+    steps: int = setting(4000, "Steps of gradient descent.", low=200, high=20_000, log=True)
+    seed: int = setting(0, "Which network, and which data.", low=0, high=99)
+
+    @property
+    def _net(self) -> nk.MLP:
+        return nk.MLP(2, (self.width,) * self.depth, 1, "relu", weight_var=2.0, bias_var=self.bias_var)
+
+    def _drawn(self) -> list[dict[str, np.ndarray]]:
+        """Parameters at the start; a wider network has the neurons of a narrower one."""
+        params = []
+        for layer, (fan_in, fan_out) in enumerate(
+            zip(self._net.sizes[:-1], self._net.sizes[1:], strict=True)
+        ):
+            draw = np.random.default_rng([self.seed, layer]).normal(size=(_WIDEST + 1, _WIDEST))
+            params.append({"weight": draw[:fan_in, :fan_out], "bias": draw[_WIDEST, :fan_out]})
+        return params
+
+    def _data(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points (n, 2) and their classes, -1 or 1."""
+        rng = np.random.default_rng([self.seed, 9])
+        if self.task == "moons":
+            side = np.where(np.arange(_POINTS) % 2, 1.0, -1.0)
+            angle = np.pi * rng.uniform(size=_POINTS)
+            x = side[:, None] * np.column_stack([np.cos(angle) - 0.5, np.sin(angle) - 0.25])
+            return x + 0.1 * rng.normal(size=x.shape), side
+        x = rng.uniform(-2, 2, size=(_POINTS, 2))
+        along = 2.2 * np.linalg.norm(x, axis=1) if self.task == "rings" else 2.5 * (x[:, 0] + x[:, 1])
+        return x, np.where(np.sin(along) > 0, 1.0, -1.0)
+
+    def theory(self) -> Answer:
+        return self._shown(self._drawn())
+
+    def _shown(self, params: Any) -> Answer:
+        net, end = self._net, self._end()
+        box = ((-self.window, self.window),) * 2
+        found = nk.geometry.regions(net, params, box)
+        bends = 2 * nk.geometry.breakpoints(net, params, -end, end) - 1
+        switches = nk.geometry.crossings(net, params, -end, end).per_layer(self.depth) / self.width
+        expected = nk.geometry.mean_crossings(net, -end, end)
+        places = np.array([-1.0, *bends, 1.0])
+        at = places[:, None] * end
+        where = found.locate(at)
+        outputs = np.einsum("pc,pc->p", found.gradients[where, 0], at) + found.offsets[where, 0]
+        along, layers = self.window * places, np.arange(1, self.depth + 1)
+        pictures = (
+            Picture(
+                "Regions",
+                (
+                    Cells(self.colour, found.vertices, self._values(found), self.colour == "output"),
+                    Curve("line", [-end[0], end[0]], [-end[1], end[1]], "dashes", 0),
+                ),
+                "first input",
+                "second input",
+                x_range=box[0],
+                y_range=box[1],
+                square=True,
+            ),
+            Picture(
+                "Output along the line",
+                (
+                    Curve("output", along, outputs, "line", 1),
+                    Curve("bends", along[1:-1], outputs[1:-1], "dots", 2),
+                ),
+                "place on the line",
+                "output",
+            ),
+            Picture(
+                "Switches per neuron along the line",
+                (
+                    Curve("infinitely wide", layers, expected, "dashes", 1),
+                    Curve("this network", layers, switches, "dots", 2),
+                ),
+                "hidden layer",
+                "switches per neuron",
+                x_range=(0.5, self.depth + 0.5),
+                y_range=(0.0, 1.5),
+            ),
+        )
+        bounds = nk.geometry.region_bounds(net)
+        numbers = (
+            Number("regions", found.count, "largest sets in this window on which the gradient is constant"),
+            Number("neurons", self.width * self.depth, "each switches on a line that may bend"),
+            Number("regions at most", float(bounds.layers), "in the whole plane, whatever the weights"),
+            Number(
+                "one layer at most",
+                nk.geometry.zaslavsky(self.width * self.depth, 2),
+                "regions of as many neurons in one layer, for all but special weights",
+            ),
+            Number("pieces on the line", len(bends) + 1, "of the output in the second picture"),
+            Number(
+                "pieces expected",
+                1 + self.width * float(expected.sum()),
+                "at infinite width, if all are seen",
+            ),
+        )
+        return Answer(pictures, numbers)
+
+    def _end(self) -> np.ndarray:
+        angle = np.radians(self.direction)
+        return self.window * np.array([np.cos(angle), np.sin(angle)])
+
+    def _values(self, found: nk.geometry.Regions) -> np.ndarray:
+        """One number a polygon."""
+        slope = found.gradients[:, 0]
+        if self.colour == "slope":
+            return np.linalg.norm(slope, axis=1)
+        if self.colour == "direction":
+            return np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))
+        if self.colour == "region":
+            return found.labels * 0.618034 % 1.0  # neighbours far apart
+        middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
+        return np.einsum("pc,pc->p", slope, middles) + found.offsets[:, 0]
+
+    def check(self, watch: Watch) -> Answer:
+        net, params, (x, y) = self._net, self._drawn(), self._data()
+        watch(0.0, "compiling")
+        fastest = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, params)(x))[-1]
+        descent = nk.GradientDescent(0.5 / fastest, self.steps // _PARTS)
+        losses, counts = [], [self._count(params)]
+        for part in range(1, _PARTS + 1):
+            run = nk.simulate(net, params, x, y, descent, nk.Record(every=descent.steps))
+            params, losses = run.params, [*losses[: part - 1], *run.history["loss"][[0, -1]] / _POINTS]
+            words = f"step {part * descent.steps} of {_PARTS * descent.steps}"
+            if part != (len(counts)) ** 2:
+                watch(part / _PARTS, words)
+                continue
+            counts.append(self._count(params))  # often at first, when lines move most
+            watch(part / _PARTS, words, self._trained(params, losses, counts))
+        return self._trained(params, losses, counts)
+
+    def _count(self, params: Any) -> int:
+        return nk.geometry.regions(self._net, params, ((-self.window, self.window),) * 2).count
+
+    def _trained(self, params: Any, losses: list[float], counts: list[int]) -> Answer:
+        shown, (x, y), every = self._shown(params), self._data(), self.steps // _PARTS
+        classes = [Curve(f"class {sign}", *x[y == sign].T, "dots", 4 + (sign > 0)) for sign in (-1, 1)]
+        first = dataclasses.replace(shown.pictures[0], parts=(*shown.pictures[0].parts, *classes))
+        looked = every * np.arange(len(counts)) ** 2
+        trained = np.arange(len(losses)) * every
+        pictures = (
+            first,
+            *shown.pictures[1:],
+            Picture("Regions during training", (Curve("regions", looked, counts),), "step", "regions"),
+            Picture("Loss", (Curve("loss", trained, losses),), "step", "loss per point", log_y=True),
+        )
+        loss = Number("loss per point", losses[-1], "half the square of what is missing to -1 or 1")
+        return Answer(pictures, (*shown.numbers, loss))
+
+    def python(self, checked: bool = False) -> str:
+        more = {"widest": _WIDEST, "points": _POINTS, "parts": _PARTS, "values": _COLOURS[self.colour]}
+        more |= {"data": TASKS[self.task].format(points=_POINTS), "panels": 5 if checked else 3}
+        program = START + (TRAIN if checked else "") + DRAW + (DRAW_TRAINED if checked else "") + END
+        return program.format(**self.values(), **more)
