@@ -1,4 +1,4 @@
-"""Makes claims.md: every claim with its verdict, from a run.
+"""Makes claims.md, every claim with its verdict, from a run; and the same as data for the lab.
 
     python docs/claims_page.py             # the whole experiments
     python docs/claims_page.py --quick     # small ones
@@ -20,6 +20,9 @@ from nearkernel import claims
 from nearkernel._claims.command import cells, row_of, run
 
 PATH = Path(__file__).parent / "claims.md"
+VERDICTS = (
+    Path(nk.__file__).parent / "lab" / "verdicts.json"
+)  # what the lab shows before a claim is run again
 MARK = "<!-- source of each claim: "
 
 
@@ -48,6 +51,12 @@ def page(records: list[dict[str, Any]], quick: bool) -> str:
             lines += [*section(record), ""]
     prints = {record["claim"]: record["fingerprint"] for record in records}
     return "\n".join([*lines, f"{MARK}{json.dumps(prints)} -->", ""])
+
+
+def verdicts(records: list[dict[str, Any]]) -> str:
+    kept = ("verdict", "fingerprint", "seconds", "rows")
+    claims = {record["claim"]: {name: record[name] for name in kept} for record in records}
+    return json.dumps({"version": nk.__version__, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
 def command(quick: bool) -> str:
@@ -83,6 +92,7 @@ def main() -> None:
         sys.exit(code)
     records = json.loads(printed.getvalue())
     PATH.write_text(page(records, chosen.quick), encoding="utf-8")
+    VERDICTS.write_text(verdicts(records), encoding="utf-8")
     print(f"Wrote {PATH}: {sum(r['verdict'] == 'confirmed' for r in records)} of {len(records)} confirmed.")
     sys.exit(code)
 

@@ -98,6 +98,35 @@ def nearkernel(
         raise typer.Exit
 
 
+def lab(
+    port: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Where to listen. [default: 8642, or any that is free]", show_default=False
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    json: Annotated[bool, typer.Option("--json", help="Say where it listens as JSON.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Open a page of live experiments: sliders, pictures, and networks that are really trained.
+
+    Everything runs on this machine, and nothing is loaded from anywhere else. Ctrl-C ends it.
+
+    Examples:
+
+    `nearkernel lab`
+
+    `nearkernel lab --port 9000 --no-browser`
+    """
+    from .lab._serve import serve
+
+    serve(host, port, browser, json)
+
+
 def completion(
     shell: Annotated[_completion.Shell, typer.Argument(help="Which shell.", show_default=False)],
     json: Json = False,
@@ -120,7 +149,7 @@ def completion(
         sys.stdout.write(text)
 
 
-for command in (predict, advise, ladder):
+for command in (predict, advise, ladder, lab):
     app.command()(command)
 app.add_typer(kernel_app, name="kernel")
 app.add_typer(claims_app, name="claims")

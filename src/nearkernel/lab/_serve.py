@@ -1,15 +1,18 @@
 """`nearkernel lab`: finds a port, starts the server, opens the browser."""
 
 import socket
+import sys
 import threading
 import webbrowser
 from typing import Any
+
+from .._terminal import print_json
 
 DEFAULT_PORT = 8642
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
-def serve(host: str, port: int | None, open_browser: bool) -> None:
+def serve(host: str, port: int | None, open_browser: bool, as_json: bool = False) -> None:
     """Serves until Ctrl-C. Without a `port`, the usual one or, if it is taken, any that is free."""
     import uvicorn
 
@@ -19,9 +22,13 @@ def serve(host: str, port: int | None, open_browser: bool) -> None:
     number = listening.getsockname()[1]
     shown = host if host not in ("0.0.0.0", "::") else "127.0.0.1"
     address = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}/"
-    print(f"nearkernel lab: {address} (Ctrl-C ends it)", flush=True)
+    if as_json:
+        print_json({"address": address, "host": host, "port": number})
+        sys.stdout.flush()
+    else:
+        print(f"nearkernel lab: {address} (Ctrl-C ends it)", flush=True)
     if host not in _LOCAL:
-        print(f"note: --host {host} lets other machines in, without a password.", flush=True)
+        print(f"note: --host {host} lets other machines in, without a password.", file=sys.stderr)
     if open_browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
     hosts = ("127.0.0.1", "localhost", "[::1]") if host in _LOCAL else ("*",)
