@@ -8,7 +8,7 @@ ACTIVATIONS = (
     "relu", "tanh", "erf", "gelu", "silu", "sin", "cos", "sigmoid", "softplus", "gaussian", "leaky_relu", "abs",
     "linear", "monomial(2)", "monomial(3)",
 )  # fmt: skip
-KINKED = ("relu", "leaky_relu", "abs", "linear")
+KINKED = ("relu", "leaky_relu", "abs")
 DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine", "iris")
 
 

@@ -18,7 +18,7 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
     """The whole page."""
     rates, remarks = words.rates(options, advice)
     spread_title, spread = words.spread(advice)
-    trained = ()
+    trained: tuple[Html, ...] = ()
     if advice.finite is not None:
         title, lines = words.finite(options, advice.finite)
         trained = (_look.section(title, _look.paragraphs(*lines)),)
