@@ -48,17 +48,17 @@ def test_evidence_and_band_are_integrals_over_the_scale():
 
 
 def test_drawn_networks_agree():
-    chosen = DeepLinear(depth=3, width=6, points=3, signal=0.8, seed=1)
+    chosen = DeepLinear(depth=2, width=6, points=3, signal=0.8, seed=1)
     seen = []
     answer = chosen.check(Watch(lambda *event: seen.append(event)))
     for picture, names in ((0, "your prior variance"), (1, "your depth")):
         drawn, theory = curve(answer, picture, "drawn networks"), curve(answer, picture, names)
         expected = np.interp(drawn.x, theory.x, theory.y)  # exact: the grid has these places
         near = np.asarray(drawn.sem) < 0.1
-        assert near.sum() > 2
+        assert near.sum() >= 2
         assert np.all(np.abs(drawn.y - expected)[near] < 4 * drawn.sem[near])
     drawn, upper = curve(answer, 2, "drawn networks"), curve(answer, 2, "this network").band[1]
-    assert np.all(np.abs(drawn.y - upper[::5]) < 4 * drawn.sem + 1e-9)
+    assert np.all(np.abs(drawn.y - upper[::3]) < 4 * drawn.sem + 1e-9)
     shares = [share for share, _, _ in seen]
     assert shares == sorted(shares) and sum(event[2] is not None for event in seen) > 3
 
@@ -73,9 +73,9 @@ def test_a_check_can_be_stopped():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"depth": 30, "width": 1, "points": 30, "prior_var": 0.2, "signal": 3.0},
-        {"depth": 30, "width": 200, "points": 1, "prior_var": 3.0, "signal": 0.1},
-        {"depth": 0, "width": 1, "points": 30, "prior_var": 3.0, "signal": 0.1},
+        {"depth": 30, "width": 1, "points": 30, "prior_var": 0.1, "signal": 3.0},
+        {"depth": 30, "width": 200, "points": 1, "prior_var": 4.0, "signal": 0.1},
+        {"depth": 0, "width": 1, "points": 30, "prior_var": 4.0, "signal": 0.1},
     ],
 )
 def test_the_ends_of_all_settings(settings):

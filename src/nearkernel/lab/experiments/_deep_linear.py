@@ -17,7 +17,7 @@ def evidence(depth, prior_var):
     return nk.statistics.deep_linear_log_evidence(x, y, (width,) * depth, prior_var)
 
 
-depths, variances = sorted({{*{depths}, depth}}), np.geomspace(0.2, 3.0, 41)
+depths, variances = sorted({{*{depths}, depth}}), np.geomspace(0.1, 4.0, 31)
 best = {{n: nk.statistics.best_prior_var(x, y, (width,) * n) for n in depths}}
 posterior = nk.statistics.deep_linear_posterior(x, y, (width,) * depth, prior_var)
 linear = nk.statistics.deep_linear_posterior(x, y, (), prior_var)
@@ -66,8 +66,10 @@ t, log_det = y @ np.linalg.solve(gram, y), np.linalg.slogdet(gram)[1]
 
 def weighed(s):
     logs = -0.5 * (log_det + points * np.log(2 * np.pi * s) + t / s)
-    weights = np.exp(logs - logs.max())
-    return logs.max() + np.log(weights.mean()), weights.std() / weights.mean() / len(s) ** 0.5, weights
+    shares = np.exp(logs - logs.max())
+    mean, weights = shares.mean(), shares / shares.sum()
+    few = np.nan if weights @ weights > 1 / {fewest} else 0.0  # one network alone explains the data
+    return logs.max() + np.log(mean) + few, shares.std() / mean / len(s) ** 0.5 + few, weights + few
 
 
 def dots(axes, x, y, sem):
@@ -75,11 +77,11 @@ def dots(axes, x, y, sem):
     axes.errorbar(x, y, sem, fmt="none")
 
 
-layers, some = np.arange(1, depth + 1), slice(0, None, 5)
+layers, some = np.arange(1, depth + 1), slice(0, None, 3)
 dots(left, layers, *np.transpose([weighed(prior_var ** (n + 1) * scales[:, n - 1])[:2] for n in layers]))
 dots(middle, variances[some], *np.transpose([weighed(v ** (depth + 1) * scales[:, -1])[:2] for v in variances[some]]))
 s = prior_var ** (depth + 1) * scales[:, -1]
-weights = weighed(s)[2] / weighed(s)[2].sum()
+weights = weighed(s)[2]
 scale, away = weights @ s, linear.perp(line[some])
 sem = 0.5 * away * (weights**2 @ (s - scale) ** 2 / scale) ** 0.5
 dots(right, places[some], linear.mean(line[some]) + away * scale**0.5, sem)

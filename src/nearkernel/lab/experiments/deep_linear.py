@@ -1,6 +1,8 @@
 """What depth does to inference: deep linear networks, where everything is known exactly."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -11,11 +13,12 @@ from .. import Answer, Curve, Experiment, Number, Picture, Watch
 from ._deep_linear import CHECK, END, THEORY
 
 _INPUTS = 30
-_DEPTHS = (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 30)
-_VARIANCES = np.geomspace(0.2, 3.0, 41)
+_DEPTHS = (0, 1, 2, 4, 7, 12, 20, 30)
+_VARIANCES = np.geomspace(0.1, 4.0, 31)
 _PLACES = np.linspace(-1.0, 2.0, 61)
-_CHECKED = slice(0, None, 5)  # variances and places at which networks are compared
-_NORMALS, _AT_ONCE = 3e8, 3e6  # random numbers of a check, in all and at a time
+_CHECKED = slice(0, None, 3)  # variances and places at which networks are compared
+_NORMALS, _AT_ONCE = 2e8, 3e6  # random numbers of a check, in all and at a time
+_FEWEST = 40  # networks that must share the weight
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +42,7 @@ class DeepLinear(Experiment):
     width: int = setting(20, "Neurons in each hidden layer.", low=1, high=200, log=True)
     points: int = setting(10, f"Data, each with {_INPUTS} inputs and no noise.", low=1, high=_INPUTS)
     prior_var: float = setting(
-        1.0, "Variance of the weights times their fan-in.", low=0.2, high=3.0, log=True
+        1.0, "Variance of the weights times their fan-in.", low=0.1, high=4.0, log=True
     )
     signal: float = setting(
         0.4, "Length of the true weights; the prior expects about 1.", low=0.1, high=3.0, log=True
@@ -50,11 +53,11 @@ class DeepLinear(Experiment):
         x, y, truth = self._data()
         layers, stats = (self.width,) * self.depth, nk.statistics
         depths = sorted({*_DEPTHS, self.depth})
-        best = {n: stats.best_prior_var(x, y, (self.width,) * n) for n in depths}
+        best = {n: _best(self.points, self.signal, self.seed, self.width, n) for n in depths}
         evidence = lambda n, v: stats.deep_linear_log_evidence(x, y, (self.width,) * n, v)
         here = stats.deep_linear_posterior(x, y, layers, self.prior_var)
-        at_best = {n: evidence(n, best[n]) for n in depths}
-        top = max(at_best.values())
+        at_best = [best[n][1] for n in depths]
+        top = max(at_best)
         chosen = lambda place: Curve("this network", [place], [here.log_evidence], "dots", 3)
         pictures = (
             Picture(
@@ -67,7 +70,7 @@ class DeepLinear(Experiment):
                         "line",
                         1,
                     ),
-                    Curve("best prior variance", depths, list(at_best.values()), "dashes", 2),
+                    Curve("best prior variance", depths, at_best, "dashes", 2),
                     chosen(self.depth),
                 ),
                 "hidden layers",
@@ -78,26 +81,21 @@ class DeepLinear(Experiment):
                 "Evidence over the prior variance",
                 (
                     Curve("your depth", _VARIANCES, [evidence(self.depth, v) for v in _VARIANCES], "line", 1),
-                    Curve("best", [best[self.depth]], [at_best[self.depth]], "dots", 2),
+                    Curve("best", [best[self.depth][0]], [best[self.depth][1]], "dots", 2),
                     chosen(self.prior_var),
                 ),
                 "prior variance",
                 "ln Z",
                 log_x=True,
-                x_range=(0.19, 3.15),
+                x_range=(0.095, 4.2),
                 y_range=(top - 25, top + 3),
             ),
             self._predictions(x, y, truth, here),
         )
-        return Answer(pictures, self._numbers(here, best[self.depth]))
+        return Answer(pictures, self._numbers(here, best[self.depth][0]))
 
     def _data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Inputs, targets, true weights; more points keep those that were there."""
-        rng = np.random.default_rng(self.seed)
-        truth = rng.normal(size=_INPUTS)
-        truth *= self.signal / np.linalg.norm(truth)
-        x = rng.normal(size=(_INPUTS, _INPUTS))[: self.points]
-        return x, x @ truth, truth
+        return _data(self.points, self.signal, self.seed)
 
     def _line(self, x: np.ndarray) -> np.ndarray:
         """From the first point, at 0, to a new one, at 1."""
@@ -150,23 +148,22 @@ class DeepLinear(Experiment):
     def check(self, watch: Watch) -> Answer:
         theory = self.theory()
         if self.depth == 0:
-            note = "A linear network has one layer, which the formula integrates: there is nothing to draw."
+            note = "A linear network has one layer, which is integrated exactly: there is nothing to draw."
             return dataclasses.replace(theory, notes=(note,))
         count, batch = self._sizes()
         rng, scales = np.random.default_rng([self.seed, 2]), np.empty((0, self.depth))
-        while len(scales) < count:
-            scales = np.concatenate(
-                [scales, self._drawn(rng, min(batch, count - len(scales)), watch, len(scales) / count)]
-            )
+        while (done := len(scales)) < count:
+            tell = lambda layer, done=done: watch(done / count, f"layer {layer} of networks from {done + 1}")
+            scales = np.concatenate([scales, self._drawn(rng, min(batch, count - done), tell)])
             watch(len(scales) / count, f"{len(scales)} of {count} networks", self._compared(theory, scales))
         return self._compared(theory, scales)
 
     def _sizes(self) -> tuple[int, int]:
         """How many networks, and how many at a time."""
-        each = self.width * (1 + (self.depth - 1) * self.width)
+        each = self.width * (1 + max(0, self.depth - 1) * self.width)
         return int(np.clip(_NORMALS / each, 300, 30_000)), int(np.clip(_AT_ONCE / self.width**2, 1, 3000))
 
-    def _drawn(self, rng, size: int, watch: Watch, share: float) -> np.ndarray:
+    def _drawn(self, rng: np.random.Generator, size: int, tell: Callable[[int], None]) -> np.ndarray:
         """S of networks of prior variance 1 with 1, 2, ... hidden layers, (size, depth).
 
         Given all layers but the first, the weights theta are Gaussian of variance S = |W^(L+1) ... W^(2)|^2 / inputs.
@@ -176,61 +173,70 @@ class DeepLinear(Experiment):
             if layer:
                 row = row @ (rng.normal(size=(size, self.width, self.width)) / self.width**0.5)
             found.append((row**2).sum(axis=(1, 2)) / _INPUTS)
-            watch(share, f"layer {layer + 1} of {self.depth}")
+            tell(layer + 1)
         return np.stack(found, axis=1)
 
-    def _weighed(self, scales: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """ln of the mean density of the data over networks with these S, its standard error, and their weights."""
-        x, y, _ = self._data()
-        gram = x @ x.T
-        t, log_det = float(y @ np.linalg.solve(gram, y)), np.linalg.slogdet(gram)[1]
-        logs = -0.5 * (log_det + self.points * np.log(2 * np.pi * scales) + t / scales)
-        weights = np.exp(logs - logs.max())
-        mean = weights.mean()
-        return (
-            float(logs.max() + np.log(mean)),
-            float(weights.std() / mean / len(logs) ** 0.5),
-            weights / weights.sum(),
-        )
-
     def _compared(self, theory: Answer, scales: np.ndarray) -> Answer:
-        depths, variances = np.arange(1, self.depth + 1), _VARIANCES[_CHECKED]
-        over_depth = [self._weighed(self.prior_var ** (n + 1) * scales[:, n - 1])[:2] for n in depths]
-        over_var = [self._weighed(v ** (self.depth + 1) * scales[:, -1])[:2] for v in variances]
-        own = self.prior_var ** (self.depth + 1) * scales[:, -1]
-        weights = self._weighed(own)[2]
         x, y, _ = self._data()
-        line = self._line(x)[_CHECKED]
-        law = nk.statistics.deep_linear_posterior(x, y, ())
-        scale = weights @ own
-        spread, mean = law.perp(line), law.mean(line)
-        std, sem = spread * scale**0.5, spread * 0.5 * (weights**2 @ (own - scale) ** 2 / scale) ** 0.5
+        gram, law = x @ x.T, nk.statistics.deep_linear_posterior(x, y, ())
+        t, log_det = y @ np.linalg.solve(gram, y), np.linalg.slogdet(gram)[1]
+
+        def weighed(s: np.ndarray) -> tuple[float, float, np.ndarray]:
+            """ln of the mean density of the data over networks with these S, its standard error, and weights."""
+            logs = -0.5 * (log_det + self.points * np.log(2 * np.pi * s) + t / s)
+            shares = np.exp(logs - logs.max())
+            mean, weights = shares.mean(), shares / shares.sum()
+            few = np.nan if weights @ weights > 1 / _FEWEST else 0.0  # one network alone explains the data
+            return logs.max() + np.log(mean) + few, shares.std() / mean / len(s) ** 0.5 + few, weights + few
+
+        depths, variances = np.arange(1, self.depth + 1), _VARIANCES[_CHECKED]
+        over_depth = np.transpose([weighed(self.prior_var ** (n + 1) * scales[:, n - 1])[:2] for n in depths])
+        over_var = np.transpose([weighed(v ** (self.depth + 1) * scales[:, -1])[:2] for v in variances])
+        own, line = self.prior_var ** (self.depth + 1) * scales[:, -1], self._line(x)[_CHECKED]
+        weights = weighed(own)[2]
+        scale, away = weights @ own, law.perp(line)
+        upper, error = law.mean(line) + away * scale**0.5, (weights**2 @ (own - scale) ** 2 / scale) ** 0.5
         dots = (
-            Curve(
-                "drawn networks",
-                depths,
-                *np.transpose(over_depth)[:1],
-                "dots",
-                4,
-                sem=np.transpose(over_depth)[1],
-            ),
-            Curve(
-                "drawn networks",
-                variances,
-                *np.transpose(over_var)[:1],
-                "dots",
-                4,
-                sem=np.transpose(over_var)[1],
-            ),
-            Curve("drawn networks", _PLACES[_CHECKED], mean + std, "dots", 4, sem=sem),
+            (depths, over_depth[0], over_depth[1]),
+            (variances, over_var[0], over_var[1]),
+            (_PLACES[_CHECKED], upper, 0.5 * away * error),
         )
         pictures = tuple(
-            dataclasses.replace(picture, parts=(*picture.parts, more))
-            for picture, more in zip(theory.pictures, dots, strict=True)
+            dataclasses.replace(
+                picture, parts=(*picture.parts, Curve("drawn networks", at, z, "dots", 4, sem=sem))
+            )
+            for picture, (at, z, sem) in zip(theory.pictures, dots, strict=True)
         )
-        return Answer(pictures, theory.numbers)
+        known = np.isfinite(np.concatenate([over_depth[0], over_var[0]])).all()
+        note = (
+            f"Where fewer than about {_FEWEST} of {len(scales)} networks explain the data, no point is drawn."
+        )
+        return Answer(pictures, theory.numbers, () if known else (note,))
 
     def python(self, checked: bool = False) -> str:
         count, batch = self._sizes()
-        drawn = CHECK.format(count=count, batch=batch, seed=self.seed) if checked and self.depth else ""
+        drawn = (
+            CHECK.format(count=count, batch=batch, seed=self.seed, fewest=_FEWEST)
+            if checked and self.depth
+            else ""
+        )
         return THEORY.format(inputs=_INPUTS, depths=_DEPTHS, **self.values()) + drawn + END
+
+
+def _data(points: int, signal: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs, targets, true weights; more points keep those that were there."""
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(size=_INPUTS)
+    truth *= signal / np.linalg.norm(truth)
+    x = rng.normal(size=(_INPUTS, _INPUTS))[:points]
+    return x, x @ truth, truth
+
+
+@functools.lru_cache(
+    maxsize=256
+)  # it takes ten times as long as an evidence, and the others move while it stays
+def _best(points: int, signal: float, seed: int, width: int, depth: int) -> tuple[float, float]:
+    """The best prior variance and its evidence."""
+    x, y, _ = _data(points, signal, seed)
+    best = nk.statistics.best_prior_var(x, y, (width,) * depth)
+    return best, nk.statistics.deep_linear_log_evidence(x, y, (width,) * depth, best)

@@ -163,12 +163,13 @@ class Regions(Experiment):
         watch(0.0, "compiling")
         fastest = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, params)(x))[-1]
         descent = nk.GradientDescent(0.5 / fastest, self.steps // _PARTS)
-        losses, counts = [], [self._count(params)]
+        losses: list[float] = []
+        counts = [self._count(params)]
         for part in range(1, _PARTS + 1):
             run = nk.simulate(net, params, x, y, descent, nk.Record(every=descent.steps))
             params, losses = run.params, [*losses[: part - 1], *run.history["loss"][[0, -1]] / _POINTS]
             words = f"step {part * descent.steps} of {_PARTS * descent.steps}"
-            if part != (len(counts)) ** 2:
+            if part != len(counts) ** 2:
                 watch(part / _PARTS, words)
                 continue
             counts.append(self._count(params))  # often at first, when lines move most
@@ -180,7 +181,10 @@ class Regions(Experiment):
 
     def _trained(self, params: Any, losses: list[float], counts: list[int]) -> Answer:
         shown, (x, y), every = self._shown(params), self._data(), self.steps // _PARTS
-        classes = [Curve(f"class {sign}", *x[y == sign].T, "dots", 4 + (sign > 0)) for sign in (-1, 1)]
+        classes = [
+            Curve(f"class {sign}", x[y == sign, 0], x[y == sign, 1], "dots", 4 + (sign > 0))
+            for sign in (-1, 1)
+        ]
         first = dataclasses.replace(shown.pictures[0], parts=(*shown.pictures[0].parts, *classes))
         looked = every * np.arange(len(counts)) ** 2
         trained = np.arange(len(losses)) * every
