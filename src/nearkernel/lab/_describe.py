@@ -39,7 +39,7 @@ def control(each: Setting) -> dict[str, Any]:
         "default": each.typed(each.default),
         "low": low,
         "high": high,
-        "log": each.log,
+        "log": each.log or (each.low > 0 and each.high >= 1000 * each.low),
         "choices": list(each.choices),
         "help": each.help,
     }

@@ -169,7 +169,8 @@ def _stream(events: AsyncIterator[dict[str, Any]], busy: _Busy) -> Response:
 
 async def _events(chosen: Experiment) -> AsyncIterator[dict[str, Any]]:
     """What a check tells on its way; it works in a thread of its own."""
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue()
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
 
     def tell(event: dict[str, Any] | None) -> None:
         loop.call_soon_threadsafe(queue.put_nowait, event)

@@ -86,21 +86,23 @@ function cells(part, look) {
   return [...traces, bar];
 }
 
-function figure(picture, look) {
+function figure(picture, look, width) {
   const make = { Curve: curve, Heat: heat, Cells: cells };
   const data = picture.parts.flatMap((part) => make[part.type](part, look));
   const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
     range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
-    linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "power", automargin: true });
-  const many = data.filter((trace) => trace.showlegend !== false).length;
+    linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "e", automargin: true });
+  const named = data.filter((trace) => trace.showlegend !== false).map(({ name }) => name);
+  const many = named.length;
+  // The legend stands below the axes: room for as many lines as its words will take.
+  const lines = many > 1 ? Math.ceil(named.reduce((sum, name) => sum + 48 + 6.4 * name.length, 0) / (width - 80)) : 0;
   const layout = {
     title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 } },
     xaxis: axis(picture.x, picture.log_x, picture.x_range), yaxis: axis(picture.y, picture.log_y, picture.y_range),
     font: { family: "system-ui, sans-serif", size: 12.5, color: look.ink }, paper_bgcolor: look.card, plot_bgcolor: look.card,
-    margin: { l: 52, r: 14, t: 36, b: 44 }, showlegend: many > 1,
-    legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", font: { size: 11.5 } }, hovermode: "closest", barmode: "group",
+    margin: { l: 52, r: 14, t: 36, b: 46 + 20 * lines }, showlegend: many > 1,
+    legend: { orientation: "h", x: 0, yref: "container", y: 0.01, yanchor: "bottom", font: { size: 11.5 } }, hovermode: "closest", barmode: "group",
   };
-  if (many > 1) layout.margin.t = many > 4 ? 74 : 58;
   if (picture.square) layout.yaxis.scaleanchor = "x";
   return { data, layout };
 }
@@ -119,7 +121,7 @@ export function board(name, openProgram) {
   const draw = async (picture, csv) => {
     now = { picture, csv };
     plot.setAttribute("aria-label", picture.title);
-    const { data, layout } = figure(picture, colours());
+    const { data, layout } = figure(picture, colours(), plot.clientWidth || 500);
     await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false, displayModeBar: false });
   };
   return { node, plot, draw, redraw: () => now && draw(now.picture, now.csv), shown: () => now };

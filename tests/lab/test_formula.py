@@ -1,0 +1,105 @@
+"""Formulas typed by strangers: they mean what they say, and nothing in them is ever run."""
+
+import builtins
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nearkernel.lab._formula import LONGEST, Formula, activation, source
+
+Z = np.linspace(-3, 3, 61)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("z", Z),
+        ("tanh(z) + 0.1*z^2", np.tanh(Z) + 0.1 * Z**2),
+        ("max(z, 0) - min(z, -1)/2", np.maximum(Z, 0) - np.minimum(Z, -1) / 2),
+        ("-z**3 + +2*(z - 1)", -(Z**3) + 2 * (Z - 1)),
+        ("sin(pi*z) * exp(-z^2/2)", np.sin(np.pi * Z) * np.exp(-(Z**2) / 2)),
+        ("abs(x) + e", np.abs(Z) + np.e),
+        ("log1p(z^2) + arctan(z)", np.log1p(Z**2) + np.arctan(Z)),
+    ],
+)
+def test_a_formula_has_the_values_it_says_and_so_has_its_program(text, expected):
+    formula = Formula(text)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(np.broadcast_to(formula(jnp.asarray(Z)), Z.shape), expected, atol=1e-12)
+        program = eval(f"lambda z: {formula.source}", {"jnp": jnp, "jax": jax})
+        np.testing.assert_allclose(np.broadcast_to(program(jnp.asarray(Z)), Z.shape), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('touch hacked')",
+        "z.__class__",
+        "().__class__.__bases__[0]",
+        "[z for z in (1,)]",
+        "lambda z: z",
+        "open('/etc/passwd')",
+        "z if z else 1",
+        "exec('1')",
+        "tanh(z, z)",
+        "tanh(x=z)",
+        "tanh(*z)",
+        "z[0]",
+        "z @ z",
+        "z // 2",
+        "z and 1",
+        "'text'",
+        "True",
+        "1j*z",
+        "z := 1",
+        "z; z",
+        "z\nz",
+        "{z}",
+        "f'{z}'",
+        "z**z",
+        "9**9**9",
+        "z^0.5",
+        "z^99",
+        "1e999*z",
+        "10000000*z",
+        "(" * 300,
+        "-" * 119 + "z" * 2,
+        "z" * (LONGEST + 1),
+        "",
+        "   ",
+        "3",
+        "1/z",
+        "exp(z^2)",
+        "sqrt(z)",
+        "tahn(z)",
+        "\x00",
+        "z\u200b",
+        "ℯ+\ud800",
+    ],
+)
+def test_what_is_no_formula_costs_one_line_and_runs_nothing(text, monkeypatch):
+    for dangerous in ("eval", "exec", "open", "__import__"):
+        real = getattr(builtins, dangerous)
+
+        def refuse(*args, real=real, dangerous=dangerous, **kwargs):
+            if args and isinstance(args[0], str) and args[0] and args[0] in text:
+                raise AssertionError(f"{dangerous} was called with the formula")
+            return real(*args, **kwargs)
+
+        monkeypatch.setattr(builtins, dangerous, refuse)
+    with pytest.raises(ValueError, match="activation") as error:
+        activation(text)
+    assert "\n" not in " ".join(str(error.value).split()) and len(str(error.value)) < 400
+
+
+def test_a_misspelt_function_is_told_from_a_known_one():
+    with pytest.raises(ValueError, match="tahn is not known.*tanh"):
+        activation("tahn(z)")
+
+
+def test_names_of_the_library_are_taken_as_they_are_and_equal_texts_are_one_function():
+    assert activation(" relu ") == "relu" and source("relu") == "'relu'"
+    assert activation("tanh(z)*2") is activation("tanh(z)*2")
+    assert source("gelu(z)+z") == "lambda z: (jax.nn.gelu(z, approximate=False) + z)"
