@@ -26,6 +26,7 @@ COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
     ("ladder",): ((), "_ladder.command.ladder_and_report"),
+    ("lab",): ((), "lab._serve.serve"),
     ("completion",): (("bash",), "_completion.script"),
     ("kernel", "build"): (
         ("data.npz", "--kernel", "rbf", "--length", "1", "--out", "K.zarr"),
@@ -220,7 +221,7 @@ def command_in_path(tmp_path, monkeypatch):
 
 
 ASKED = {
-    "nearkernel ": {"predict", "advise", "ladder", "kernel", "claims", "completion"},
+    "nearkernel ": {"predict", "advise", "ladder", "lab", "kernel", "claims", "completion"},
     "nearkernel predict di": {"digits", "diabetes"},
     "nearkernel predict digits --activation ge": {"gelu"},
     "nearkernel predict digits --algorithm ": {"flow", "gd", "ridge"},
