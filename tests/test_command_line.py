@@ -26,6 +26,7 @@ COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
     ("ladder",): ((), "_ladder.command.ladder_and_report"),
+    ("lab",): ((), "lab._serve.serve"),
     ("completion",): (("bash",), "_completion.script"),
     ("kernel", "build"): (
         ("data.npz", "--kernel", "rbf", "--length", "1", "--out", "K.zarr"),
@@ -197,11 +198,13 @@ def test_colours_are_for_terminals(monkeypatch):
 
 def test_names_that_are_completed_are_those_that_exist():
     from nearkernel._predict.data import EMBEDDED
+    from nearkernel.activations._closed import PiecewiseLinear
     from nearkernel.activations._names import _CLOSED, names
     from nearkernel.claims._registry import modules
 
     assert sorted(_completion.ACTIVATIONS) == sorted(names())
-    kinked = {name for name in _CLOSED if nk.dynamics.has_kinks(nk.MLP(1, (1,), activation=name))}
+    lines = {name: made for name, make in _CLOSED.items() if isinstance(made := make(), PiecewiseLinear)}
+    kinked = {name for name, made in lines.items() if made.left != made.right}
     assert set(_completion.activations("")) - set(_completion.smooth_activations("")) == kinked
     assert _completion.DATA_SETS == EMBEDDED
     assert sorted(_completion.claims("")) == sorted(modules())
@@ -220,7 +223,7 @@ def command_in_path(tmp_path, monkeypatch):
 
 
 ASKED = {
-    "nearkernel ": {"predict", "advise", "ladder", "kernel", "claims", "completion"},
+    "nearkernel ": {"predict", "advise", "ladder", "lab", "kernel", "claims", "completion"},
     "nearkernel predict di": {"digits", "diabetes"},
     "nearkernel predict digits --activation ge": {"gelu"},
     "nearkernel predict digits --algorithm ": {"flow", "gd", "ridge"},

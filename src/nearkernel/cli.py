@@ -109,7 +109,7 @@ def lab(
         str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
-    json: Annotated[bool, typer.Option("--json", help="Say where it listens as JSON.")] = False,
+    json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Open a page of live experiments: sliders, pictures, and networks that are really trained.

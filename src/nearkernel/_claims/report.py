@@ -99,13 +99,14 @@ def _section(record: Mapping[str, Any], svg: str) -> Html:
          for i, cell in enumerate(cells(row))]
         for row in map(row_of, record["rows"])
     ]  # fmt: skip
-    drawn = [_look.pictures(_look.figure(name, record["statement"], _look.inline(svg, name)))] if svg else []
+    drawn = [_look.figure(f"figure of {name}", "", _look.inline(svg, name))] if svg else []
     return _look.joined(
         Html(f'<article id="{escape(name)}"><h3>{title}</h3>'),
         _look.paragraphs(record["statement"]),
         *([_look.table(HEADS, rows)] if rows else []),
-        *drawn,
-        _look.definitions({key: value for key, value in about.items() if value not in ("", None)}),
+        _look.beside(
+            *drawn, _look.definitions({key: value for key, value in about.items() if value not in ("", None)})
+        ),
         Html("</article>"),
     )
 

@@ -6,6 +6,7 @@ that they are given; what is HTML already is an `Html`. `_look.drawing` has the 
 """
 
 from ._html import Html as Html
+from ._html import beside as beside
 from ._html import code as code
 from ._html import definitions as definitions
 from ._html import dot as dot

@@ -86,17 +86,22 @@ def code(text: str) -> Html:
 
 
 def figure(title: str, caption: str, *panels: Html, wide: bool = False) -> Html:
-    """Panels side by side with one caption below; more than one panel takes the whole width."""
+    """Panels side by side with one caption below, if there is one; more than one panel takes the whole width."""
     label = f'<svg role="img" aria-label="{_safe(title)}" '
     labelled = "\n".join(panel.replace("<svg ", label, 1) for panel in panels)
     kind = ' class="wide"' if wide or len(panels) > 1 else ""
-    words = f"<figcaption><b>{_safe(title)}</b> {_safe(caption)}</figcaption>"
+    words = f"<figcaption><b>{_safe(title)}</b> {_safe(caption)}</figcaption>" if caption else ""
     return Html(f'<figure{kind}>\n<div class="panels">{labelled}</div>\n{words}</figure>\n')
 
 
 def pictures(*figures: Html) -> Html:
     """Figures in as many columns as fit."""
     return Html(f'<div class="pictures">\n{"".join(figures)}</div>')
+
+
+def beside(*parts: Html) -> Html:
+    """Parts in columns where there is room, one below the other where not."""
+    return Html('<div class="beside">\n' + "\n".join(parts) + "</div>")
 
 
 def inline(svg: str, name: str) -> Html:
