@@ -6,6 +6,7 @@ half of its digits there.
 """
 
 import abc
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -104,12 +105,28 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
     q1, q2, gap = np.broadcast_arrays(numeric(q1, "q1"), numeric(q2, "q2"), gap)
     if np.any(q1 < 0) or np.any(q2 < 0):
         raise ValueError("`q1` and `q2` are variances and must be at least 0.")
-    shape, q1, q2, gap = q1.shape, q1.ravel(), q2.ravel(), gap.ravel()
+    value, slope = dual_of(activation, q1.ravel(), q2.ravel())(gap.ravel())
+    return value.reshape(gap.shape), slope.reshape(gap.shape)
+
+
+def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> Callable:
+    """`dual` of flat variances as a function of flat gaps: what depends on variances alone is done once.
+
+    The function may be asked for some of the pairs only, by their indices.
+    """
     ready = activation.prepared(np.concatenate([q1, q2]))
     rows1, rows2 = ready.rows(q1), ready.rows(q2)
-    out_gap, slope = (np.array(a) for a in _pair(ready, rows1, rows2, gap))
-    far = np.abs(1.0 - gap) > ready.trusted_correlation()
-    if far.any():
-        out_gap[far], slope[far] = ready.quadrature(q1[far], q2[far], gap[far])
-    value = np.asarray(rows1["size"] * rows2["size"]) * (1.0 - out_gap)
-    return value.reshape(shape), slope.reshape(shape)
+    size = np.asarray(rows1["size"] * rows2["size"])
+
+    def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        out_gap, slope = (
+            np.array(a) for a in _pair(ready, rows1, rows2, gap)
+        )  # of all: one shape to compile
+        wanted = np.zeros(len(gap), bool)
+        wanted[which] = True
+        far = wanted & (np.abs(1.0 - gap) > ready.trusted_correlation())
+        if far.any():
+            out_gap[far], slope[far] = ready.quadrature(q1[far], q2[far], gap[far])
+        return (size * (1.0 - out_gap))[which], slope[which]
+
+    return run

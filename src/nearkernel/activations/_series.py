@@ -30,6 +30,8 @@ _TRACED_Q = 64.0  # variances that traced calls are made for: theirs are not kno
 _CHUNK = 8
 _LADDER = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _MOST_SHARED_NODES = 20_000
+_APART = 0.04  # of logarithms of variances that count as the same range
+_PIECES = (1024, 16_384, 262_144)  # of arrays given to compiled functions
 
 
 @functools.lru_cache(maxsize=32)
@@ -102,7 +104,14 @@ class Series(AbstractActivation):
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "Series":
         """With the number of terms and the nodes that the range of `q` needs."""
-        low, high = max(float(q.min()), _SMALLEST_Q), max(float(q.max()), _SMALLEST_Q)
+        low, high = (max(float(bound), _SMALLEST_Q) for bound in (q.min(), q.max()))
+        if low < high:
+            low, high = _rounded(low, np.floor), _rounded(high, np.ceil)
+        else:
+            low = high = _rounded(low, np.round)
+        return _prepared(self, low, high, pairs)
+
+    def _prepared(self, low: float, high: float, pairs: bool) -> "Series":
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
         if not pairs:
@@ -249,6 +258,17 @@ class Series(AbstractActivation):
         return out_gap, slope * rows1["inverse_root"] * rows2["inverse_root"]
 
 
+@functools.lru_cache(maxsize=512)
+def _prepared(activation: Series, low: float, high: float, pairs: bool) -> Series:
+    """Layer after layer, and call after call, asks for nearly the same range."""
+    return activation._prepared(low, high, pairs)
+
+
+def _rounded(q: float, to: Callable) -> float:
+    """A variance up to 2 % away, so that few distinct ones occur."""
+    return float(np.exp(to(np.log(q) / _APART) * _APART))
+
+
 _POWERS = {"all": (2, 1), "even": (2, 2), "odd": (3, 2)}  # first power and stride beyond the linear term
 
 
@@ -278,15 +298,19 @@ def slope_of(function: Callable) -> Callable:
 
 @functools.lru_cache(maxsize=128)
 def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
-    """`function`, elementwise, compiled for float64 NumPy arrays of few padded sizes."""
+    """`function`, elementwise, for float64 NumPy arrays: in pieces of three sizes, so that it is compiled thrice."""
     compiled = jax.jit(function)
 
     def run(z: np.ndarray) -> np.ndarray:
         flat = np.ravel(z)
-        padded = np.zeros(max(1024, 1 << (flat.size - 1).bit_length()))
+        piece = max(
+            (size for size in _PIECES if size <= flat.size), default=_PIECES[0]
+        )  # pads less than half
+        padded = np.zeros(piece * max(1, -(-flat.size // piece)))
         padded[: flat.size] = flat
         with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while a caller is being traced
-            return np.asarray(compiled(padded))[: flat.size].reshape(np.shape(z))
+            found = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
+        return np.concatenate(found)[: flat.size].reshape(np.shape(z))
 
     return run
 

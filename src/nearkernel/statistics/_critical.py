@@ -14,7 +14,7 @@ import scipy.optimize
 from .._check import positive
 from .._precision import in_float64
 from ..activations import AbstractActivation, get, moments
-from ._phases import fixed_points
+from ._phases import correlation_length
 from ._taylor import Scan, derivatives_at_zero, scan, variance_map_at_zero
 
 _TINY = 1e-16  # a variance at which only the slope at 0 counts
@@ -63,8 +63,7 @@ class Critical(eqx.Module):
         -1/ln of the slope of the correlation map at its fixed point: chi_perp in the ordered phase.
         """
         weight_var, bias_var = positive(weight_var, "weight_var"), positive(bias_var, "bias_var", zero=True)
-        cells = np.array([float(weight_var)]), np.array([float(bias_var)])
-        return float(fixed_points(self.activation, *cells).depth_scale[0])
+        return correlation_length(self.activation, weight_var, bias_var)
 
     @in_float64
     def kernel_law(self, depth: Any) -> np.ndarray:

@@ -5,38 +5,31 @@ chi_perp > 1 drives them apart to a correlation c* < 1 (chaotic), and the critic
 """
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import numeric
 from .._precision import in_float64
-from ..activations import AbstractActivation, Moments, dual, get, moments
+from ..activations import AbstractActivation, Moments, dual_of, get, moments
 from ._taylor import Scan, scan
 
 ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
 _NEAR_ONE = 1e-6
-_BISECTIONS = 55
-
-
-class Fixed(NamedTuple):
-    """Where the flow of kernels ends, one entry a pair (C_W, C_b); see `PhaseDiagram`."""
-
-    kernel: np.ndarray
-    chi_par: np.ndarray
-    chi_perp: np.ndarray
-    correlation: np.ndarray
-    depth_scale: np.ndarray
+_MOST_STEPS = 55
+_SAME = 1e-14  # relative
 
 
 class PhaseDiagram(eqx.Module):
     """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
     **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
-    explodes); `chi_par`, `chi_perp` there; `correlation`, that of two inputs in the end; `depth_scale`, layers over
-    which the correlation gets there; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
+    explodes); `chi_par`, `chi_perp` there; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
     `critical_line` (q, 2): pairs C_W, C_b at which chi_perp = 1, within the range of `bias_vars`.
+    Computed when first asked for: `correlation`, that of two inputs in the end; `depth_scale`, layers over
+    which the correlation gets there.
     """
 
     weight_vars: np.ndarray
@@ -44,10 +37,17 @@ class PhaseDiagram(eqx.Module):
     kernel: np.ndarray
     chi_par: np.ndarray
     chi_perp: np.ndarray
-    correlation: np.ndarray
-    depth_scale: np.ndarray
     phase: np.ndarray
     critical_line: np.ndarray
+    _ends: Callable = eqx.field(static=True, repr=False)
+
+    @property
+    def correlation(self) -> np.ndarray:
+        return self._ends()[0]
+
+    @property
+    def depth_scale(self) -> np.ndarray:
+        return self._ends()[1]
 
 
 @in_float64
@@ -58,13 +58,19 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     """
     activation = get(activation)
     weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
-    cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
-    found = fixed_points(activation, *(cell.ravel() for cell in cells))
-    found = Fixed(*(field.reshape(cells[0].shape) for field in found))
-    chi_perp = found.chi_perp
+    cells = [cell.ravel() for cell in np.meshgrid(weight_vars, bias_vars, indexing="ij")]
+    shape = len(weight_vars), len(bias_vars)
+    kernel, chi_par, chi_perp = _at_the_end(activation, *cells)
+
+    @functools.cache
+    def ends() -> tuple[np.ndarray, ...]:
+        found = _pairs_at_the_end(activation, kernel, chi_perp, *cells)
+        return tuple(each.reshape(shape) for each in found)
+
     phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    return PhaseDiagram(weight_vars, bias_vars, **found._asdict(), phase=phase, critical_line=line)
+    fields = (each.reshape(shape) for each in (kernel, chi_par, chi_perp, phase))
+    return PhaseDiagram(weight_vars, bias_vars, *fields, line, ends)
 
 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
@@ -100,18 +106,29 @@ def _critical_line(activation: AbstractActivation, seen: Scan, most_bias: float)
     return np.column_stack([weight_var[kept], bias_var[kept]])
 
 
-def fixed_points(activation: AbstractActivation, weight_var: np.ndarray, bias_var: np.ndarray) -> Fixed:
-    """Where an input of unit mean square ends up, for each pair of the flat arrays."""
+def correlation_length(activation: AbstractActivation, weight_var: float, bias_var: float) -> float:
+    """`depth_scale` at one pair of variances."""
+    cells = np.array([float(weight_var)]), np.array([float(bias_var)])
+    kernel, _, chi_perp = _at_the_end(activation, *cells)
+    return float(_pairs_at_the_end(activation, kernel, chi_perp, *cells)[1][0])
+
+
+def _at_the_end(activation, weight_var: np.ndarray, bias_var: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where an input of unit mean square ends up, for each pair of the flat arrays: K*, chi_par, chi_perp."""
     seen = scan(activation)
     kernel = _end_of_flow(activation, seen, weight_var, bias_var)
     at = moments(activation, np.where(np.isfinite(kernel), kernel, seen.k[-1]))
-    chi_perp = weight_var * at.slope
-    chi_par = weight_var * (at.slope + at.curvature)
+    return kernel, weight_var * (at.slope + at.curvature), weight_var * at.slope
+
+
+@in_float64
+def _pairs_at_the_end(activation, kernel, chi_perp, weight_var, bias_var) -> tuple[np.ndarray, np.ndarray]:
+    """The correlation of two inputs in the end, and over how many layers it gets there."""
     correlation, slope = _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp)
     with np.errstate(divide="ignore", invalid="ignore"):
         depth_scale = np.where(np.abs(slope - 1) < _NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
     depth_scale = np.where(np.isnan(correlation) & (slope > 1 + _NEAR_ONE), np.nan, depth_scale)
-    return Fixed(kernel, chi_par, chi_perp, correlation, depth_scale)
+    return correlation, depth_scale
 
 
 def _end_of_flow(activation, seen: Scan, weight_var: np.ndarray, bias_var: np.ndarray) -> np.ndarray:
@@ -135,18 +152,25 @@ def _end_of_flow(activation, seen: Scan, weight_var: np.ndarray, bias_var: np.nd
             low[cell], high[cell] = seen.k[end], seen.k[end + 1]
     inside = np.isfinite(low)
     if inside.any():
-        kernel[inside] = _bisect(activation, low[inside], high[inside], weight_var[inside], bias_var[inside])
+        kernel[inside] = _root(activation, low[inside], high[inside], weight_var[inside], bias_var[inside])
     return kernel
 
 
-def _bisect(activation, low, high, weight_var, bias_var) -> np.ndarray:
+def _root(activation, low, high, weight_var, bias_var) -> np.ndarray:
+    """Where C_b + C_W E[s^2] - K falls through 0 between `low` and `high`: Newton's steps, halved if they leave."""
     ready = activation.prepared(np.concatenate([low, high]), pairs=False)
     average = ready.moments if ready.depends_on_range else functools.partial(moments, ready)
-    for _ in range(_BISECTIONS):
-        middle = np.sqrt(low * high)
-        up = bias_var + weight_var * average(middle).value > middle
-        low, high = np.where(up, middle, low), np.where(up, high, middle)
-    return np.sqrt(low * high)
+    k = np.sqrt(low * high)
+    for _ in range(_MOST_STEPS):
+        at = average(k)
+        change = bias_var + weight_var * np.asarray(at.value) - k
+        low, high = np.where(change > 0, k, low), np.where(change > 0, high, k)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = k - change / (weight_var * np.asarray(at.slope + at.curvature) - 1.0)
+        before, k = k, np.where((newton >= low) & (newton <= high), newton, np.sqrt(low * high))
+        if (np.abs(k - before) <= _SAME * before).all():
+            break
+    return k
 
 
 def _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp) -> tuple[np.ndarray, np.ndarray]:
@@ -157,13 +181,31 @@ def _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp) -> t
     cells = np.flatnonzero(~lost & (chi_perp > 1 + _NEAR_ONE))
     if len(cells) == 0:
         return correlation, slope
-    q, c_w, c_b = kernel[cells], weight_var[cells], bias_var[cells]
-    low, high = np.full(len(cells), -1.0), np.full(len(cells), 1.0 - 1e-9)
-    for _ in range(40):
-        middle = 0.5 * (low + high)
-        value, _ = dual(activation, q, q, middle)
-        up = c_b + c_w * value > q * middle
-        low, high = np.where(up, middle, low), np.where(up, high, middle)
-    correlation[cells] = 0.5 * (low + high)
-    slope[cells] = c_w * dual(activation, q, q, correlation[cells])[1]
+    correlation[cells], slope[cells] = _root_of_pairs(
+        activation, kernel[cells], weight_var[cells], bias_var[cells]
+    )
     return correlation, slope
+
+
+def _root_of_pairs(activation, q, weight_var, bias_var) -> tuple[np.ndarray, np.ndarray]:
+    """The correlation c with q c = C_b + C_W E[s(u) s(v)], and the slope of the map: Newton's steps, as in `_root`."""
+    low, high, c = np.full(len(q), -1.0), np.full(len(q), 1.0 - 1e-9), np.zeros(len(q))
+    slope, left = np.zeros(len(q)), np.arange(len(q))
+    pair = dual_of(activation, q, q)
+    for _ in range(_MOST_STEPS):
+        value, own = pair(1.0 - c, left)
+        slope[left] = weight_var[left] * own
+        change = bias_var[left] + weight_var[left] * value - q[left] * c[left]
+        low[left], high[left] = (
+            np.where(change > 0, c[left], low[left]),
+            np.where(change > 0, high[left], c[left]),
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            newton = c[left] - change / (q[left] * (slope[left] - 1.0))
+        inside = (newton >= low[left]) & (newton <= high[left])
+        new = np.where(inside, newton, 0.5 * (low[left] + high[left]))
+        moved = np.abs(new - c[left]) > 1e-13
+        c[left], left = new, left[moved]
+        if len(left) == 0:
+            break
+    return c, slope

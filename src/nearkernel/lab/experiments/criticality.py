@@ -1,0 +1,232 @@
+"""What depth does to signals: ordered, chaotic, and the line between."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Heat, Number, Picture, Watch
+from .._formula import LONGEST, source
+from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, drawn_layers, flow, known_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Criticality(Experiment):
+    """Each layer of a wide random network multiplies the size of signals, their differences and gradients by factors.
+    In the ordered phase (blue) all inputs end up alike and gradients vanish; in the chaotic phase (red) close inputs
+    part and gradients explode. Move the two variances across the line and see correlations change their end. At
+    the critical point even the size of signals stays. Type any activation, like tanh(z) + 0.1*z^2."""
+
+    title = "Criticality"
+    formulas = (
+        r"K^{l+1} = C_b + C_W \, E[\sigma(z)^2], \quad z \sim N(0, K^l)",
+        r"\chi = C_W \, E[\sigma'(z)^2], \qquad \chi < 1: \text{ordered}, \quad \chi > 1: \text{chaotic}",
+    )
+    button = "Draw 100 networks"
+
+    activation: str = setting("tanh", "A name, like gelu, or a formula in z.", high=LONGEST)
+    weight_var: float = setting(1.8, "Variance of the weights times fan-in, C_W.", low=0.1, high=5.0)
+    bias_var: float = setting(0.05, "Variance of the biases, C_b.", low=0.0, high=1.0)
+    depth: int = setting(20, "Layers.", low=2, high=60)
+    width: int = setting(50, "Neurons of a layer in drawn networks.", low=10, high=300, log=True)
+
+    def theory(self) -> Answer:
+        known = known_of(self.activation)
+        point = nk.phase_diagram(known.function, [self.weight_var], [self.bias_var])
+        pictures = (self._diagram(known), *self._over_depth(known, point))
+        return Answer(pictures, self._numbers(known, point), () if known.at.ok else (known.at.message,))
+
+    def check(self, watch: Watch) -> Answer:
+        theory, shown = self.theory(), self.theory()
+        for drawn in drawn_layers(self, watch):
+            shown = dataclasses.replace(theory, pictures=self._compared(theory.pictures, drawn))
+            watch(len(drawn) / NETWORKS, f"network {len(drawn)} of {NETWORKS}", shown)
+        return shown
+
+    def _compared(self, pictures: tuple[Picture, ...], drawn: np.ndarray) -> tuple[Picture, ...]:
+        with np.errstate(all="ignore"):
+            mean, sem = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / len(drawn) ** 0.5
+        parts: list[list[Curve]] = [[], [], [], []]
+        columns = iter(range(6))
+        for at, picture in enumerate(pictures[1:], start=1):
+            for curve in picture.parts:
+                if isinstance(curve, Curve) and curve.kind == "line":
+                    i = next(columns)
+                    error = np.where(np.isfinite(sem[:, i]), sem[:, i], np.nan)
+                    parts[at].append(
+                        Curve(f"{curve.name}, drawn", curve.x, mean[:, i], "dots", curve.series, sem=error)
+                    )
+        return tuple(
+            dataclasses.replace(picture, parts=picture.parts + tuple(own))
+            for picture, own in zip(pictures, parts, strict=True)
+        )
+
+    def _diagram(self, known: Known) -> Picture:
+        parts: list[Any] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]
+        if len(known.line):
+            parts.append(Curve("χ = 1", known.line[:, 0], known.line[:, 1], "line", 0))
+        if known.at.ok:
+            parts.append(Curve("critical point", [known.at.weight_var], [known.at.bias_var], "dots", 3))
+        parts.append(Curve("here", [self.weight_var], [self.bias_var], "dots", 2))
+        return Picture("Phases", tuple(parts), "weight_var", "bias_var", x_range=(0.1, 5), y_range=(-0.02, 1))
+
+    def _over_depth(self, known: Known, point: Any) -> tuple[Picture, ...]:
+        kernels, correlations, growth = flow(self, known)
+        layers, ends = np.arange(1, self.depth + 1), [1, self.depth]
+        sizes = [
+            Curve(f"from {square:g}", layers, kernels[:, i], "line", 1 + i)
+            for i, square in enumerate(SQUARES)
+        ]
+        angles = [
+            Curve(f"from {alike:g}", layers, correlations[:, i], "line", 1 + i)
+            for i, alike in enumerate(ALIKE)
+        ]
+        end, alike = float(point.kernel[0, 0]), float(point.correlation[0, 0])
+        if 0 < end < known.most:
+            sizes.append(Curve("end", ends, [end, end], "dashes", 0))
+        if np.isfinite(alike):
+            angles.append(Curve("end", ends, [alike, alike], "dashes", 0))
+        return (
+            Picture(
+                "Size of signals", tuple(sizes), "layer", "kernel", log_y=True, y_range=(1e-3, 1e2)
+            ),
+            Picture(
+                "Correlation of two inputs", tuple(angles), "layer", "correlation", y_range=(-0.15, 1.05)
+            ),
+            Picture(
+                "Growth of a small change, as of gradients",
+                (Curve("squared", layers, growth, "line", 1),),
+                "layer", "since layer 1", log_y=True, y_range=(1e-4, 1e4),
+            ),
+        )  # fmt: skip
+
+    def _numbers(self, known: Known, point: Any) -> tuple[Number, ...]:
+        here = (
+            Number("phase", str(point.phase[0, 0]), "of deep networks with these variances"),
+            Number(
+                "χ", float(point.chi_perp[0, 0]), "growth of a small difference, squared, in a deep layer"
+            ),
+            Number("kernel in the end", _said(point.kernel), "of an input of mean square 1"),
+            Number("correlation in the end", _said(point.correlation), "of two inputs"),
+            Number("correlation length", _said(point.depth_scale), "layers that remember the angle"),
+        )
+        if not known.at.ok:
+            return (*here, Number("critical point", "none"))
+        return (
+            *here,
+            Number("critical weight_var", known.at.weight_var),
+            Number("critical bias_var", known.at.bias_var),
+            Number(
+                "critical kernel",
+                _said(known.at.fixed_point),
+                "the size of signals that stays; none if any does",
+            ),
+            Number("class", known.at.universality, "how signals come to rest there"),
+        )
+
+    def python(self, checked: bool = False) -> str:
+        known = known_of(self.activation)
+        values = {**self.values(), "function": source(self.activation), "most": float(known.most)}
+        return _THEORY.format(**values) + (_CHECK.format(**values) if checked else "") + _END
+
+
+def _said(value: Any) -> float | str:
+    number = float(np.squeeze(value))
+    return number if np.isfinite(number) else "none" if np.isnan(number) else "infinite"
+
+
+_THEORY = """\
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import nearkernel as nk
+
+weight_var, bias_var, depth = {weight_var}, {bias_var}, {depth}
+function = nk.activations.get({function})
+critical = nk.critical(function)
+weight_vars, bias_vars = np.linspace(0.1, 5, 36), np.linspace(0, 1, 21)
+phases = nk.phase_diagram(function, weight_vars, bias_vars)
+end = nk.phase_diagram(function, [weight_var], [bias_var])
+print(critical.message, "Here:", end.phase[0, 0])
+
+squares, start = np.array([0.25, 1, 4]), np.array([0, 0.9])  # of inputs; correlations with the second
+least, most = 1e-12, {most}  # beyond, signals have died or exploded
+kernel = bias_var + weight_var * squares
+alike, growth = (bias_var + weight_var * start) / kernel[1], 1.0
+kernel = np.minimum(kernel, most)
+rows = [(kernel, alike, growth)]
+for _ in range(depth - 1):
+    at = nk.activations.moments(function, kernel)
+    pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
+    growth = growth * weight_var * at.slope[1]
+    new = bias_var + weight_var * at.value
+    alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
+    kernel = np.clip(new, least, most)
+    rows.append((kernel, alike, growth))
+kernels, correlations, growths = (np.array(column) for column in zip(*rows))
+alive = (kernels > least) & (kernels < most)
+kernels, growths = np.where(alive, kernels, np.nan), np.where(kernels[:, 1] < most, growths, np.nan)
+correlations = np.where(alive[:, 1:2], correlations, np.nan)
+
+_, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+heat = np.log(np.clip(phases.chi_perp.T, np.exp(-1), np.exp(1)))
+one.pcolormesh(weight_vars, bias_vars, heat, cmap="RdBu_r", vmin=-1, vmax=1)
+one.plot(*phases.critical_line.T, color="grey", label="χ = 1")
+one.plot([critical.weight_var], [critical.bias_var], "o", label="critical point")
+one.plot([weight_var], [bias_var], "o", label="here")
+one.set(title="Phases", xlabel="weight_var", ylabel="bias_var", xlim=(0.1, 5), ylim=(-0.02, 1))
+
+layers = np.arange(1, depth + 1)
+for i in range(3):
+    two.plot(layers, kernels[:, i], color=f"C{{i}}", label=f"from {{squares[i]:g}}")
+two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="grey", label="end")
+two.set(title="Size of signals", xlabel="layer", yscale="log")
+for i in range(2):
+    three.plot(layers, correlations[:, i], color=f"C{{i}}", label=f"from {{start[i]:g}}")
+three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="grey", label="end")
+three.set(title="Correlation of two inputs", xlabel="layer")
+four.semilogy(layers, growths, label="squared")
+four.set(title="Growth of a small change, as of gradients", xlabel="layer")
+"""
+_CHECK = """
+angles = np.arccos(np.append([1, 1, 1], start))
+x = np.sqrt(2 * np.append(squares, [1, 1]))[:, None] * np.column_stack([np.cos(angles), np.sin(angles)])
+forward = jax.jit(lambda z, dz: jax.jvp(function, (z,), (dz,)))
+width, rng, drawn = {width}, np.random.default_rng(0), []
+
+
+def seen(z, dz, start):
+    square = (z**2).mean(axis=2)
+    pair, norm = (z[:, 1:2] * z[:, 3:]).mean(axis=2), np.sqrt(square[:, 1:2] * square[:, 3:])
+    alike = np.divide(pair, norm, out=np.ones_like(pair), where=norm > 0)
+    return np.column_stack([square[:, :3], alike, (dz[:, 1] ** 2).sum(axis=1) / (start[:, 1] ** 2).sum(axis=1)])
+
+
+with jax.enable_x64(True), np.errstate(all="ignore"):
+    for _ in range(10):  # ten networks at a time
+        z = weight_var**0.5 * x @ rng.normal(size=(10, 2, width)) / 2**0.5
+        z = z + bias_var**0.5 * rng.normal(size=(10, 1, width))
+        dz = before = rng.normal(size=z.shape)  # a small change
+        rows = [seen(z, dz, before)]
+        for _ in range(depth - 1):
+            s, ds = (np.asarray(a) for a in forward(z, dz))
+            weight = weight_var**0.5 * rng.normal(size=(10, width, width)) / width**0.5
+            z, dz = s @ weight + bias_var**0.5 * rng.normal(size=(10, 1, width)), ds @ weight
+            rows.append(seen(z, dz, before))
+        drawn.append(np.stack(rows, axis=1))
+    drawn = np.concatenate(drawn)
+    mean, sem = drawn.mean(axis=0), drawn.std(axis=0, ddof=1) / 10
+names = [f"from {{each:g}}" for each in (*squares, *start)] + ["squared"]
+for i, axes in enumerate((two, two, two, three, three, four)):
+    axes.plot(layers, mean[:, i], "o", ms=4, color=f"C{{(0, 1, 2, 0, 1, 0)[i]}}", label=f"{{names[i]}}, drawn")
+    axes.errorbar(layers, mean[:, i], sem[:, i], fmt="none", ecolor="grey")
+"""
+_END = """
+for axes in (one, two, three, four):
+    axes.legend()
+plt.show()
+"""

@@ -1,0 +1,280 @@
+"""A quadratic model: the smallest one whose kernel learns, solved order by order."""
+
+import dataclasses
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Heat, Number, Picture, Watch
+
+_WAVES = 60
+_GRID = np.linspace(-3, 3, 121)
+_COARSE = _GRID[::3]  # of the kernel
+_EPS = np.linspace(-0.6, 0.6, 61)
+_TRAINED = np.linspace(-0.6, 0.6, 7)  # where the test error is measured, besides the chosen eps
+_MOST_STEPS = 100_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Quadratic(Experiment):
+    """A model of 60 waves g(x) learns from a few points. With eps = 0 it is a kernel method. With eps, what it has
+    learned at -x bends its output at x, so its kernel moves while it learns. Order 0 leaves that out, orders 1 and 2
+    know it without training. The truth is bent as well: see how the test error falls towards an eps near that bend,
+    and how eps* finds it. A fast rate cannot settle once the kernel has grown too large for it."""
+
+    title = "Quadratic model"
+    formulas = (
+        r"z(x) = g(x) + \tfrac{\epsilon}{2} \, g(-x)^2, \qquad g(x) = \sum_j W_j \phi_j(x)",
+        r"z = z^F + \epsilon z^I + \epsilon^2 z^{II} + \dots",
+        r"\epsilon^* = - \frac{\sum (z^F - y) z^I}{\sum (z^I)^2 + 2 (z^F - y) z^{II}}",
+    )
+    button = "Train the model"
+
+    eps: float = setting(0.4, "How much features learn.", low=-0.6, high=0.6)
+    rate: float = setting(
+        1.0, "Learning rate times the largest eigenvalue of the kernel at the start.", low=0.1, high=1.9
+    )
+    bend: float = setting(0.4, "eps of the truth.", low=0.0, high=0.6)
+    points: int = setting(8, "Points to learn from.", low=3, high=9)
+    seed: int = setting(0, "Draws the waves and the points.", low=0, high=99)
+
+    def theory(self) -> Answer:
+        known = self._known()
+        start, moved = known.start, self.eps * known.drift
+        eigenvalues = np.linalg.eigvalsh(known.kernel + self.eps * known.kernel_drift)[::-1]
+        pictures = (
+            self._prediction(known),
+            self._loss(known),
+            Picture(
+                "How the kernel moves: after minus before", (Heat("order 1", _COARSE, _COARSE, moved, True),),
+                "x", "x'", square=True,
+            ),
+            self._eigenvalues(known, eigenvalues),
+        )  # fmt: skip
+        found = known.learning
+        z_f, z_i, _ = found.terms
+        after = self.rate * float(eigenvalues[0] / known.eigenvalues[0])
+        numbers = (
+            Number(
+                "eps*", found.best_eps, "the best eps" if found.is_minimum else "the worst eps: a maximum"
+            ),
+            Number(
+                "slope of the test error", known.scale * found.slope, "at eps = 0; below 0 learning helps"
+            ),
+            Number(
+                "correction",
+                abs(self.eps) * float(np.linalg.norm(z_i) / np.linalg.norm(z_f)),
+                "|eps z^I| / |z^F|; orders are small below 0.1",
+            ),
+            Number(
+                "kernel moved",
+                float(np.linalg.norm(moved) / np.linalg.norm(start)),
+                "share of its norm, order 1",
+            ),
+            Number(
+                "lr · kernel at the end", after, "largest eigenvalue, order 1; above 2 training cannot settle"
+            ),
+        )
+        return Answer(pictures, numbers)
+
+    def check(self, watch: Watch) -> Answer:
+        watch(0.0, "compiling")
+        known, shown = self._known(), self.theory()
+        runs: list[tuple[float, Any]] = []
+        for eps in (self.eps, *_TRAINED):
+            runs.append((eps, self._trained(known, eps)))
+            shown = self._compared(known, runs)
+            watch(len(runs) / (1 + len(_TRAINED)), f"eps = {eps:.2g}", shown)
+        return shown
+
+    def _known(self) -> "_Known":
+        return _known(self.rate, self.bend, self.points, self.seed)
+
+    def _trained(self, known: "_Known", eps: float) -> np.ndarray | None:
+        """The weights (1, 60), or None if training does not end."""
+        descent = nk.GradientDescent(self.rate / known.eigenvalues[0])
+        model = nk.QuadraticModel(_phi, _psi, float(eps))
+        run = nk.simulate(model, np.zeros((1, _WAVES)), known.x, known.y, descent, max_steps=_MOST_STEPS)
+        return run.params if run.ok else None
+
+    def _compared(self, known: "_Known", runs: list[tuple[float, Any]]) -> Answer:
+        theory = self.theory()
+        prediction, loss, heat, eigenvalues = theory.pictures
+        more = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
+        outputs = [_outputs(weights, known.grid, eps) for eps, weights in runs]
+        errors = [np.mean((z - known.truth) ** 2) for z in outputs]
+        numbers, notes = theory.numbers, theory.notes
+        if runs[0][1] is None:
+            notes = (f"Training at this eps does not settle within {_MOST_STEPS} steps.",)
+        else:
+            prediction = more(prediction, Curve("trained", _GRID, outputs[0], "dashes", 6))
+            rows = known.x[:, :_WAVES] + self.eps * np.asarray(_psi(known.x, runs[0][1][0]))
+            exact = np.linalg.eigvalsh(rows @ rows.T)[::-1]
+            eigenvalues = more(eigenvalues, Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 6))
+            orders = np.cumsum(
+                [self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0
+            )
+            numbers += tuple(
+                Number(
+                    f"error of order {k}",
+                    float(np.abs(z - outputs[0]).max()),
+                    "largest, from the trained one",
+                )
+                for k, z in enumerate(orders)
+            )
+        loss = more(loss, Curve("trained", [eps for eps, _ in runs], errors, "dots", 6))
+        return Answer((prediction, loss, heat, eigenvalues), numbers, notes)
+
+    def _prediction(self, known: "_Known") -> Picture:
+        orders = np.cumsum([self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0)
+        parts = (
+            Curve("truth", _GRID, known.truth, "line", 0),
+            Curve("order 0", _GRID, orders[0], "dashes", 1),
+            Curve("order 1", _GRID, orders[1], "line", 2),
+            Curve("order 2", _GRID, orders[2], "line", 3),
+            Curve("points", known.at, known.y, "dots", 0),
+        )
+        return Picture("Prediction", parts, "x", "z", x_range=(-3, 3), y_range=(-2, 2))
+
+    def _loss(self, known: "_Known") -> Picture:
+        found, scale = known.learning, known.scale
+        predicted, best = scale * found.predicted(_EPS), found.best_eps
+        here = scale * found.predicted([self.eps])
+        parts = [Curve("to second order", _EPS, predicted, "line", 1)]
+        if abs(best) <= 0.6:
+            parts.append(Curve("eps*", [best], scale * found.predicted([best]), "dots", 3))
+        parts.append(Curve("this eps", [self.eps], here, "dots", 2))
+        high = 1.1 * float(max(predicted.max(), 1e-3))
+        return Picture(
+            "Test error", tuple(parts), "eps", "mean squared error",
+            x_range=(-0.62, 0.62), y_range=(min(0.0, float(predicted.min())), high),
+        )  # fmt: skip
+
+    def _eigenvalues(self, known: "_Known", after: np.ndarray) -> Picture:
+        which = 1 + np.arange(self.points)
+        parts = (
+            Curve("before", which, known.eigenvalues, "dots", 1),
+            Curve("after, order 1", which, np.where(after > 0, after, np.nan), "dots", 2),
+        )
+        return Picture("Eigenvalues of the kernel", parts, "number", "eigenvalue", log_y=True)
+
+    def python(self, checked: bool = False) -> str:
+        return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
+
+
+class _Known(NamedTuple):
+    """All that does not depend on eps; `scale` makes a mean squared error of a loss."""
+
+    at: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    grid: np.ndarray
+    truth: np.ndarray
+    kernel: np.ndarray
+    eigenvalues: np.ndarray
+    kernel_drift: np.ndarray
+    start: np.ndarray
+    drift: np.ndarray
+    learning: Any
+    scale: float = 2 / len(_GRID)
+
+
+@functools.lru_cache(maxsize=32)
+def _known(rate: float, bend: float, points: int, seed: int) -> _Known:
+    rng = np.random.default_rng(seed)
+    speed, phase = 1.6 * rng.normal(size=_WAVES), rng.uniform(0, 2 * np.pi, _WAVES)
+    at = np.linspace(-2.7, 2.7, points) + rng.uniform(-0.8, 0.8, points) / points
+    wave = lambda t: np.cos(np.outer(t, speed) + phase) * (2 / _WAVES) ** 0.5
+    x, grid = (np.hstack([wave(t), wave(-t)]) for t in (at, _GRID))
+    y, truth = (np.sin(2 * t + 1) + bend / 2 * np.sin(1 - 2 * t) ** 2 for t in (at, _GRID))
+    kernel, start = (_phi(each) @ _phi(each).T for each in (x, grid[::3]))
+    eigenvalues = np.linalg.eigvalsh(kernel)[::-1]
+    descent = nk.GradientDescent(rate / eigenvalues[0])
+    solution = nk.solve(nk.QuadraticModel(_phi, _psi, 1.0), x, y, descent, order=2)
+    drifts = solution.effective_kernel(x) - kernel, solution.effective_kernel(grid[::3]) - start
+    learning = solution.feature_learning(grid, truth)
+    return _Known(at, x, y, grid, truth, kernel, eigenvalues, drifts[0], start, drifts[1], learning)
+
+
+def _phi(x):
+    """A row holds the waves at x and at -x: one model serves all draws and is compiled once."""
+    return x[:, :_WAVES]
+
+
+def _psi(x, u):
+    return x[:, _WAVES:] * (x[:, _WAVES:] @ u)[:, None]
+
+
+def _outputs(weights: np.ndarray | None, x: np.ndarray, eps: float) -> np.ndarray:
+    if weights is None:
+        return np.full(len(x), np.nan)
+    return x[:, :_WAVES] @ weights[0] + eps / 2 * (x[:, _WAVES:] @ weights[0]) ** 2
+
+
+_THEORY = """\
+import matplotlib.pyplot as plt
+import numpy as np
+import nearkernel as nk
+
+eps, rate, bend, points, seed = {eps}, {rate}, {bend}, {points}, {seed}
+rng, grid = np.random.default_rng(seed), np.linspace(-3, 3, 121)
+speed, phase = 1.6 * rng.normal(size=60), rng.uniform(0, 2 * np.pi, 60)
+at = np.linspace(-2.7, 2.7, points) + rng.uniform(-0.8, 0.8, points) / points
+wave = lambda t: np.cos(np.outer(t, speed) + phase) * (2 / 60) ** 0.5
+truth = lambda t: np.sin(2 * t + 1) + bend / 2 * np.sin(1 - 2 * t) ** 2
+x, x_new = (np.hstack([wave(t), wave(-t)]) for t in (at, grid))  # a row: the waves at x and at -x
+y, y_new = truth(at), truth(grid)
+
+phi = lambda x: x[:, :60]
+psi = lambda x, u: x[:, 60:] * (x[:, 60:] @ u)[:, None]
+model, kernel = nk.QuadraticModel(phi, psi, eps), nk.kernels.FeatureKernel(phi)
+descent = nk.GradientDescent(rate / np.linalg.eigvalsh(kernel(x))[-1])
+solution = nk.solve(model, x, y, descent, order=2)
+found = solution.feature_learning(x_new, y_new)  # terms of the test outputs, without powers of eps
+orders = np.cumsum([eps**k * term[:, 0] for k, term in enumerate(found.terms)], axis=0)
+error = lambda eps: 2 / 121 * found.predicted(eps)
+values = lambda matrix: np.linalg.eigvalsh(matrix)[::-1]
+print(f"eps* = {{found.best_eps:.4f}}, a minimum: {{found.is_minimum}}")
+
+_, ((one, two), (three, four)) = plt.subplots(2, 2, figsize=(10, 8), layout="constrained")
+one.plot(grid, y_new, color="grey", label="truth")
+for k, style in enumerate(("--", "-", "-")):
+    one.plot(grid, orders[k], style, label=f"order {{k}}")
+one.plot(at, y, "ko", label="points")
+one.set(title="Prediction", xlabel="x", ylim=(-2, 2))
+
+range_of_eps = np.linspace(-0.6, 0.6, 61)
+two.plot(range_of_eps, error(range_of_eps), label="to second order")
+two.plot([found.best_eps], error([found.best_eps]), "o", label="eps*")
+two.plot([eps], error([eps]), "o", label="this eps")
+two.set(title="Test error", xlabel="eps", xlim=(-0.62, 0.62))
+
+moved = solution.effective_kernel(x_new[::3]) - kernel(x_new[::3])
+three.pcolormesh(grid[::3], grid[::3], moved, cmap="RdBu_r")
+three.set(title="How the kernel moves: after minus before", xlabel="x", ylabel="x'")
+
+number, after = np.arange(1, points + 1), values(solution.effective_kernel(x))
+four.semilogy(number, values(kernel(x)), "o", label="before")
+four.semilogy(number, np.where(after > 0, after, np.nan), "o", label="after, order 1")
+four.set(title="Eigenvalues of the kernel", xlabel="number")
+"""
+_CHECK = """
+errors, several = [], [eps, *np.linspace(-0.6, 0.6, 7)]
+for each in several:
+    other = nk.QuadraticModel(phi, psi, each)
+    run = nk.simulate(other, np.zeros((1, 60)), x, y, descent, max_steps=100_000)
+    z = np.asarray(other(run.params, x_new))[:, 0] if run.ok else np.full(121, np.nan)
+    errors.append(np.mean((z - y_new) ** 2))
+    if len(errors) == 1 and run.ok:  # at the chosen eps
+        one.plot(grid, z, "k--", label="trained")
+        four.semilogy(number, values(nk.kernels.EmpiricalNTK(other, run.params)(x)), "kx", label="trained")
+two.plot(several, errors, "kx", label="trained")
+"""
+_END = """
+one.legend(), two.legend(), four.legend()
+plt.show()
+"""
