@@ -36,7 +36,9 @@ def drawn(program: str):
     """The axes that a program makes, in order."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*non-interactive.*")
-        warnings.filterwarnings("ignore", message=".*correction is not small.*")  # shown as a number on the page
+        warnings.filterwarnings(
+            "ignore", message=".*correction is not small.*"
+        )  # shown as a number on the page
         exec(compile(program, "program", "exec"), {"__name__": "program"})
     return [axes for axes in plt.gcf().axes if axes.get_label() != "<colorbar>"]
 
@@ -92,7 +94,9 @@ def test_the_program_draws_what_the_page_shows(name, other):
         same(picture, there)
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n != "catapult" else []) for n in NAMES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n != "catapult" else []) for n in NAMES]
+)
 def test_the_program_of_a_check_draws_what_the_check_shows(name):
     chosen = find(name).with_settings(OTHERS[name])
     if not chosen.button:

@@ -95,7 +95,7 @@ def test_what_is_no_formula_costs_one_line_and_runs_nothing(text, monkeypatch):
 
 
 def test_a_misspelt_function_is_told_from_a_known_one():
-    with pytest.raises(ValueError, match="tahn is not known.*tanh"):
+    with pytest.raises(ValueError, match=r"tahn is not known.*tanh"):
         activation("tahn(z)")
 
 

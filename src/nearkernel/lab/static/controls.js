@@ -8,11 +8,18 @@ function scale({ low, high, log, kind }) {
     return { min: low, max: high, step: 1, value: (p) => p, position: (v) => v };
   }
   const [from, to] = log ? [Math.log(low), Math.log(high)] : [low, high];
-  const round = (v) => (kind === "whole" ? Math.round(v) : Number(v.toPrecision(3)));
-  const inside = (v) => Math.min(high, Math.max(low, round(v)));
+  const inside = (v) => Math.min(high, Math.max(low, v));
+  const round = (v, old, p, before) => {
+    if (kind !== "whole") { const rough = Number(v.toPrecision(3)); return rough === old ? Number(v.toPrecision(4)) : rough; }
+    // A step of a slider is a step, also where the numbers lie closer than its positions.
+    return Math.round(v) === old && p !== before ? old + Math.sign(p - before) : Math.round(v);
+  };
   return {
     min: 0, max: POSITIONS, step: 1,
-    value: (p) => { const at = from + (to - from) * p / POSITIONS; return inside(log ? Math.exp(at) : at); },
+    value: (p, old, before) => {
+      const at = from + (to - from) * p / POSITIONS;
+      return inside(round(log ? Math.exp(at) : at, old, p, before));
+    },
     position: (v) => Math.round(POSITIONS * ((log ? Math.log(v) : v) - from) / (to - from)),
   };
 }
@@ -27,7 +34,8 @@ function number(spec, value, changed) {
     "aria-label": `${text}: ${help}` });
   const follow = () => { slider.value = to.position(Number(box.value)); slider.setAttribute("aria-valuetext", box.value); };
   slider.addEventListener("input", () => {
-    box.value = to.value(Number(slider.value));
+    const old = Number(box.value);
+    box.value = to.value(Number(slider.value), old, to.position(old));
     slider.setAttribute("aria-valuetext", box.value);
     changed();
   });

@@ -1,0 +1,213 @@
+"""The lab in a real browser: every control moves the numbers to where the library says they are."""
+
+import os
+import shutil
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from nearkernel.lab import NAMES, find
+from nearkernel.lab._picture import plain
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium here: `make browser` installs it where it can"
+)
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+HEAVY = {"regression", "criticality", "circle", "quadratic"}  # each control compiles something for seconds
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as tools:
+        found = tools.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser, lab):
+    """A fresh page that fails the test if anything is asked of another machine, or goes wrong in it."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 900}, base_url=lab, accept_downloads=True
+    )
+    page, trouble = context.new_page(), []
+    page.set_default_timeout(120_000)
+    page.on("pageerror", lambda error: trouble.append(str(error)))
+    page.on("request", lambda request: trouble.append(request.url) if urlsplit(request.url).hostname not in
+            ("127.0.0.1", None) else None)  # fmt: skip
+    yield page
+    context.close()
+    assert trouble == []
+
+
+def opened(page, address):
+    page.goto(address)
+    page.wait_for_selector("#content[data-answered]")
+    return page
+
+
+def answers(page) -> int:
+    return int(page.locator("#content").get_attribute("data-answered"))
+
+
+def moved(page, act) -> None:
+    """Does something and waits until the page has answered to the last of it."""
+    before = answers(page)
+    act()
+    page.wait_for_function(
+        "before => Number(document.getElementById('content').dataset.answered) > before", arg=before
+    )
+    page.wait_for_timeout(50)
+    assert page.inner_text("#error") == ""
+
+
+def shown(page) -> dict[str, str]:
+    return {
+        item.get_attribute("data-number"): item.get_attribute("data-value")
+        for item in page.query_selector_all("#numbers dd")
+    }
+
+
+def told(name: str, address: str) -> dict[str, str]:
+    """The numbers of the library at the settings of an address."""
+    typed = dict(parse_qsl(urlsplit(address).query))
+    return {number.name: number.value for number in find(name).with_settings(typed).theory().numbers}
+
+
+def agree(page, name: str) -> None:
+    found, expected = shown(page), told(name, page.url)
+    assert set(found) == set(expected)
+    for quantity, value in expected.items():
+        if isinstance(value, str):
+            assert found[quantity] == value
+        elif np.isfinite(value):
+            assert float(found[quantity]) == pytest.approx(plain(float(value)), rel=1e-5, abs=1e-9), quantity
+        else:
+            assert found[quantity] in (None, "null")
+
+
+def move(page, spec) -> None:
+    """Changes a control by the keyboard, as little as it can be."""
+    if spec.kind is tuple:
+        page.locator(".handles circle").first.focus()
+        page.keyboard.press("ArrowUp")
+    elif spec.kind is str and spec.choices:
+        other = next(word for word in reversed(spec.choices) if word != spec.default)
+        page.select_option(f"#control-{spec.name}", other)
+    elif spec.kind is str:
+        page.fill(f"#control-{spec.name}", "tanh(z) + 0.1*z")
+    else:
+        page.focus(f"#slider-{spec.name}")
+        page.keyboard.press("ArrowLeft" if spec.default == spec.high else "ArrowRight")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in HEAVY else []) for n in NAMES]
+)
+def test_every_control_moves_the_numbers_to_the_librarys(page, name):
+    opened(page, f"/{name}")
+    agree(page, name)
+    for spec in find(name).settings():
+        moved(page, lambda spec=spec: move(page, spec))
+        assert f"{spec.name}=" in page.url
+        agree(page, name)
+    link, numbers = page.url, shown(page)
+    opened(page, link)
+    assert shown(page) == numbers  # a link reproduces a view
+    moved(page, lambda: page.click("#reset"))
+    assert urlsplit(page.url).query == ""
+
+
+def test_pictures_and_data_are_saved_and_the_program_is_shown(page, tmp_path):
+    opened(page, "/catapult?ratio=3")
+    for kind, begin in {"png": b"\x89PNG", "svg": b"<svg", "csv": b'"x","theory"'}.items():
+        with page.expect_download() as saved:
+            page.locator(f"figure >> nth=0 >> [data-save={kind}]").click()
+        assert saved.value.suggested_filename == f"nearkernel-catapult-loss.{kind}"
+        saved.value.save_as(tmp_path / kind)
+        assert (tmp_path / kind).read_bytes().startswith(begin)
+    page.locator("figure >> nth=0 >> [data-save=python]").click()
+    assert page.locator("#python").is_visible()
+    assert page.inner_text("#python").strip() == find("catapult")(ratio=3.0).python().strip()
+
+
+def test_a_check_shows_its_progress_its_networks_and_can_be_stopped(page):
+    opened(page, "/catapult?steps=12&width=60")
+    page.click("#check")
+    expect(page.locator("#progress")).to_have_text("done", timeout=120_000)
+    names = page.evaluate("document.querySelector('.plot').data.map(trace => trace.name)")
+    assert names == ["theory", *(f"network {seed}" for seed in range(5))]
+    moved(page, lambda: page.fill("#control-steps", "13"))  # new settings leave the old check behind
+    assert page.evaluate("document.querySelector('.plot').data.length") == 1
+    page.click("#check")
+    page.click("#stop")
+    expect(page.locator("#progress")).to_have_text("stopped")
+    assert page.locator("#check").is_enabled()
+
+
+def test_bad_settings_are_told_and_the_picture_stays(page):
+    opened(page, "/catapult")
+    page.fill("#control-ratio", "99")
+    expect(page.locator("#error")).to_have_text("ratio 99: must be from 0.1 to 4.5.")
+    assert page.locator("#control-ratio").get_attribute("aria-invalid") == "true"
+    assert page.evaluate("document.querySelector('.plot').data.length") == 1
+    moved(page, lambda: page.fill("#control-ratio", "1.5"))
+    assert page.locator("#control-ratio").get_attribute("aria-invalid") == "false"
+
+
+def test_pages_change_without_loading_and_back_goes_back(page):
+    opened(page, "/catapult?ratio=1.2")
+    page.click("nav a[data-name=bias]")
+    expect(page.locator("h1")).to_have_text(find("bias").title)
+    page.wait_for_selector("#numbers dd")
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Catapult")
+    assert page.input_value("#control-ratio") == "1.2"
+
+
+def test_light_dark_and_a_phone(page):
+    opened(page, "/catapult")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(paper) != light
+    page.click("#theme")
+    assert page.evaluate(paper) == light and page.inner_text("#theme").endswith("light")
+    page.set_viewport_size({"width": 390, "height": 800})
+    for name in ("catapult", "regions", "claims"):
+        page.goto(f"/{name}")
+        page.wait_for_selector("#numbers dd, #verdict")
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+
+
+def test_a_point_follows_the_pointer(page, monkeypatch):
+    # What is computed does not matter here, only where the point lands.
+    experiment = find("regression")
+    quick = type(find("catapult")().theory())((experiment()._picture(),))
+    monkeypatch.setattr(experiment, "theory", lambda self: type(quick)((self._picture(),)))
+    opened(page, "/regression")
+    box = page.locator(".handles circle").first.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y - 60, steps=4)
+    moved(page, lambda: page.mouse.up() or page.locator(".handles circle").nth(1).press("ArrowRight"))
+    points = experiment.with_settings(dict(parse_qsl(urlsplit(page.url).query))).points
+    start = experiment().points
+    assert points[0][0] > start[0][0] + 0.02 and points[0][1] > start[0][1] + 0.1
+    assert points[1] == (pytest.approx(start[1][0] + 0.05), start[1][1])
+    moved(page, lambda: page.click("#add-points"))
+    assert page.locator(".handles circle").count() == 5
+
+
+def test_claims_are_found_and_run(page):
+    page.goto("/claims")
+    page.fill("#search", "random walk")
+    page.click("a[data-claim=random-walk]")
+    page.wait_for_selector("#verdict[data-verdict=confirmed]")
+    assert page.locator("#claim figure svg").count() == 1 and "name=random-walk" in page.url
+    assert page.locator("#claim table tr").count() > 1
