@@ -76,8 +76,9 @@ def _headline(data: Data, result: Result) -> str:
 def _lead(data: Data, split: Split, network: Network) -> str:
     layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)}"
     trained = network.finite is not None and network.finite.train
+    what = "Only the last row of the table" if trained else "Nothing"
     return (
-        f"{'Only the last row of the table' if trained else 'Nothing'} was trained. This is what infinitely wide networks of {layers} answer after learning from "
+        f"{what} was trained. This is what infinitely wide networks of {layers} answer after learning from "
         f"{len(split.x)} rows of {data.name}, by exact theory, tested on {len(split.x_new)} rows they never saw."
     )
 
