@@ -75,7 +75,8 @@ def test_a_finite_network_is_predicted_order_by_order_and_trained():
     with open("out/predictions.csv", newline="") as file:
         assert "finite trained" in next(csv.reader(file))
     with open("out/report.html") as file:
-        assert "really trained" in file.read()
+        page = file.read()
+    assert "really trained" in page and "Only the last row of the table was trained." in page
 
 
 def test_what_a_finite_network_cannot_do_costs_one_line():

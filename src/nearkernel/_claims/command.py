@@ -31,8 +31,8 @@ def list_claims(as_json: bool) -> None:
     page = console()
     for claim in every():
         if claim.topic() != topic:
+            page.print("\n" * (topic is not None) + claim.topic(), style="bold", markup=False)
             topic = claim.topic()
-            page.print(f"\n{topic}", style="bold", markup=False)
         page.print(f"  {claim.name():<28}{claim.statement}", markup=False)
 
 

@@ -128,7 +128,7 @@ def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key:
             axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
     axes.set(xscale="log", xlabel=curve.axis, ylabel="test error (%)" if percent else "test RMSE")
     axes.set_ylim(bottom=0 if percent else None)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=2)  # lines may be anywhere inside
 
 
 def thumbnail(picture: np.ndarray) -> str:

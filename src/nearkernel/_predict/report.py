@@ -75,8 +75,10 @@ def _headline(data: Data, result: Result) -> str:
 
 def _lead(data: Data, split: Split, network: Network) -> str:
     layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)}"
+    trained = network.finite is not None and network.finite.train
+    what = "Only the last row of the table" if trained else "Nothing"
     return (
-        f"Nothing was trained. This is what infinitely wide networks of {layers} answer after learning from "
+        f"{what} was trained. This is what infinitely wide networks of {layers} answer after learning from "
         f"{len(split.x)} rows of {data.name}, by exact theory, tested on {len(split.x_new)} rows they never saw."
     )
 
@@ -111,10 +113,10 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     """What the rows of the finite network are."""
     if network.finite is None:
         return {}
-    net = f"one network of width {network.finite.width}, initialised with seed {network.finite.seed}"
+    net = f"One network of width {network.finite.width}, initialised with seed {network.finite.seed}"
     training = result.finite_training or network.training
     words = {
-        "order 0": f"The linearized {net}, after {training}: no features are learnt. Nothing is trained.",
+        "order 0": f"{net}, linearized, after {training}: no features are learnt. Nothing is trained.",
         "order 1": "The same network with what learning features adds, to first order.",
         "order 2": "The same to second order.",
         "trained": f"The same network, really trained by {training}. The column 'from trained' is each prediction's "
