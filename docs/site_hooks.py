@@ -23,7 +23,7 @@ _NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?
 _MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
 _INDEX = r"(?:\{([^{}]*)\}|(\([^()]*\)|[+-]?[A-Za-z0-9α-ωΑ-Ω∞]+|[+*]))"  # x_i, x_{ij}, K^(l+1), K^-1
 _LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
-_UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>])\^{_INDEX}")
+_UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>'])\^{_INDEX}")
 
 
 def on_files(files, config):

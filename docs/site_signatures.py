@@ -63,10 +63,8 @@ def inherit(item, line) -> None:
     """What a result has from classes that the site does not show."""
     for above in line[:-1]:
         for name, member in above.members.items():
-            shown = (
-                above.name not in _PUBLIC and member.docstring and name[0] != "_" and name not in item.members
-            )
-            if shown and "**Fields" in text_of(item):
+            hidden = above.name in _PUBLIC or name[0] == "_" or name in item.members or not member.docstring
+            if not hidden and "**Fields" in text_of(item) and f"`{name}`" not in text_of(item):
                 own = copy.copy(member)
                 own.parent = item
                 item.set_member(name, own)
@@ -113,4 +111,4 @@ def add_theory(pkg) -> None:
         if theory and item.docstring and item.parent.path not in told:
             told.add(item.parent.path)
             title = head.strip().rstrip(".:").replace('"', "'").replace("\n", " ")
-            item.docstring.value += f'\n\n??? abstract "{title}"\n\n' + textwrap.indent(theory, "    ")
+            item.docstring.value += f'\n\n???+ abstract "{title}"\n\n' + textwrap.indent(theory, "    ")
