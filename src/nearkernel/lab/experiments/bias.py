@@ -176,7 +176,7 @@ def _problem(points: int, nonzero: int, seed: int) -> _Problem:
 def _trained(problem: _Problem, alpha: float) -> np.ndarray:
     """One network for all scales: its start is passed, so that it is compiled once."""
     net, start = nk.models.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
-    time = 2000 / np.linalg.norm(problem.x, 2) ** 2 / max(alpha**2, 0.5)
+    time = 2000 / float(np.linalg.norm(problem.x, 2)) ** 2 / max(alpha**2, 0.5)
     flow = nk.GradientFlow(time=time)
     run = nk.simulate(net, {"plus": start, "minus": start}, problem.x, problem.y, flow)
     return net.weights(run.params)

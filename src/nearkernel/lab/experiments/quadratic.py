@@ -1,8 +1,7 @@
 """A quadratic model: the smallest one whose kernel learns, solved order by order."""
 
 import dataclasses
-import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +9,9 @@ import nearkernel as nk
 
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Watch
+from ._waves import GRID, WAVES, Known, known_of, outputs_of, phi, psi
 
-_WAVES = 60
-_GRID = np.linspace(-3, 3, 121)
-_COARSE = _GRID[::3]  # of the kernel
+_COARSE = GRID[::3]  # of the kernel
 _EPS = np.linspace(-0.6, 0.6, 61)
 _TRAINED = np.linspace(-0.6, 0.6, 7)  # where the test error is measured, besides the chosen eps
 _MOST_STEPS = 100_000
@@ -91,28 +89,28 @@ class Quadratic(Experiment):
             watch(len(runs) / (1 + len(_TRAINED)), f"eps = {eps:.2g}", shown)
         return shown
 
-    def _known(self) -> "_Known":
-        return _known(self.rate, self.bend, self.points, self.seed)
+    def _known(self) -> Known:
+        return known_of(self.rate, self.bend, self.points, self.seed)
 
-    def _trained(self, known: "_Known", eps: float) -> np.ndarray | None:
+    def _trained(self, known: Known, eps: float) -> np.ndarray | None:
         """The weights (1, 60), or None if training does not end."""
         descent = nk.GradientDescent(self.rate / known.eigenvalues[0])
-        model = nk.QuadraticModel(_phi, _psi, float(eps))
-        run = nk.simulate(model, np.zeros((1, _WAVES)), known.x, known.y, descent, max_steps=_MOST_STEPS)
+        model = nk.QuadraticModel(phi, psi, float(eps))
+        run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=_MOST_STEPS)
         return run.params if run.ok else None
 
-    def _compared(self, known: "_Known", runs: list[tuple[float, Any]]) -> Answer:
+    def _compared(self, known: Known, runs: list[tuple[float, Any]]) -> Answer:
         theory = self.theory()
         prediction, loss, heat, eigenvalues = theory.pictures
         more = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
-        outputs = [_outputs(weights, known.grid, eps) for eps, weights in runs]
+        outputs = [outputs_of(weights, known.grid, eps) for eps, weights in runs]
         errors = [np.mean((z - known.truth) ** 2) for z in outputs]
         numbers, notes = theory.numbers, theory.notes
         if runs[0][1] is None:
             notes = (f"Training at this eps does not settle within {_MOST_STEPS} steps.",)
         else:
-            prediction = more(prediction, Curve("trained", _GRID, outputs[0], "dashes", 6))
-            rows = known.x[:, :_WAVES] + self.eps * np.asarray(_psi(known.x, runs[0][1][0]))
+            prediction = more(prediction, Curve("trained", GRID, outputs[0], "dashes", 6))
+            rows = known.x[:, :WAVES] + self.eps * np.asarray(psi(known.x, runs[0][1][0]))
             exact = np.linalg.eigvalsh(rows @ rows.T)[::-1]
             eigenvalues = more(eigenvalues, Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 6))
             orders = np.cumsum(
@@ -129,18 +127,18 @@ class Quadratic(Experiment):
         loss = more(loss, Curve("trained", [eps for eps, _ in runs], errors, "dots", 6))
         return Answer((prediction, loss, heat, eigenvalues), numbers, notes)
 
-    def _prediction(self, known: "_Known") -> Picture:
+    def _prediction(self, known: Known) -> Picture:
         orders = np.cumsum([self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0)
         parts = (
-            Curve("truth", _GRID, known.truth, "line", 0),
-            Curve("order 0", _GRID, orders[0], "dashes", 1),
-            Curve("order 1", _GRID, orders[1], "line", 2),
-            Curve("order 2", _GRID, orders[2], "line", 3),
+            Curve("truth", GRID, known.truth, "line", 0),
+            Curve("order 0", GRID, orders[0], "dashes", 1),
+            Curve("order 1", GRID, orders[1], "line", 2),
+            Curve("order 2", GRID, orders[2], "line", 3),
             Curve("points", known.at, known.y, "dots", 0),
         )
         return Picture("Prediction", parts, "x", "z", x_range=(-3, 3), y_range=(-2, 2))
 
-    def _loss(self, known: "_Known") -> Picture:
+    def _loss(self, known: Known) -> Picture:
         found, scale = known.learning, known.scale
         predicted, best = scale * found.predicted(_EPS), found.best_eps
         here = scale * found.predicted([self.eps])
@@ -154,7 +152,7 @@ class Quadratic(Experiment):
             x_range=(-0.62, 0.62), y_range=(min(0.0, float(predicted.min())), high),
         )  # fmt: skip
 
-    def _eigenvalues(self, known: "_Known", after: np.ndarray) -> Picture:
+    def _eigenvalues(self, known: Known, after: np.ndarray) -> Picture:
         which = 1 + np.arange(self.points)
         parts = (
             Curve("before", which, known.eigenvalues, "dots", 1),
@@ -164,55 +162,6 @@ class Quadratic(Experiment):
 
     def python(self, checked: bool = False) -> str:
         return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
-
-
-class _Known(NamedTuple):
-    """All that does not depend on eps; `scale` makes a mean squared error of a loss."""
-
-    at: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    grid: np.ndarray
-    truth: np.ndarray
-    kernel: np.ndarray
-    eigenvalues: np.ndarray
-    kernel_drift: np.ndarray
-    start: np.ndarray
-    drift: np.ndarray
-    learning: Any
-    scale: float = 2 / len(_GRID)
-
-
-@functools.lru_cache(maxsize=32)
-def _known(rate: float, bend: float, points: int, seed: int) -> _Known:
-    rng = np.random.default_rng(seed)
-    speed, phase = 1.6 * rng.normal(size=_WAVES), rng.uniform(0, 2 * np.pi, _WAVES)
-    at = np.linspace(-2.7, 2.7, points) + rng.uniform(-0.8, 0.8, points) / points
-    wave = lambda t: np.cos(np.outer(t, speed) + phase) * (2 / _WAVES) ** 0.5
-    x, grid = (np.hstack([wave(t), wave(-t)]) for t in (at, _GRID))
-    y, truth = (np.sin(2 * t + 1) + bend / 2 * np.sin(1 - 2 * t) ** 2 for t in (at, _GRID))
-    kernel, start = (_phi(each) @ _phi(each).T for each in (x, grid[::3]))
-    eigenvalues = np.linalg.eigvalsh(kernel)[::-1]
-    descent = nk.GradientDescent(rate / eigenvalues[0])
-    solution = nk.solve(nk.QuadraticModel(_phi, _psi, 1.0), x, y, descent, order=2)
-    drifts = solution.effective_kernel(x) - kernel, solution.effective_kernel(grid[::3]) - start
-    learning = solution.feature_learning(grid, truth)
-    return _Known(at, x, y, grid, truth, kernel, eigenvalues, drifts[0], start, drifts[1], learning)
-
-
-def _phi(x):
-    """A row holds the waves at x and at -x: one model serves all draws and is compiled once."""
-    return x[:, :_WAVES]
-
-
-def _psi(x, u):
-    return x[:, _WAVES:] * (x[:, _WAVES:] @ u)[:, None]
-
-
-def _outputs(weights: np.ndarray | None, x: np.ndarray, eps: float) -> np.ndarray:
-    if weights is None:
-        return np.full(len(x), np.nan)
-    return x[:, :_WAVES] @ weights[0] + eps / 2 * (x[:, _WAVES:] @ weights[0]) ** 2
 
 
 _THEORY = """\
