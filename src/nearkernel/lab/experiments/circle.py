@@ -1,6 +1,7 @@
 """All trained networks at once: mean and band over the unit circle, at any time of training."""
 
 import dataclasses
+import itertools
 
 import jax
 import numpy as np
@@ -11,10 +12,11 @@ from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
 from ._circle import CHECK, END, THEORY
 
-_ANGLES = np.linspace(-np.pi, np.pi, 129)
+_ANGLES = np.linspace(-np.pi, np.pi, 128)
+_PARTS = 8  # in which they are forecast, as long as padded training sets: one shape is compiled
 _CHECKED = slice(0, None, 8)  # angles at which networks are compared
 _TIMES = np.geomspace(1e-3, 1e3, 61)
-_BATCH = 10  # networks trained side by side
+_AT_ONCE = 400_000  # parameters of the networks that are trained side by side
 _PART = 50  # steps between two looks
 _MOST = 3000  # steps of a check
 
@@ -36,14 +38,12 @@ class Circle(Experiment):
     button = "Train networks"
 
     time: float = setting(1.0, "Training time of gradient flow.", low=_TIMES[0], high=_TIMES[-1], log=True)
-    depth: int = setting(2, "Hidden layers.", low=1, high=6)
-    activation: str = setting(
-        "relu", "Of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs", "tanh")
-    )
+    depth: int = setting(2, "Hidden layers.", low=1, high=5)
+    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs"))
     points: int = setting(5, "Training points.", low=1, high=16)
     weight_var: float = setting(2.0, "Variance of the weights times their fan-in.", low=0.5, high=4.0)
     bias_var: float = setting(0.1, "Variance of the biases.", low=0.0, high=2.0)
-    width: int = setting(128, "Neurons a layer of the networks that are trained.", low=8, high=512, log=True)
+    width: int = setting(128, "Neurons a layer of the networks that are trained.", low=8, high=256, log=True)
     networks: int = setting(50, "How many are trained.", low=10, high=300, log=True)
 
     def theory(self) -> Answer:
@@ -68,24 +68,20 @@ class Circle(Experiment):
 
     def _forecast(self, time: float, notes: tuple[str, ...] = ()) -> Answer:
         angles, y = self._data()
-        law = nk.forecast(self._net, _on_circle(angles), y, nk.GradientFlow(time), _on_circle(_ANGLES))
+        first, *others = (_on_circle(part) for part in np.split(_ANGLES, _PARTS))
+        law = nk.forecast(self._net, _on_circle(angles), y, nk.GradientFlow(time), first)
+        laws = [law, *(law.predict(part) for part in others)]
+        mean, std = np.concatenate([law.mean for law in laws]), np.concatenate([law.std for law in laws])
         rates, strength = self._modes()
         modes = lambda t: 0.5 * strength * np.exp(-2 * np.outer(t, np.maximum(rates, 0.0)))  # (times, modes)
         loss = float(modes(time).sum())
-        start = law.at(0.0).std
+        start = np.concatenate([law.at(0.0).std for law in laws])
         high = 2.5 * max(1.0, float(start.max()))
         pictures = (
             Picture(
                 "Outputs",
                 (
-                    Curve(
-                        "theory",
-                        _ANGLES,
-                        law.mean,
-                        "line",
-                        1,
-                        band=(law.mean - 2 * law.std, law.mean + 2 * law.std),
-                    ),
+                    Curve("theory", _ANGLES, mean, "line", 1, band=(mean - 2 * std, mean + 2 * std)),
                     Curve("training points", angles, y, "dots", 3),
                 ),
                 "angle",
@@ -96,7 +92,7 @@ class Circle(Experiment):
             Picture(
                 "Standard deviation over networks",
                 (
-                    Curve("theory", _ANGLES, law.std, "line", 1),
+                    Curve("theory", _ANGLES, std, "line", 1),
                     Curve("at the start", _ANGLES, start, "dashes", 0),
                 ),
                 "angle",
@@ -121,7 +117,7 @@ class Circle(Experiment):
         )
         numbers = (
             Number("loss", loss, "mean over networks, half the sum of squares"),
-            Number("widest band", float(law.std.max()), "largest standard deviation over networks"),
+            Number("widest band", float(std.max()), "largest standard deviation over networks"),
             Number(
                 "fastest time",
                 float(1 / rates[-1]),
@@ -138,18 +134,19 @@ class Circle(Experiment):
         time, steps, notes = self._plan()
         theory, net, (angles, y) = self._forecast(time, notes), self._net, self._data()
         x, parts, done = _on_circle(angles), steps // _PART, 0
-        batches = -(-self.networks // _BATCH)
+        size, rng = self._batch(), np.random.default_rng(0)
+        batches = -(-self.networks // size)
         outputs, losses = np.empty((0, len(_ANGLES))), np.empty((0, parts + 1))
         answer = theory
         watch(0.0, "compiling", theory)
         with jax.enable_x64(True):
             for batch in range(batches):
-                theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
+                theta = _drawn(net, rng, size)
                 path = []
                 for part in range(parts):
                     theta, loss = _trained(net, theta, x, y, time / steps)
                     path.append(np.asarray(loss))
-                    watch((batch + (part + 1) / parts) / batches, f"networks {done + 1} to {done + _BATCH}")
+                    watch((batch + (part + 1) / parts) / batches, f"networks {done + 1} to {done + size}")
                 found, loss = (
                     np.asarray(value) for value in _observed(net, theta, x, y, _on_circle(_ANGLES))
                 )
@@ -159,6 +156,11 @@ class Circle(Experiment):
                 answer = self._compared(theory, outputs, losses, time)
                 watch((batch + 1) / batches, f"{done} of {self.networks} networks", answer)
         return answer
+
+    def _batch(self) -> int:
+        sizes = self._net.sizes
+        parameters = sum(a * b for a, b in itertools.pairwise(sizes))
+        return int(np.clip(_AT_ONCE // parameters, 2, 10))
 
     def _plan(self) -> tuple[float, int, tuple[str, ...]]:
         """Time and steps of gradient descent that are as good as the flow: 100, and at most half a stable step each."""
@@ -193,7 +195,7 @@ class Circle(Experiment):
         values = self.values()
         if checked:
             time, steps, _ = self._plan()
-            values |= {"time": float(time), "steps": steps, "batch": _BATCH, "part": _PART}
+            values |= {"time": float(time), "steps": steps, "batch": self._batch(), "part": _PART}
         return (THEORY + CHECK * checked + END).format(**values)
 
 
@@ -201,9 +203,10 @@ def _on_circle(angles: np.ndarray) -> np.ndarray:
     return np.column_stack([np.cos(angles), np.sin(angles)])
 
 
-@jax.jit
-def _drawn(net, keys):
-    return jax.vmap(net.init)(keys)
+def _drawn(net: nk.MLP, rng: np.random.Generator, size: int) -> list[dict[str, np.ndarray]]:
+    """Networks side by side, by NumPy: JAX would compile for seconds."""
+    shapes = zip(net.sizes[:-1], net.sizes[1:], strict=True)
+    return [{"weight": rng.normal(size=(size, *s)), "bias": rng.normal(size=(size, s[1]))} for s in shapes]
 
 
 @jax.jit
