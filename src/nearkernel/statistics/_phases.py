@@ -69,8 +69,8 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
 
     phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    grids = [each.reshape(shape) for each in (kernel, chi_par, chi_perp)]
-    return PhaseDiagram(weight_vars, bias_vars, *grids, phase.reshape(shape), line, ends)
+    kernel, chi_par, chi_perp, phase = (each.reshape(shape) for each in (kernel, chi_par, chi_perp, phase))
+    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phase, line, ends)
 
 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:

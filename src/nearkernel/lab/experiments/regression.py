@@ -102,7 +102,7 @@ class Regression(Experiment):
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
         trained = _banded(f"trained, width {self.width}", mean, spread, 2)
         picture = theory.pictures[0]
-        wide = next(part for part in picture.parts if part.name == "NTK")
+        wide = next(part for part in picture.parts if isinstance(part, Curve) and part.name == "NTK")
         apart = np.abs(mean - wide.y).max()
         return Answer(
             (dataclasses.replace(picture, parts=(*picture.parts, trained)),),
