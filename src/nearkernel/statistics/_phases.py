@@ -63,14 +63,15 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     kernel, chi_par, chi_perp = _at_the_end(activation, *cells)
 
     @functools.cache
+    @in_float64
     def ends() -> tuple[np.ndarray, ...]:
         found = _pairs_at_the_end(activation, kernel, chi_perp, *cells)
         return tuple(each.reshape(shape) for each in found)
 
     phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    kernel, chi_par, chi_perp, phase = (each.reshape(shape) for each in (kernel, chi_par, chi_perp, phase))
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phase, line, ends)
+    end, par, perp, phases = (each.reshape(shape) for each in (kernel, chi_par, chi_perp, phase))
+    return PhaseDiagram(weight_vars, bias_vars, end, par, perp, phases, line, ends)
 
 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
