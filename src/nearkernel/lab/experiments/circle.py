@@ -28,7 +28,7 @@ class Circle(Experiment):
     eigenvectors of the tangent kernel, each at its own speed. Between the points the band stays open for ever: what is
     left is what the first weights were. The check trains networks of finite width from many starts."""
 
-    title = "Trained networks on a circle"
+    title = "On a circle"
     formulas = (
         r"x = (\cos \gamma, \sin \gamma), \quad "
         r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} \left(1 - e^{-\Theta_{AA} t}\right)",

@@ -28,7 +28,7 @@ class DeepLinear(Experiment):
     data themselves suggest. A linear network does that only if its prior variance is chosen well: compare the peak
     over the variance. The check draws real networks and weighs each by how well it explains the data."""
 
-    title = "Deep linear networks"
+    title = "Deep linear"
     formulas = (
         r"z(x) = W^{(L+1)} \cdots W^{(1)} x = \theta \cdot x, \quad W^{(l)}_{ij} \sim N(0, \sigma^2 / N_{l-1})",
         r"Z = \frac{1}{\sqrt{\det X X^T} \, (\pi t)^{P/2}} \prod_{l=1}^{L} \frac{1}{\Gamma(N_l/2)} \;"
