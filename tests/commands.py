@@ -9,7 +9,7 @@ from nearkernel.cli import app
 
 def nearkernel(*words, code: int | None = 0):
     """The result of `nearkernel WORDS`, whose exit code must be `code` (any if None)."""
-    result = CliRunner().invoke(app, [str(word) for word in words])
+    result = CliRunner().invoke(app, [str(word) for word in words], prog_name="nearkernel")
     assert code is None or result.exit_code == code, result.output + result.stderr
     return result
 

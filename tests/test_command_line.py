@@ -271,11 +271,17 @@ def read_until(terminal, word, seconds=30):
     return text
 
 
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_get_their_scripts(shell):
+@pytest.mark.parametrize(
+    ("shell", "answer"),
+    [("zsh", '_arguments \'*: :(("digits"\n"diabetes"))\'\n'), ("fish", "digits\ndiabetes\n")],
+)
+def test_other_shells_get_their_scripts_and_answers(shell, answer, monkeypatch):
     script = nearkernel("completion", shell).stdout
-    assert "_NEARKERNEL_COMPLETE=complete_" + shell in script
-    assert os.listdir() == []
+    assert f"_NEARKERNEL_COMPLETE=complete_{shell}" in script and os.listdir() == []
+    monkeypatch.setenv("_NEARKERNEL_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "nearkernel predict di")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    assert nearkernel().stdout == answer
 
 
 def test_help_is_quick_because_nothing_heavy_is_imported():
