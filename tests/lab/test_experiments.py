@@ -18,7 +18,7 @@ OTHERS = {
     "criticality": {"weight_var": 1.3, "bias_var": 0.1},
     "catapult": {"ratio": 1.3, "width": 60, "steps": 12},
     "quadratic": {},
-    "circle": {},
+    "circle": {"time": 0.3, "depth": 1, "points": 3, "activation": "erf", "width": 16, "networks": 10},
     "regions": {"width": 5, "seed": 3},
     "bias": {"alpha": 0.3},
     "deep-linear": {"depth": 2, "points": 6},

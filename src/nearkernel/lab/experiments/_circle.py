@@ -71,6 +71,8 @@ with jax.enable_x64(True):
         outputs.append(found)
         losses.append(np.stack([*path, after], axis=1))
 outputs, losses = np.concatenate(outputs)[:networks], np.concatenate(losses)[:networks]
+fell = losses[:, -1] <= losses[:, 0]  # not so if gradient descent left the flow
+outputs, losses, networks = outputs[fell], losses[fell], fell.sum()
 
 
 def dots(axes, x, y, sem):
@@ -84,7 +86,7 @@ mean, std, some = outputs.mean(axis=0), outputs.std(axis=0, ddof=1), slice(0, No
 dots(axes[0], around[some], mean[some], std[some] / networks**0.5)
 dots(axes[1], around[some], std[some], std[some] / (2 * networks - 2) ** 0.5)
 parts = steps // {part}
-at = [1, *(k for k in (2, 4, 8, 16, 32) if k < parts), parts]
+at = [1, *(k for k in (2, 4, 8, 16, 32, 64, 128) if k < parts), parts]
 sem = losses.std(axis=0, ddof=1) / networks**0.5
 dots(axes[2], time * np.array(at) / parts, losses.mean(axis=0)[at], sem[at])
 """

@@ -17,7 +17,7 @@ _PARTS = 8  # in which they are forecast, as long as padded training sets: one s
 _CHECKED = slice(0, None, 8)  # angles at which networks are compared
 _TIMES = np.geomspace(1e-3, 1e3, 61)
 _AT_ONCE = 400_000  # parameters of the networks that are trained side by side
-_PART = 50  # steps between two looks
+_PART = 20  # steps between two looks
 _MOST = 3000  # steps of a check
 
 
@@ -163,22 +163,34 @@ class Circle(Experiment):
         return int(np.clip(_AT_ONCE // parameters, 2, 10))
 
     def _plan(self) -> tuple[float, int, tuple[str, ...]]:
-        """Time and steps of gradient descent that are as good as the flow: 100, and at most half a stable step each."""
-        fastest = self._modes()[0][-1]
-        time = min(self.time, 0.5 * _MOST / fastest)
-        steps = _PART * int(np.ceil(max(100.0, 2 * fastest * time) / _PART - 1e-9))
+        """Time, and steps of gradient descent that are as good as the flow: at least 100, each far from unstable.
+
+        Kernels of narrow deep networks scatter, so that their steps must be shorter.
+        """
+        rate = (2.0 + 8.0 * self.depth / self.width) * self._modes()[0][-1]
+        time = min(self.time, _MOST / rate)
+        steps = _PART * int(np.ceil(max(100.0, rate * time) / _PART - 1e-9))
         note = f"Trained to time {time:.3g} only, and compared there: {_MOST} steps are the most."
         return time, steps, (note,) if time < self.time else ()
 
     def _compared(self, theory: Answer, outputs: np.ndarray, losses: np.ndarray, time: float) -> Answer:
+        fell = losses[:, -1] <= losses[:, 0]  # not so if gradient descent left the flow
+        notes = (
+            (*theory.notes, f"{(~fell).sum()} networks diverged and are left out.")
+            if not fell.all()
+            else theory.notes
+        )
+        outputs, losses = outputs[fell], losses[fell]
+        if len(outputs) < 2:
+            return dataclasses.replace(theory, notes=notes)
         size, parts = len(outputs), losses.shape[1] - 1
         mean, std = outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
-        at = [1, *(k for k in (2, 4, 8, 16, 32) if k < parts), parts]
+        at = [1, *(k for k in (2, 4, 8, 16, 32, 64, 128) if k < parts), parts]
         loss, loss_sem = losses.mean(axis=0), losses.std(axis=0, ddof=1) / size**0.5
         some, name = _ANGLES[_CHECKED], "trained networks"
         more = (
             (
-                *(Curve(f"network {i + 1}", _ANGLES, outputs[i], "dashes", 0) for i in range(3)),
+                *(Curve(f"network {i + 1}", _ANGLES, z, "dashes", 0) for i, z in enumerate(outputs[:3])),
                 Curve(name, some, mean[_CHECKED], "dots", 2, sem=std[_CHECKED] / size**0.5),
             ),
             (Curve(name, some, std[_CHECKED], "dots", 2, sem=std[_CHECKED] / (2 * size - 2) ** 0.5),),
@@ -189,7 +201,7 @@ class Circle(Experiment):
             for picture, curves in zip(theory.pictures, more, strict=True)
         )
         trained = Number("loss of networks", float(loss[-1]), f"mean of {size} networks", float(loss_sem[-1]))
-        return Answer(pictures, (*theory.numbers, trained), theory.notes)
+        return Answer(pictures, (*theory.numbers, trained), notes)
 
     def python(self, checked: bool = False) -> str:
         values = self.values()
