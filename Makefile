@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-slow lint docs docs-serve format benchmark claims clean
+.PHONY: help run browser test test-slow lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -21,7 +21,7 @@ help:  ## show this list
 run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
 
-test: lint docs  ## set up .venv, lint, check types, build the documentation and run the test suite
+test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-slow: $(DEV_READY)  ## run only the slow statistical checks
@@ -34,6 +34,12 @@ lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 
 docs: $(DEV_READY)  ## the documentation site, in site/; any warning fails
 	$(MKDOCS) build
+
+browser:  ## Chromium for the tests of the lab, installed where that is possible
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  echo "Installing Chromium for the tests of the lab ..."; \
+	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	  echo "note: Chromium cannot be installed here, so the lab's browser tests are skipped; install it by hand."
 
 docs-serve: $(DEV_READY)  ## the same at http://127.0.0.1:8000, built anew on every change
 	$(MKDOCS) serve
@@ -53,6 +59,7 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/features.py
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/lab.py
 	$(BIN)/python docs/speeds.py
 
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md

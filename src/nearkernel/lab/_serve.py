@@ -1,5 +1,6 @@
 """`nearkernel lab`: finds a port, starts the server, opens the browser."""
 
+import contextlib
 import socket
 import sys
 import threading
@@ -33,7 +34,8 @@ def serve(host: str, port: int | None, open_browser: bool, as_json: bool = False
         threading.Timer(0.5, webbrowser.open, [address]).start()
     hosts = ("127.0.0.1", "localhost", "[::1]") if host in _LOCAL else ("*",)
     settings: Any = {"log_level": "warning", "timeout_graceful_shutdown": 2, "lifespan": "off"}
-    uvicorn.Server(uvicorn.Config(application(hosts), **settings)).run(sockets=[listening])
+    with contextlib.suppress(KeyboardInterrupt):  # the way to end it
+        uvicorn.Server(uvicorn.Config(application(hosts), **settings)).run(sockets=[listening])
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
