@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/lab.py [--write] [--picture]
 
-Every page is opened at its default sizes; then each slider that does not change a shape is moved ten times by the keyboard.
+Every page is opened at its default sizes; then each slider that changes no shape is moved ten times by the keyboard.
 `--picture` also makes docs/figures/lab.png. Needs Chromium (`make browser`).
 """
 
@@ -103,7 +103,7 @@ def photograph() -> None:
         page.goto("/quadratic")
         page.wait_for_selector("#content[data-answered]")
         page.click("#check")
-        page.wait_for_function("document.getElementById('progress').textContent === 'done'")
+        page.wait_for_function("() => document.getElementById('progress').textContent === 'done'")
         page.screenshot(path=PICTURE)
     print(f"Wrote {PICTURE}.", file=sys.stderr)
 

@@ -1,4 +1,4 @@
-"""Makes claims.md, every claim with its verdict, from a run; and the same as data for the lab.
+"""Makes claims.md, every claim with its verdict, from a run; the same as data for the lab; and the table of README.md.
 
     python docs/claims_page.py             # the whole experiments
     python docs/claims_page.py --quick     # small ones
@@ -23,6 +23,7 @@ PATH = Path(__file__).parent / "claims.md"
 VERDICTS = (
     Path(nk.__file__).parent / "lab" / "verdicts.json"
 )  # what the lab shows before a claim is run again
+README, BEGIN, END = Path(__file__).parents[1] / "README.md", "<!-- claims: begin -->", "<!-- claims: end -->"
 MARK = "<!-- source of each claim: "
 
 
@@ -59,6 +60,27 @@ def verdicts(records: list[dict[str, Any]]) -> str:
     return json.dumps({"version": nk.__version__, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
+def shown_in_readme(records: list[dict[str, Any]]) -> str:
+    """A claim of each topic, with the first row that it was judged by."""
+    good = sum(record["verdict"] == "confirmed" for record in records)
+    lines = ["| claim | quantity | theory | measured | off by |", "|---|---|---|---|---|"]
+    for _, group in itertools.groupby(records, lambda record: claims.find(record["claim"]).topic()):
+        record = next(group)
+        row = cells(row_of(record["rows"][0]))
+        name = f"[{record['claim']}](docs/claims.md#{record['claim']})"
+        lines.append("| " + " | ".join([name, *map(plain, row[:4])]) + " |")
+    errata = sum(bool(claims.find(record["claim"]).erratum) for record in records)
+    count = (
+        f"One of each topic. In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum"
+    )
+    return "\n".join([*lines, "", f"{count} of the literature."])
+
+
+def into_readme(text: str, records: list[dict[str, Any]]) -> str:
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{shown_in_readme(records)}\n{END}{rest.split(END)[1]}"
+
+
 def command(quick: bool) -> str:
     return "python docs/claims_page.py --quick" if quick else "make claims"
 
@@ -93,6 +115,7 @@ def main() -> None:
     records = json.loads(printed.getvalue())
     PATH.write_text(page(records, chosen.quick), encoding="utf-8")
     VERDICTS.write_text(verdicts(records), encoding="utf-8")
+    README.write_text(into_readme(README.read_text(encoding="utf-8"), records), encoding="utf-8")
     print(f"Wrote {PATH}: {sum(r['verdict'] == 'confirmed' for r in records)} of {len(records)} confirmed.")
     sys.exit(code)
 
