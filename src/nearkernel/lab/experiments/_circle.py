@@ -1,7 +1,6 @@
 """The program of the experiment `circle`, in pieces; braces hold settings."""
 
 THEORY = """\
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 import nearkernel as nk
@@ -80,8 +79,8 @@ def dots(axes, x, y, sem):
     axes.errorbar(x, y, sem, fmt="none")
 
 
-for i in range(3):
-    axes[0].plot(around, outputs[i], "--", color="grey", label=f"network {{i + 1}}")
+for i, output in enumerate(outputs[:3]):
+    axes[0].plot(around, output, "--", color="grey", label=f"network {{i + 1}}")
 mean, std, some = outputs.mean(axis=0), outputs.std(axis=0, ddof=1), slice(0, None, 8)
 dots(axes[0], around[some], mean[some], std[some] / networks**0.5)
 dots(axes[1], around[some], std[some], std[some] / (2 * networks - 2) ** 0.5)

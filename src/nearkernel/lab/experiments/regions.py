@@ -26,8 +26,8 @@ _COLOURS = {  # as a program says them
 class Regions(Experiment):
     """A relu network is linear on polygons. Each neuron of the first layer draws a straight line; lines of later
     layers bend where they cross earlier ones. Move the width: regions grow like the square of the number of neurons,
-    far below the bound, and along a line each neuron switches less than once. Training on a small task then drags the
-    lines to where the classes meet."""
+    far below the bound, and along a line each neuron switches less than once on average. Training on a small task then
+    drags the lines to where the classes meet."""
 
     title = "Linear regions"
     formulas = (
