@@ -115,7 +115,8 @@ def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> C
     The function may be asked for some of the pairs only, by their indices.
     """
     ready = activation.prepared(np.concatenate([q1, q2]))
-    rows1, rows2 = ready.rows(q1), ready.rows(q2)
+    rows1 = ready.rows(q1)
+    rows2 = rows1 if np.array_equal(q1, q2) else ready.rows(q2)
     size = np.asarray(rows1["size"] * rows2["size"])
 
     def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:

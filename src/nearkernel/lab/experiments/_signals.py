@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import nearkernel as nk
@@ -17,7 +18,7 @@ WEIGHT_VARS, BIAS_VARS = np.linspace(0.1, 5, 36), np.linspace(0, 1, 21)
 SQUARES = np.array([0.25, 1.0, 4.0])  # mean squares of inputs
 ALIKE = np.array([0.0, 0.9])  # correlations of further inputs with the second
 NETWORKS, _BATCH = 100, 10
-_LEAST, _MOST = 1e-12, 1e4  # kernels that count as neither dead nor exploded
+_LEAST, _MOST = 1e-12, 1e3  # kernels that count as neither dead nor exploded
 
 
 class Known(NamedTuple):
@@ -33,12 +34,24 @@ class Known(NamedTuple):
 
 @functools.lru_cache(maxsize=32)
 def known_of(text: str) -> Known:
-    function = nk.activations.get(activation(text))
+    function = _closed(activation(text))
     at, diagram = nk.critical(function), nk.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
     heat = np.log(np.clip(diagram.chi_perp.T, np.exp(-1), np.exp(1)))
     with jax.enable_x64(True):
         most = min(_MOST, float(scan(function).k[-1]))
     return Known(function, most, at, heat, diagram.critical_line)
+
+
+def _closed(given: Any) -> Any:
+    """Two straight lines that meet at 0 have averages in closed form, far faster than quadrature."""
+    if isinstance(given, str):
+        return nk.activations.get(given)
+    z = np.geomspace(1e-6, 1e6, 100)
+    with jax.enable_x64(True), np.errstate(all="ignore"):
+        right, left = (np.asarray(given(jnp.asarray(side))) / side for side in (z, -z))
+    if all(np.allclose(slope, slope[0], rtol=1e-13, atol=0) for slope in (right, left)):
+        return nk.activations.PiecewiseLinear(float(right[0]), float(left[0]))
+    return nk.activations.get(given)
 
 
 def flow(chosen: Any, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,10 +63,11 @@ def flow(chosen: Any, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     rows = [(kernel, alike, growth)]
     for _ in range(chosen.depth - 1):
         at = nk.activations.moments(function, kernel)
-        pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
         growth = growth * weight_var * float(at.slope[1])
         new = bias_var + weight_var * at.value
-        alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
+        if kernel[1] < known.most:  # else nobody sees it
+            pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
+            alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
         kernel = np.clip(new, _LEAST, known.most)
         rows.append((kernel, alike, growth))
     kernels, correlations, growths = (np.array(column) for column in zip(*rows, strict=True))
@@ -67,7 +81,7 @@ def flow(chosen: Any, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def drawn_layers(chosen: Any, watch: Watch) -> Iterator[np.ndarray]:
     """Of all networks so far (networks, depth, 6): three kernels, two correlations, how much a small change grew."""
-    function, rng, found = nk.activations.get(activation(chosen.activation)), np.random.default_rng(0), []
+    function, rng, found = known_of(chosen.activation).function, np.random.default_rng(0), []
     forward = jax.jit(lambda z, dz: jax.jvp(function, (z,), (dz,)))
     root, shift, width = chosen.weight_var**0.5, chosen.bias_var**0.5, chosen.width
     for first in range(0, NETWORKS, _BATCH):

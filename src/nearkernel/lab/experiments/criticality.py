@@ -30,7 +30,7 @@ class Criticality(Experiment):
     activation: str = setting("tanh", "A name, like gelu, or a formula in z.", high=LONGEST)
     weight_var: float = setting(1.8, "Variance of the weights times fan-in, C_W.", low=0.1, high=5.0)
     bias_var: float = setting(0.05, "Variance of the biases, C_b.", low=0.0, high=1.0)
-    depth: int = setting(20, "Layers.", low=2, high=60)
+    depth: int = setting(20, "Layers.", low=2, high=40)
     width: int = setting(50, "Neurons of a layer in drawn networks.", low=10, high=300, log=True)
 
     def theory(self) -> Answer:
@@ -161,10 +161,11 @@ kernel = np.minimum(kernel, most)
 rows = [(kernel, alike, growth)]
 for _ in range(depth - 1):
     at = nk.activations.moments(function, kernel)
-    pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
     growth = growth * weight_var * at.slope[1]
     new = bias_var + weight_var * at.value
-    alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
+    if kernel[1] < most:
+        pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
+        alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
     kernel = np.clip(new, least, most)
     rows.append((kernel, alike, growth))
 kernels, correlations, growths = (np.array(column) for column in zip(*rows))
