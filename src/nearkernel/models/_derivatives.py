@@ -85,7 +85,7 @@ class ModelDerivatives(AbstractDerivatives):
         self.size = count_parameters(params)
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
         self.outputs = len(x) * self.out
-        per_row = 8 * _COPIES * _floats_per_row(model, params, x)
+        per_row = 8 * _COPIES * _known_floats_per_row(model, params, x)
         self._rows = min(len(x), rows_that_fit(per_row, BUDGET))
         self._batch = min(BATCH, rows_that_fit(per_row * self._rows, BUDGET))
 
@@ -173,6 +173,25 @@ def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
     size = count_parameters(params)
     require_fits(8 * len(x) * out * size, f"features of {len(x)} points", "use fewer points, or a kernel")
     return np.asarray(_compiled_jacobian(model, params, x))
+
+
+_KNOWN: dict[
+    Any, int
+] = {}  # a trace takes longer than many a pass, and the next model is often like the last
+
+
+def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
+    leaves, structure = jax.tree.flatten((model, params))
+    key = structure, tuple(np.shape(leaf) for leaf in leaves), x.shape[1]
+    try:
+        hash(key)
+    except TypeError:  # a model that holds what cannot be compared
+        return _floats_per_row(model, params, x)
+    if key not in _KNOWN:
+        if len(_KNOWN) > 256:
+            _KNOWN.clear()
+        _KNOWN[key] = _floats_per_row(model, params, x)
+    return _KNOWN[key]
 
 
 def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:

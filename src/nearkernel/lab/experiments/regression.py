@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -38,9 +39,9 @@ class Regression(Experiment):
     time: float = setting(
         100.0, "Time of gradient flow on the loss ½ Σ (z - y)².", low=0.01, high=300, log=True
     )
-    depth: int = setting(2, "Hidden layers.", low=1, high=5)
+    depth: int = setting(1, "Hidden layers.", low=1, high=5)
     width: int = setting(128, "Neurons in each, of the finite networks.", low=16, high=256, log=True)
-    activation: str = setting("erf", "What a neuron does.", choices=("erf", "tanh", "gelu", "sin", "relu"))
+    activation: str = setting("erf", "What a neuron does.", choices=("erf", "gelu", "sin", "relu"))
     weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.2, high=4)
     bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)
     noise: float = setting(
@@ -50,34 +51,32 @@ class Regression(Experiment):
 
     def theory(self) -> Answer:
         net, x, y = self._problem()
-        bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, _GRID, self.noise)
-        wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), _GRID)
-        spread = wide.std
-        curves = [
-            _banded("NNGP", bayes.mean, bayes.std, 3),
-            _banded("NTK", wide.mean, spread, 1),
-        ]
-        numbers = [Number("widest NTK band", float(spread.max()), "standard deviation over networks")]
-        notes = []
-        if self.activation == "relu":
-            notes.append(
+        with ThreadPoolExecutor(1) as beside:  # the first time, both compile for seconds
+            finite = None if self.activation == "relu" else beside.submit(self._expanded, net, x, y)
+            bayes = nk.statistics.posterior(nk.kernels.NNGP(net), x, y, _GRID, self.noise)
+            wide = nk.forecast(net, x, y, nk.GradientFlow(self.time), _GRID)
+        curves = [_banded("NNGP", bayes.mean, bayes.std, 3), _banded("NTK", wide.mean, wide.std, 1)]
+        numbers = [Number("widest NTK band", float(wide.std.max()), "standard deviation over networks")]
+        if finite is None:
+            note = (
                 "The nearly-kernel needs derivatives that a relu does not have: choose a smooth activation."
             )
-        else:
-            terms = self._expanded(net, x, y)
-            curves += [
-                Curve("order 0", _GRID[:, 0], terms[0], "dashes", 4),
-                Curve("order 1", _GRID[:, 0], terms[0] + terms[1], "line", 4),
-            ]
-            share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
-            numbers.append(
-                Number("order 1 / order 0", share, "how much learning features adds; small is trustworthy")
-            )
-        return Answer((self._picture(*curves),), tuple(numbers), tuple(notes))
+            return Answer((self._picture(*curves),), tuple(numbers), (note,))
+        terms = finite.result()
+        curves += [
+            Curve("order 0", _GRID[:, 0], terms[0], "dashes", 4),
+            Curve("order 1", _GRID[:, 0], terms[0] + terms[1], "line", 4),
+        ]
+        share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
+        numbers.append(
+            Number("order 1 / order 0", share, "how much learning features adds; small is trustworthy")
+        )
+        return Answer((self._picture(*curves),), tuple(numbers))
 
     def check(self, watch: Watch) -> Answer:
         theory, (net, x, y) = self.theory(), self._problem()
-        train = jax.jit(jax.vmap(lambda key: self._trained(net, key, x, y)))
+        descent = self._descent(net, x)
+        train = jax.jit(jax.vmap(lambda key: _trained(net, key, x, y, descent)))
         found = np.zeros((0, len(_GRID)))
         answer = theory
         for batch in range(_BATCHES):
@@ -87,10 +86,6 @@ class Regression(Experiment):
                 found = np.concatenate([found, np.asarray(train(keys))])
             answer = self._beside(theory, found)
         return answer
-
-    def _trained(self, net, key, x, y):
-        run = nk.simulate(net, net.init(key), x, y, self._descent(net, x))
-        return net(run.params, _GRID)[:, 0]
 
     def _descent(self, net, x) -> nk.GradientDescent:
         """Steps so small that they are a flow, as long as that is affordable."""
@@ -139,6 +134,11 @@ class Regression(Experiment):
         values = {**self.values(), "most": _MOST_STEPS, "batch": _BATCH, "batches": _BATCHES}
         smooth = "" if self.activation == "relu" else _NEARLY
         return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
+
+
+def _trained(net, key, x, y, descent):
+    run = nk.simulate(net, net.init(key), x, y, descent)
+    return net(run.params, _GRID)[:, 0]
 
 
 def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
