@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from _common import report, table
+from PIL import Image
 
 from nearkernel.lab import NAMES, find
 
@@ -105,6 +106,10 @@ def photograph() -> None:
         page.click("#check")
         page.wait_for_function("() => document.getElementById('progress').textContent === 'done'")
         page.screenshot(path=PICTURE)
+    with Image.open(PICTURE) as found:
+        found.convert("RGB").quantize(128).save(
+            PICTURE, optimize=True
+        )  # a page needs few colours, and a repository few bytes
     print(f"Wrote {PICTURE}.", file=sys.stderr)
 
 
