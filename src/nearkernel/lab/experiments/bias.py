@@ -63,13 +63,13 @@ class Bias(Experiment):
         alphas, betas = np.array([alpha for alpha, _ in found]), np.array([beta for _, beta in found])
         dots = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
         pictures = (
-            dots(path, Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 6)),
+            dots(path, Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 4)),
             dots(
                 norms,
                 Curve("L1, trained", alphas, problem.l1(betas), "dots", 1),
                 Curve("L2, trained", alphas, problem.l2(betas), "dots", 2),
             ),
-            dots(weights, Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 6)),
+            dots(weights, Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 4)),
             potential,
         )
         beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)

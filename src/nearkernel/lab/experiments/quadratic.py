@@ -109,10 +109,10 @@ class Quadratic(Experiment):
         if runs[0][1] is None:
             notes = (f"Training at this eps does not settle within {_MOST_STEPS} steps.",)
         else:
-            prediction = more(prediction, Curve("trained", GRID, outputs[0], "dashes", 6))
+            prediction = more(prediction, Curve("trained", GRID, outputs[0], "dashes", 4))
             rows = known.x[:, :WAVES] + self.eps * np.asarray(psi(known.x, runs[0][1][0]))
             exact = np.linalg.eigvalsh(rows @ rows.T)[::-1]
-            eigenvalues = more(eigenvalues, Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 6))
+            eigenvalues = more(eigenvalues, Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 4))
             orders = np.cumsum(
                 [self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0
             )
@@ -124,7 +124,7 @@ class Quadratic(Experiment):
                 )
                 for k, z in enumerate(orders)
             )
-        loss = more(loss, Curve("trained", [eps for eps, _ in runs], errors, "dots", 6))
+        loss = more(loss, Curve("trained", [eps for eps, _ in runs], errors, "dots", 4))
         return Answer((prediction, loss, heat, eigenvalues), numbers, notes)
 
     def _prediction(self, known: Known) -> Picture:
