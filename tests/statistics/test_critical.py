@@ -1,5 +1,7 @@
 """Criticality: known points to many digits, the flow of kernels against the laws stated for it, plain refusals."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,6 +106,14 @@ def test_phases_and_the_line_between_them():
     assert 0 < diagram.correlation[3, 1] < 1 and diagram.correlation[0, 1] == 1
     weight_var, bias_var = diagram.critical_line[-3]
     np.testing.assert_allclose(nk.phase_diagram("tanh", weight_var, bias_var).chi_perp, 1.0, atol=1e-6)
+
+
+def test_a_diagram_can_be_sent_to_another_process():
+    diagram = nk.phase_diagram("tanh", [0.7, 3.0], [0.1])
+    for own in (diagram, diagram):  # before its correlations are known, and after
+        copy = pickle.loads(pickle.dumps(own))
+        assert (copy.phase == own.phase).all() and (copy.correlation == own.correlation).all()
+        assert (copy.depth_scale == own.depth_scale).all() and "_activation" not in repr(copy)
 
 
 def test_relu_explodes_beyond_two():

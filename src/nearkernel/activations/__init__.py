@@ -3,7 +3,6 @@
 from ._base import AbstractActivation as AbstractActivation
 from ._base import Moments as Moments
 from ._base import dual as dual
-from ._base import dual_of as dual_of
 from ._base import moments as moments
 from ._closed import Erf as Erf
 from ._closed import Gaussian as Gaussian

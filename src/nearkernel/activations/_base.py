@@ -120,9 +120,8 @@ def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> C
     size = np.asarray(rows1["size"] * rows2["size"])
 
     def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        out_gap, slope = (
-            np.array(a) for a in _pair(ready, rows1, rows2, gap)
-        )  # of all: one shape to compile
+        # Of all pairs: one shape to compile.
+        out_gap, slope = (np.array(a) for a in _pair(ready, rows1, rows2, gap))
         wanted = np.zeros(len(gap), bool)
         wanted[which] = True
         far = wanted & (np.abs(1.0 - gap) > ready.trusted_correlation())

@@ -265,7 +265,7 @@ def _prepared(activation: Series, low: float, high: float, pairs: bool) -> Serie
 
 
 def _rounded(q: float, to: Callable) -> float:
-    """A variance up to 2 % away, so that few distinct ones occur."""
+    """A variance a few percent away, so that few distinct ones occur."""
     return float(np.exp(to(np.log(q) / _APART) * _APART))
 
 

@@ -5,7 +5,6 @@ chi_perp > 1 drives them apart to a correlation c* < 1 (chaotic), and the critic
 """
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -13,7 +12,8 @@ import numpy as np
 
 from .._check import numeric
 from .._precision import in_float64
-from ..activations import AbstractActivation, Moments, dual_of, get, moments
+from ..activations import AbstractActivation, Moments, get, moments
+from ..activations._base import dual_of
 from ._taylor import Scan, scan
 
 ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
@@ -39,15 +39,21 @@ class PhaseDiagram(eqx.Module):
     chi_perp: np.ndarray
     phase: np.ndarray
     critical_line: np.ndarray
-    _ends: Callable = eqx.field(static=True, repr=False)
+    _activation: AbstractActivation = eqx.field(repr=False)
 
     @property
     def correlation(self) -> np.ndarray:
-        return self._ends()[0]
+        return self._of_pairs[0]
 
     @property
     def depth_scale(self) -> np.ndarray:
-        return self._ends()[1]
+        return self._of_pairs[1]
+
+    @functools.cached_property
+    def _of_pairs(self) -> tuple[np.ndarray, ...]:
+        cells = (self.kernel, self.chi_perp, *np.meshgrid(self.weight_vars, self.bias_vars, indexing="ij"))
+        found = _pairs_at_the_end(self._activation, *(cell.ravel() for cell in cells))
+        return tuple(each.reshape(self.kernel.shape) for each in found)
 
 
 @in_float64
@@ -58,20 +64,12 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     """
     activation = get(activation)
     weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
-    cells = [cell.ravel() for cell in np.meshgrid(weight_vars, bias_vars, indexing="ij")]
-    shape = len(weight_vars), len(bias_vars)
-    kernel, chi_par, chi_perp = _at_the_end(activation, *cells)
-
-    @functools.cache
-    @in_float64
-    def ends() -> tuple[np.ndarray, ...]:
-        found = _pairs_at_the_end(activation, kernel, chi_perp, *cells)
-        return tuple(each.reshape(shape) for each in found)
-
+    cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
+    found = _at_the_end(activation, *(cell.ravel() for cell in cells))
+    kernel, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
     phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    end, par, perp, phases = (each.reshape(shape) for each in (kernel, chi_par, chi_perp, phase))
-    return PhaseDiagram(weight_vars, bias_vars, end, par, perp, phases, line, ends)
+    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phase, line, activation)
 
 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
@@ -197,10 +195,8 @@ def _root_of_pairs(activation, q, weight_var, bias_var) -> tuple[np.ndarray, np.
         value, own = pair(1.0 - c, left)
         slope[left] = weight_var[left] * own
         change = bias_var[left] + weight_var[left] * value - q[left] * c[left]
-        low[left], high[left] = (
-            np.where(change > 0, c[left], low[left]),
-            np.where(change > 0, high[left], c[left]),
-        )
+        up = change > 0
+        low[left], high[left] = np.where(up, c[left], low[left]), np.where(up, high[left], c[left])
         with np.errstate(divide="ignore", invalid="ignore"):
             newton = c[left] - change / (q[left] * (slope[left] - 1.0))
         inside = (newton >= low[left]) & (newton <= high[left])
