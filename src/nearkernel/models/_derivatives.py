@@ -175,9 +175,9 @@ def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
     return np.asarray(_compiled_jacobian(model, params, x))
 
 
-_KNOWN: dict[
-    Any, int
-] = {}  # a trace takes longer than many a pass, and the next model is often like the last
+# A trace takes longer than many a pass, and the next model is often like the last.
+_KNOWN: dict[Any, int] = {}
+_MOST_KNOWN = 256
 
 
 def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
@@ -187,11 +187,13 @@ def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> i
         hash(key)
     except TypeError:  # a model that holds what cannot be compared
         return _floats_per_row(model, params, x)
-    if key not in _KNOWN:
-        if len(_KNOWN) > 256:
-            _KNOWN.clear()
-        _KNOWN[key] = _floats_per_row(model, params, x)
-    return _KNOWN[key]
+    found = _KNOWN.get(key)
+    if found is None:
+        found = _floats_per_row(model, params, x)
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()  # another thread may do so at any time
+        _KNOWN[key] = found
+    return found
 
 
 def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
