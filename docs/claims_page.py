@@ -17,7 +17,8 @@ from typing import Any
 
 import nearkernel as nk
 from nearkernel import claims
-from nearkernel._claims.command import cells, row_of, run
+from nearkernel._claims.command import run
+from nearkernel._claims.rows import cells, row_of
 
 PATH = Path(__file__).parent / "claims.md"
 VERDICTS = (

@@ -66,6 +66,9 @@ def test_an_answer_is_the_librarys(web):
         ("/api/experiments/regression?activation=rleu", 400, "choose one of"),
         ("/api/experiments/criticality?activation=__import__('os')", 400, "activation"),
         ("/api/claims/nothing", 400, "no claim is named 'nothing'"),
+        ("/api/claims/nothing/check", 400, "no claim is named 'nothing'"),
+        ("/api/claims/random-walk/check?nothing=1", 400, "nothing is no setting of random-walk"),
+        ("/api/experiments/catapult/check?ratio=9", 400, "ratio 9: must be from 0.1 to 4.5."),
         ("/static/..%2f_server.py", 404, ""),
         ("/static/_server.py", 404, "no file"),
         ("/nothing", 404, ""),
@@ -111,6 +114,25 @@ def test_a_check_that_nobody_reads_is_stopped(web, monkeypatch):
     assert ended.wait(10)
 
 
+def test_a_run_that_was_left_keeps_its_place_until_it_has_ended(web, monkeypatch):
+    let_go = threading.Event()
+
+    def stubborn(self, watch):
+        watch(0.5, "working")
+        let_go.wait(10)
+        return self.theory()
+
+    monkeypatch.setattr(find("catapult"), "check", stubborn)
+    for _ in range(2):
+        with web.stream("GET", "/api/experiments/catapult/check") as stream:
+            assert json.loads(next(stream.iter_lines()))["words"] == "working"
+    with web.stream("GET", "/api/experiments/catapult/check") as stream:
+        lines = stream.iter_lines()
+        assert json.loads(next(lines))["words"] == "waiting for other runs to end"
+        let_go.set()
+        assert [json.loads(line)["words"] for line in lines] == ["working", "done"]
+
+
 def test_what_goes_wrong_in_a_check_is_told(web, monkeypatch):
     def wrong(self, watch):
         raise ValueError("the network\nis tired")
@@ -127,8 +149,6 @@ def test_claims_are_listed_with_their_verdicts_and_run(web):
     with web.stream("GET", "/api/claims/random-walk/check") as stream:
         last = [json.loads(line) for line in stream.iter_lines()][-1]
     assert last["record"]["verdict"] == "confirmed" and "<svg" in last["svg"] and last["csv"] and last["png"]
-    with web.stream("GET", "/api/claims/random-walk/check?nothing=1") as stream:
-        assert "no setting" in stream.read().decode()
 
 
 def test_two_users_do_not_see_each_others_state(lab):

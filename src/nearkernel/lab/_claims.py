@@ -12,7 +12,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from .._claims.command import cells, row_of
+import anyio
+
+from .._claims.rows import cells, row_of
 from .._look import inline
 from ..claims import Claim, every, find
 from ._describe import control
@@ -61,9 +63,14 @@ def _rows(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(cells(row_of(row))) for row in rows]
 
 
-async def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """Runs a claim with the settings typed; yields how long it has taken, and at the end its record and figure."""
-    claim = find(name).with_settings(typed, quick=True)
+def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+    """A run of a claim with the settings typed, which are looked at before anything starts."""
+    return _events(find(name).with_settings(typed, quick=True))
+
+
+async def _events(claim: Claim) -> AsyncIterator[dict[str, Any]]:
+    """How long the run has taken, and at its end the record and the figure."""
+    name = claim.name()
     flags = [word for each in claim.settings()
              for word in (each.flag, each.typed(getattr(claim, each.name)))]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="nearkernel-lab-") as folder:
@@ -80,7 +87,8 @@ async def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dic
         finally:
             if process.returncode is None:
                 process.kill()
-                await process.wait()
+                with anyio.CancelScope(shield=True):  # it writes into the folder until it is gone
+                    await process.wait()
             reading.cancel()
 
 

@@ -191,13 +191,16 @@ async def _events(chosen: Experiment) -> AsyncIterator[dict[str, Any]]:
         finally:
             tell(None)
 
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
+    threading.Thread(target=work, daemon=True).start()
+    event: dict[str, Any] | None = {}
     try:
         while (event := await queue.get()) is not None:
             yield event
     finally:
         watch.stop()
+        with anyio.CancelScope(shield=True):  # a run that was left keeps its place until it has really ended
+            while event is not None:
+                event = await queue.get()
 
 
 async def _claims(request: Request) -> Response:
