@@ -21,6 +21,7 @@ Z = np.linspace(-3, 3, 61)
         ("-z**3 + +2*(z - 1)", -(Z**3) + 2 * (Z - 1)),
         ("sin(pi*z) * exp(-z^2/2)", np.sin(np.pi * Z) * np.exp(-(Z**2) / 2)),
         ("abs(x) + e", np.abs(Z) + np.e),
+        ("0.123456789*z - 1e-3", 0.123456789 * Z - 1e-3),
         ("log1p(z^2) + arctan(z)", np.log1p(Z**2) + np.arctan(Z)),
     ],
 )

@@ -37,7 +37,7 @@ _Tree = tuple[Callable[[Any], Any], str]  # a function of z, and how Python woul
 
 
 class Formula:
-    """A function of z, and `source`, the Python that means the same. Equal texts are the same object."""
+    """A function of z, and `source`, the Python that means the same."""
 
     def __init__(self, text: str):
         self.text = text
@@ -48,9 +48,8 @@ class Formula:
         return self._function(z)
 
 
-@functools.lru_cache(
-    maxsize=32
-)  # the compiler knows functions by identity: the same text must be the same function
+# The compiler knows functions by identity: the same text must be the same function.
+@functools.lru_cache(maxsize=32)
 def activation(text: str) -> Any:
     """A known name, like "relu", as it is; anything else as a `Formula`."""
     stripped = text.strip()
@@ -82,7 +81,7 @@ def _tree(node: ast.AST, text: str) -> _Tree:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             constant = _bounded(float(number) if abs(number) < 1e9 else math.inf, text)
-            return lambda z: constant, f"{constant:g}"
+            return lambda z: constant, repr(number)
         case ast.Name(id="z" | "x"):
             return lambda z: z, "z"
         case ast.Name(id=name) if name in _NAMES:
