@@ -84,6 +84,10 @@ class Picture:
     y_range: tuple[float, float] | None = None
     square: bool = False
 
+    def plus(self, *parts: Curve | Heat | Cells) -> "Picture":
+        """The same axes with more on them."""
+        return dataclasses.replace(self, parts=(*self.parts, *parts))
+
     def csv(self) -> str:
         """A block of columns for each part."""
         blocks = []

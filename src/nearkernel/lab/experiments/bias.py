@@ -50,26 +50,25 @@ class Bias(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         watch(0.0, "compiling")
-        problem, found, shown = _problem(self.points, self.nonzero, self.seed), [], self.theory()
+        problem, found = _problem(self.points, self.nonzero, self.seed), []
+        theory = shown = self.theory()
         for alpha in (self.alpha, *_STARTS):
             found.append((alpha, _trained(problem, alpha)))
-            shown = self._compared(found)
+            shown = self._compared(theory, found)
             watch(len(found) / 5, f"network {len(found)} of 5", shown)
         return shown
 
-    def _compared(self, found: list[tuple[float, np.ndarray]]) -> Answer:
-        theory, problem = self.theory(), _problem(self.points, self.nonzero, self.seed)
+    def _compared(self, theory: Answer, found: list[tuple[float, np.ndarray]]) -> Answer:
+        problem = _problem(self.points, self.nonzero, self.seed)
         path, norms, weights, potential = theory.pictures
         alphas, betas = np.array([alpha for alpha, _ in found]), np.array([beta for _, beta in found])
-        dots = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
         pictures = (
-            dots(path, Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 4)),
-            dots(
-                norms,
+            path.plus(Curve("trained", np.repeat(alphas, _WEIGHTS), betas.ravel(), "dots", 4)),
+            norms.plus(
                 Curve("L1, trained", alphas, problem.l1(betas), "dots", 1),
                 Curve("L2, trained", alphas, problem.l2(betas), "dots", 2),
             ),
-            dots(weights, Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 4)),
+            weights.plus(Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 4)),
             potential,
         )
         beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)

@@ -10,7 +10,7 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
 
-_HIGH = 1e6  # losses above are drawn as if they were this
+_HIGH = 1e6  # losses above are not drawn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,20 +36,22 @@ class Catapult(Experiment):
         return Answer(self._pictures(path.z, path.ntk), self._numbers(path.z, path.ntk))
 
     def check(self, watch: Watch) -> Answer:
-        found = []
+        shown = self.theory()
+        loss, ratio = shown.pictures
         for seed in range(5):
             z, kernel = self._trained(seed)
-            found.append((seed, z, kernel))
-            watch((seed + 1) / 5, f"network {seed + 1} of 5", self._compared(found))
-        return self._compared(found)
+            loss = loss.plus(self._curve(f"network {seed}", _loss(z), "dashes", 2))
+            ratio = ratio.plus(self._curve(f"network {seed}", self.ratio * kernel, "dashes", 2))
+            shown = dataclasses.replace(shown, pictures=(loss, ratio))
+            watch((seed + 1) / 5, f"network {seed + 1} of 5", shown)
+        return shown
 
     def _trained(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Outputs and kernels, relative to the first, of a network whose head is moved to the output asked for."""
         net, x = nk.MLP(in_dim=1, widths=(self.width,), activation="relu"), np.ones((1, 1))
         theta = net.init(jax.random.key(seed))
-        features = (
-            np.maximum(np.asarray(theta[0]["weight"]), 0) / self.width**0.5
-        )  # the output is features @ head
+        # The output is features @ head.
+        features = np.maximum(np.asarray(theta[0]["weight"]), 0) / self.width**0.5
         moved = features.T * (self.output - float(net(theta, x)[0, 0])) / (features**2).sum()
         theta[1] = {**theta[1], "weight": np.asarray(theta[1]["weight"]) + moved}
         kernel = float(nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0])
@@ -57,25 +59,6 @@ class Catapult(Experiment):
         run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
         outputs, kernels = (np.asarray(run.history[name]).reshape(-1) for name in ("outputs", "kernel"))
         return outputs, kernels / kernel
-
-    def _compared(self, found: list[tuple[int, np.ndarray, np.ndarray]]) -> Answer:
-        theory = self.theory()
-        loss, kernel = theory.pictures
-        return Answer(
-            (
-                dataclasses.replace(
-                    loss,
-                    parts=loss.parts
-                    + tuple(self._curve(f"network {s}", _loss(z), "dashes", 2) for s, z, _ in found),
-                ),
-                dataclasses.replace(
-                    kernel,
-                    parts=kernel.parts
-                    + tuple(self._curve(f"network {s}", self.ratio * k, "dashes", 2) for s, _, k in found),
-                ),
-            ),
-            theory.numbers,
-        )
 
     def _curve(self, name: str, y: np.ndarray, kind: str, series: int) -> Curve:
         return Curve(name, np.arange(len(y)), y, kind, series)

@@ -11,6 +11,7 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
 from ._circle import CHECK, END, THEORY
+from ._steps import course
 
 _ANGLES = np.linspace(-np.pi, np.pi, 128)
 _PARTS = 8  # in which they are forecast, as long as padded training sets: one shape is compiled
@@ -164,15 +165,9 @@ class Circle(Experiment):
         return int(np.clip(_AT_ONCE // parameters, 2, 10))
 
     def _plan(self) -> tuple[float, int, tuple[str, ...]]:
-        """Time, and steps of gradient descent that are as good as the flow: at least 100, each far from unstable.
-
-        Kernels of narrow deep networks scatter, so that their steps must be shorter.
-        """
-        rate = (2.0 + 8.0 * self.depth / self.width) * self._modes()[0][-1]
-        time = min(self.time, _MOST / rate)
-        steps = _PART * int(np.ceil(max(100.0, rate * time) / _PART - 1e-9))
-        note = f"Trained to time {time:.3g} only, and compared there: {_MOST} steps are the most."
-        return time, steps, (note,) if time < self.time else ()
+        """Time, steps of gradient descent that are as good as the flow, at least 100, and what is to be said."""
+        time, least, notes = course(self.time, self._modes()[0][-1], self.depth, self.width, _MOST)
+        return time, _PART * int(np.ceil(max(100.0, least) / _PART - 1e-9)), notes
 
     def _compared(self, theory: Answer, outputs: np.ndarray, losses: np.ndarray, time: float) -> Answer:
         fell = losses[:, -1] <= losses[:, 0]  # not so if gradient descent left the flow
@@ -197,10 +192,7 @@ class Circle(Experiment):
             (Curve(name, some, std[_CHECKED], "dots", 2, sem=std[_CHECKED] / (2 * size - 2) ** 0.5),),
             (Curve(name, time * np.array(at) / parts, loss[at], "dots", 2, sem=loss_sem[at]),),
         )
-        pictures = tuple(
-            dataclasses.replace(picture, parts=picture.parts + curves)
-            for picture, curves in zip(theory.pictures, more, strict=True)
-        )
+        pictures = tuple(picture.plus(*curves) for picture, curves in zip(theory.pictures, more, strict=True))
         trained = Number("loss of networks", float(loss[-1]), f"mean of {size} networks", float(loss_sem[-1]))
         return Answer(pictures, (*theory.numbers, trained), notes)
 
@@ -208,7 +200,7 @@ class Circle(Experiment):
         values = self.values()
         if checked:
             time, steps, _ = self._plan()
-            values |= {"time": float(time), "steps": steps, "batch": self._batch(), "part": _PART}
+            values |= {"time": time, "steps": steps, "batch": self._batch(), "part": _PART}
         return ("import jax\n" * checked + THEORY + CHECK * checked + END).format(**values)
 
 

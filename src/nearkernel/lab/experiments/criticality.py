@@ -40,7 +40,7 @@ class Criticality(Experiment):
         return Answer(pictures, self._numbers(known, point), () if known.at.ok else (known.at.message,))
 
     def check(self, watch: Watch) -> Answer:
-        theory, shown = self.theory(), self.theory()
+        theory = shown = self.theory()
         for drawn in drawn_layers(self, watch):
             shown = dataclasses.replace(theory, pictures=self._compared(theory.pictures, drawn))
             watch(len(drawn) / NETWORKS, f"network {len(drawn)} of {NETWORKS}", shown)
@@ -59,10 +59,7 @@ class Criticality(Experiment):
                     parts[at].append(
                         Curve(f"{curve.name}, drawn", curve.x, mean[:, i], "dots", curve.series, sem=error)
                     )
-        return tuple(
-            dataclasses.replace(picture, parts=picture.parts + tuple(own))
-            for picture, own in zip(pictures, parts, strict=True)
-        )
+        return tuple(picture.plus(*own) for picture, own in zip(pictures, parts, strict=True))
 
     def _diagram(self, known: Known) -> Picture:
         parts: list[Any] = [Heat("ln χ", WEIGHT_VARS, BIAS_VARS, known.heat, diverging=True)]

@@ -202,9 +202,7 @@ class DeepLinear(Experiment):
             (_PLACES[_CHECKED], upper, 0.5 * away * error),
         )
         pictures = tuple(
-            dataclasses.replace(
-                picture, parts=(*picture.parts, Curve("drawn networks", at, z, "dots", 4, sem=sem))
-            )
+            picture.plus(Curve("drawn networks", at, z, "dots", 4, sem=sem))
             for picture, (at, z, sem) in zip(theory.pictures, dots, strict=True)
         )
         known = np.isfinite(np.concatenate([over_depth[0], over_var[0]])).all()
@@ -232,9 +230,8 @@ def _data(points: int, signal: float, seed: int) -> tuple[np.ndarray, np.ndarray
     return x, x @ truth, truth
 
 
-@functools.lru_cache(
-    maxsize=256
-)  # it takes ten times as long as an evidence, and the others move while it stays
+# It takes ten times as long as an evidence, and the others move while it stays.
+@functools.lru_cache(maxsize=256)
 def _best(points: int, signal: float, seed: int, width: int, depth: int) -> tuple[float, float]:
     """The best prior variance and its evidence."""
     x, y, _ = _data(points, signal, seed)

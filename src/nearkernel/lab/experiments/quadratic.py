@@ -81,11 +81,12 @@ class Quadratic(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         watch(0.0, "compiling")
-        known, shown = self._known(), self.theory()
+        known, theory = self._known(), self.theory()
+        shown = theory
         runs: list[tuple[float, Any]] = []
         for eps in (self.eps, *_TRAINED):
             runs.append((eps, self._trained(known, eps)))
-            shown = self._compared(known, runs)
+            shown = self._compared(theory, known, runs)
             watch(len(runs) / (1 + len(_TRAINED)), f"eps = {eps:.2g}", shown)
         return shown
 
@@ -99,36 +100,35 @@ class Quadratic(Experiment):
         run = nk.simulate(model, np.zeros((1, WAVES)), known.x, known.y, descent, max_steps=_MOST_STEPS)
         return run.params if run.ok else None
 
-    def _compared(self, known: Known, runs: list[tuple[float, Any]]) -> Answer:
-        theory = self.theory()
+    def _compared(self, theory: Answer, known: Known, runs: list[tuple[float, Any]]) -> Answer:
         prediction, loss, heat, eigenvalues = theory.pictures
-        more = lambda picture, *curves: dataclasses.replace(picture, parts=picture.parts + curves)
         outputs = [outputs_of(weights, known.grid, eps) for eps, weights in runs]
         errors = [np.mean((z - known.truth) ** 2) for z in outputs]
         numbers, notes = theory.numbers, theory.notes
         if runs[0][1] is None:
             notes = (f"Training at this eps does not settle within {_MOST_STEPS} steps.",)
         else:
-            prediction = more(prediction, Curve("trained", GRID, outputs[0], "dashes", 4))
+            prediction = prediction.plus(Curve("trained", GRID, outputs[0], "dashes", 4))
             rows = known.x[:, :WAVES] + self.eps * np.asarray(psi(known.x, runs[0][1][0]))
             exact = np.linalg.eigvalsh(rows @ rows.T)[::-1]
-            eigenvalues = more(eigenvalues, Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 4))
-            orders = np.cumsum(
-                [self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0
-            )
+            eigenvalues = eigenvalues.plus(Curve("trained", 1 + np.arange(len(exact)), exact, "dots", 4))
             numbers += tuple(
                 Number(
                     f"error of order {k}",
                     float(np.abs(z - outputs[0]).max()),
                     "largest, from the trained one",
                 )
-                for k, z in enumerate(orders)
+                for k, z in enumerate(self._orders(known))
             )
-        loss = more(loss, Curve("trained", [eps for eps, _ in runs], errors, "dots", 4))
+        loss = loss.plus(Curve("trained", [eps for eps, _ in runs], errors, "dots", 4))
         return Answer((prediction, loss, heat, eigenvalues), numbers, notes)
 
+    def _orders(self, known: Known) -> np.ndarray:
+        """Predictions to order 0, 1 and 2, (3, grid)."""
+        return np.cumsum([self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0)
+
     def _prediction(self, known: Known) -> Picture:
-        orders = np.cumsum([self.eps**k * term[:, 0] for k, term in enumerate(known.learning.terms)], axis=0)
+        orders = self._orders(known)
         parts = (
             Curve("truth", GRID, known.truth, "line", 0),
             Curve("order 0", GRID, orders[0], "dashes", 1),

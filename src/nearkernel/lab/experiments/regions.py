@@ -185,11 +185,10 @@ class Regions(Experiment):
             Curve(f"class {sign}", x[y == sign, 0], x[y == sign, 1], "dots", 4 + (sign > 0))
             for sign in (-1, 1)
         ]
-        first = dataclasses.replace(shown.pictures[0], parts=(*shown.pictures[0].parts, *classes))
         looked = every * np.arange(len(counts)) ** 2
         trained = np.arange(len(losses)) * every
         pictures = (
-            first,
+            shown.pictures[0].plus(*classes),
             *shown.pictures[1:],
             Picture("Regions during training", (Curve("regions", looked, counts),), "step", "regions"),
             Picture("Loss", (Curve("loss", trained, losses),), "step", "loss per point", log_y=True),

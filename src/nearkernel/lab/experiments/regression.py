@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,9 +13,11 @@ import nearkernel as nk
 
 from ..._settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from ._steps import course
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
 _BATCH, _BATCHES, _MOST_STEPS = 10, 5, 20_000
+_FILTERS = threading.Lock()  # those of warnings belong to all threads
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,24 +77,28 @@ class Regression(Experiment):
         return Answer((self._picture(*curves),), tuple(numbers))
 
     def check(self, watch: Watch) -> Answer:
-        theory, (net, x, y) = self.theory(), self._problem()
-        descent = self._descent(net, x)
+        net, x, y = self._problem()
+        time, steps, notes = self._plan(net, x)
+        descent = nk.GradientDescent(time / steps, steps=steps)
+        theory = dataclasses.replace(self, time=time).theory()
+        theory = dataclasses.replace(theory, notes=theory.notes + notes)
         train = jax.jit(jax.vmap(lambda key: _trained(net, key, x, y, descent)))
         found = np.zeros((0, len(_GRID)))
         answer = theory
         for batch in range(_BATCHES):
             watch(batch / _BATCHES, f"training networks {len(found) + 1} to {len(found) + _BATCH}", answer)
-            with nk.precision("float64"):
+            with jax.enable_x64(True):
                 keys = jax.random.split(jax.random.key(batch), _BATCH)
                 found = np.concatenate([found, np.asarray(train(keys))])
             answer = self._beside(theory, found)
         return answer
 
-    def _descent(self, net, x) -> nk.GradientDescent:
-        """Steps so small that they are a flow, as long as that is affordable."""
+    def _plan(self, net, x) -> tuple[float, int, tuple[str, ...]]:
+        """Time, steps of gradient descent so small that they are a flow, and what is to be said."""
         largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-        steps = min(_MOST_STEPS, max(100, math.ceil(10 * largest * self.time)))
-        return nk.GradientDescent(self.time / steps, steps=steps)
+        time, _, notes = course(self.time, largest, self.depth, self.width, _MOST_STEPS)
+        steps = min(_MOST_STEPS, max(100, math.ceil(10 * largest * time)))
+        return time, steps, notes
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
@@ -100,7 +107,7 @@ class Regression(Experiment):
         wide = next(part for part in picture.parts if isinstance(part, Curve) and part.name == "NTK")
         apart = np.abs(mean - wide.y).max()
         return Answer(
-            (dataclasses.replace(picture, parts=(*picture.parts, trained)),),
+            (picture.plus(trained),),
             (
                 *theory.numbers,
                 Number("trained mean from NTK", float(apart), f"largest distance, {len(found)} networks"),
@@ -121,9 +128,10 @@ class Regression(Experiment):
 
     def _expanded(self, net, x, y) -> list[np.ndarray]:
         model = nk.expand(net, net.init(jax.random.key(self.seed)), degree=2)
-        with warnings.catch_warnings():
+        solution = nk.solve(model, x, y, nk.GradientFlow(self.time), order=1)
+        with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the correction is large is shown as a number
-            return nk.solve(model, x, y, nk.GradientFlow(self.time), order=1).predict(_GRID).terms
+            return solution.predict(_GRID).terms
 
     def _picture(self, *curves: Curve) -> Picture:
         x, y = zip(*self.points, strict=True)
@@ -131,7 +139,10 @@ class Regression(Experiment):
         return Picture("Functions learnt", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "most": _MOST_STEPS, "batch": _BATCH, "batches": _BATCHES}
+        values = {**self.values(), "batch": _BATCH, "batches": _BATCHES}
+        if checked:
+            net, x, _ = self._problem()
+            values["time"], values["steps"], _ = self._plan(net, x)
         smooth = "" if self.activation == "relu" else _NEARLY
         return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
 
@@ -171,8 +182,7 @@ plt.plot(grid[:, 0], terms[0], "--", label="order 0")
 plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1")
 """
 _CHECK = """
-largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-steps = min({most}, max(100, int(np.ceil(10 * largest * {time}))))
+steps = {steps}  # so small that they follow the flow
 
 
 @jax.jit
@@ -182,7 +192,7 @@ def trained(key):
     return net(run.params, grid)[:, 0]
 
 
-with nk.precision("float64"):
+with jax.enable_x64(True):
     found = np.concatenate([trained(jax.random.split(jax.random.key(i), {batch})) for i in range({batches})])
 mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
 plt.plot(grid[:, 0], mean, label="trained, width {width}")
