@@ -5,13 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from answers import curves
 from nearkernel.lab import Watch
 from nearkernel.lab._experiment import Stopped
 from nearkernel.lab.experiments.bias import Bias
-
-
-def curves(picture):
-    return {part.name: part for part in picture.parts}
 
 
 def data(points, nonzero, seed):
@@ -56,6 +53,14 @@ def test_potential_is_the_integral_of_its_derivative():
     assert np.abs(ratio - shown.y).max() < 1e-3
 
 
+def test_a_check_can_be_stopped():
+    watch = Watch()
+    watch.stop()
+    with pytest.raises(Stopped):
+        Bias().check(watch)
+
+
+@pytest.mark.slow
 def test_trained_weights_are_those_of_plain_descent():
     chosen = Bias(alpha=0.3, points=4, nonzero=2, seed=2)
     x, y = data(4, 2, 2)
@@ -63,11 +68,8 @@ def test_trained_weights_are_those_of_plain_descent():
     for _ in range(15_000):
         force = 4e-4 * 2 * x.T @ (x @ (plus**2 - minus**2) - y)
         plus, minus = plus - force * plus, minus + force * minus
-    shares, watch = [], Watch(lambda share, words, answer: shares.append(share))
-    answer = chosen.check(watch)
+    shares = []
+    answer = chosen.check(Watch(lambda share, words, answer: shares.append(share)))
     assert np.abs(curves(answer.pictures[2])["trained"].y - (plus**2 - minus**2)).max() < 2e-3
     assert answer.numbers[3].value < 1e-6
     assert shares == [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    watch.stop()
-    with pytest.raises(Stopped):
-        chosen.check(watch)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from answers import curves, numbers
 from nearkernel.lab import Watch
 from nearkernel.lab._experiment import Stopped
 from nearkernel.lab.experiments.criticality import Criticality
@@ -12,14 +13,6 @@ from nearkernel.lab.experiments.criticality import Criticality
 CHOSEN = Criticality(activation="arctan(z)", weight_var=2.3, bias_var=0.1, depth=6, width=60)
 Z = np.linspace(-9, 9, 1001)
 WEIGHTS = np.exp(-(Z**2) / 2) / np.exp(-(Z**2) / 2).sum()
-
-
-def curves(picture):
-    return {part.name: part for part in picture.parts}
-
-
-def numbers(answer):
-    return {number.name: number.value for number in answer.numbers}
 
 
 def averages(k):

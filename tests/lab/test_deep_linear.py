@@ -5,18 +5,11 @@ import pytest
 import scipy.integrate
 import scipy.stats
 
+from answers import number, part
 from nearkernel.lab import Watch, find
 from nearkernel.lab._experiment import Stopped
 
 DeepLinear = find("deep-linear")
-
-
-def curve(answer, picture, name):
-    return next(part for part in answer.pictures[picture].parts if part.name == name)
-
-
-def number(answer, name):
-    return next(each.value for each in answer.numbers if each.name == name)
 
 
 def test_evidence_and_band_are_integrals_over_the_scale():
@@ -37,13 +30,13 @@ def test_evidence_and_band_are_integrals_over_the_scale():
     np.testing.assert_allclose(number(answer, "scale"), inputs * moment(1) / moment(0), rtol=1e-6)
     best = number(answer, "best prior variance")
     assert moment(0, best) > max(moment(0, 1.02 * best), moment(0, best / 1.02))
-    lower, upper = curve(answer, 2, "this network").band
+    lower, upper = part(answer, 2, "this network").band
     new = chosen._line(x)[-1]
     away = new - x.T @ np.linalg.solve(x @ x.T, x @ new)
     np.testing.assert_allclose(
         (upper - lower)[-1] / 2, np.sqrt(moment(1) / moment(0)) * np.linalg.norm(away), rtol=1e-6
     )
-    np.testing.assert_allclose(curve(answer, 2, "truth").y[20], y[0])  # the line begins at a data point
+    np.testing.assert_allclose(part(answer, 2, "truth").y[20], y[0])  # the line begins at a data point
     np.testing.assert_allclose([lower[20], upper[20]], y[0])
 
 
@@ -52,12 +45,12 @@ def test_drawn_networks_agree():
     seen = []
     answer = chosen.check(Watch(lambda *event: seen.append(event)))
     for picture, names in ((0, "your prior variance"), (1, "your depth")):
-        drawn, theory = curve(answer, picture, "drawn networks"), curve(answer, picture, names)
+        drawn, theory = part(answer, picture, "drawn networks"), part(answer, picture, names)
         expected = np.interp(drawn.x, theory.x, theory.y)  # exact: the grid has these places
         near = np.asarray(drawn.sem) < 0.1
         assert near.sum() >= 2
         assert np.all(np.abs(drawn.y - expected)[near] < 4 * drawn.sem[near])
-    drawn, upper = curve(answer, 2, "drawn networks"), curve(answer, 2, "this network").band[1]
+    drawn, upper = part(answer, 2, "drawn networks"), part(answer, 2, "this network").band[1]
     assert np.all(np.abs(drawn.y - upper[::3]) < 4 * drawn.sem + 1e-9)
     shares = [share for share, _, _ in seen]
     assert shares == sorted(shares) and sum(event[2] is not None for event in seen) > 3

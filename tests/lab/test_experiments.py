@@ -1,6 +1,5 @@
 """Every experiment answers at the ends of its ranges, and its program draws what its page shows."""
 
-import contextlib
 import warnings
 
 import matplotlib.pyplot as plt
@@ -79,11 +78,11 @@ def compare_curve(part: Curve, axes, taken: dict[str, int]) -> None:
     )
 
 
-def weighed(names):
-    return [pytest.param(name, marks=[pytest.mark.slow] if name in HEAVY else []) for name in names]
+def weighed(names, heavy):
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in heavy else []) for name in names]
 
 
-@pytest.mark.parametrize("name", weighed(NAMES))
+@pytest.mark.parametrize("name", weighed(NAMES, HEAVY))
 @pytest.mark.parametrize("other", [False, True])
 def test_the_program_draws_what_the_page_shows(name, other):
     chosen = find(name).with_settings(OTHERS[name] if other else {})
@@ -94,9 +93,7 @@ def test_the_program_draws_what_the_page_shows(name, other):
         same(picture, there)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] if n != "catapult" else []) for n in NAMES]
-)
+@pytest.mark.parametrize("name", weighed(NAMES, {*NAMES} - {"deep-linear"}))
 def test_the_program_of_a_check_draws_what_the_check_shows(name):
     chosen = find(name).with_settings(OTHERS[name])
     if not chosen.button:
@@ -109,7 +106,8 @@ def test_the_program_of_a_check_draws_what_the_check_shows(name):
         same(picture, there)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in HEAVY])
+# Regions and deep-linear have quicker tests of their ends in files of their own.
+@pytest.mark.parametrize("name", weighed([n for n in NAMES if n not in HEAVY], {"regions", "deep-linear"}))
 def test_every_end_of_every_range_has_an_answer(name):
     experiment = find(name)
     for each in experiment.settings():
@@ -133,9 +131,8 @@ def test_an_experiment_describes_itself(name):
 def test_a_stopped_check_ends_at_once():
     watch = Watch()
     watch.stop()
-    with contextlib.suppress(Stopped):
+    with pytest.raises(Stopped):
         find("catapult")(steps=12, width=60).check(watch)
-        raise AssertionError("went on")
 
 
 def test_csv_has_every_part_of_a_picture():

@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
+from answers import curves, numbers
 from nearkernel.lab import Watch
 from nearkernel.lab._experiment import Stopped
 from nearkernel.lab.experiments.quadratic import Quadratic
 
 CHOSEN = Quadratic(eps=0.25, rate=1.3, bend=0.3, points=5, seed=4)
 GRID = np.linspace(-3, 3, 121)
-
-
-def curves(picture):
-    return {part.name: part for part in picture.parts}
-
-
-def numbers(answer):
-    return {number.name: number.value for number in answer.numbers}
 
 
 def truth(t):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from answers import number, part
 from nearkernel.lab import Watch, find
 from nearkernel.lab._experiment import Stopped
 
@@ -18,14 +19,6 @@ def outputs_and_signs(chosen, params, x):
             signs.append(z > 0)
         h = np.maximum(z, 0)
     return z[:, 0], np.concatenate(signs, axis=1)
-
-
-def part(answer, picture, name):
-    return next(each for each in answer.pictures[picture].parts if each.name == name)
-
-
-def number(answer, name):
-    return next(each.value for each in answer.numbers if each.name == name)
 
 
 def test_polygons_and_bends_are_those_of_the_network():
