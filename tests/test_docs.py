@@ -190,14 +190,14 @@ def test_imports_go_only_downward():
 
 def public() -> list:
     """Every class and function that a public module of the library exports."""
-    from nearkernel import claims, estimators
+    from nearkernel import lab
 
     rooms = [nk, nk.activations, nk.models, nk.kernels, nk.scale, nk.dynamics, nk.statistics, nk.geometry]
-    rooms += [estimators, claims]
+    rooms += [nk.estimators, nk.claims, lab]
     found = {
         f"{item.__module__}.{name}": item
         for room in rooms
-        for name, item in vars(room).items()
+        for name, item in ((name, getattr(room, name)) for name in dir(room))
         if not name.startswith("_")
         and (inspect.isclass(item) or inspect.isfunction(item))
         and item.__module__.startswith("nearkernel")

@@ -1,4 +1,4 @@
-"""What does it look like? A web page of live experiments, on this machine alone: `nearkernel lab`.
+"""What happens if? A web page of live experiments, on this machine alone: `nearkernel lab`.
 
 An experiment is a frozen settings object that answers by theory at once and, on request, checks by real training.
 """

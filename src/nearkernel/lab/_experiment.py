@@ -34,8 +34,8 @@ class Watch:
 class Experiment(Settings, abc.ABC):
     """A page of the lab; its fields are its controls. The docstring of a subclass says what is to be seen.
 
-    `theory` must answer within 300 ms once it is compiled: it is called while a slider moves. `check`, where there is
-    one, trains or samples for real and tells `watch` of its progress.
+    `theory` is called while a slider moves: once it is compiled, it and the drawing have 300 ms. `check`, where there
+    is one, trains or samples for real and tells `watch` of its progress.
     """
 
     title: ClassVar[str]

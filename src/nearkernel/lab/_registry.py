@@ -19,6 +19,7 @@ NAMES = (
 
 
 def find(name: str) -> type[Experiment]:
+    """The class of an experiment; its fields are the settings."""
     if name not in NAMES:
         raise ValueError(f"no experiment is named {name[:60]!r}.{nearest(name, list(NAMES))}")
     module = importlib.import_module(f"{__package__}.experiments.{name.replace('-', '_')}")
