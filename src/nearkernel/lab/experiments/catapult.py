@@ -36,6 +36,7 @@ class Catapult(Experiment):
         return Answer(self._pictures(path.z, path.ntk), self._numbers(path.z, path.ntk))
 
     def check(self, watch: Watch) -> Answer:
+        watch(0.0, "compiling")
         shown = self.theory()
         loss, ratio = shown.pictures
         for seed in range(5):
