@@ -296,6 +296,10 @@ def test_help_is_quick_because_nothing_heavy_is_imported():
 
 def test_the_package_offers_its_names_when_asked():
     assert {"solve", "kernels", "claims", "estimators", "precision"} <= set(dir(nk))
+    assert not {"importlib", "typing", "Any"} & set(dir(nk))
+    everything: dict = {}
+    exec("from nearkernel import *", everything)
+    assert everything["solve"] is nk.solve and everything["kernels"] is nk.kernels
     with pytest.raises(AttributeError, match="module 'nearkernel' has no attribute 'nothing'"):
         nk.nothing  # noqa: B018
     with pytest.raises(ImportError, match="cannot import name 'nothing'"):

@@ -39,6 +39,7 @@ _HEAVY = (
     "finite-width",
     "implicit-bias",
     "networks-expanded",
+    "when-kernels-fail",
     "your-own-network",
 )
 

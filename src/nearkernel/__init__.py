@@ -1,9 +1,9 @@
 """Predict what a neural network does after training, without training it, and check it against real training."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import typing as _typing
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from ._api import *  # noqa: F403
 
 __version__ = "0.1.0"
@@ -14,10 +14,12 @@ _ROOMS = (
 )  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     """Everything is imported when it is first used, so that the command line answers at once."""
+    if name == "__all__":  # asked for by `from nearkernel import *`
+        return list(_offered())
     if name in _ROOMS:
-        return importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{name}", __name__)
     if not name.startswith("_"):
         globals().update(_offered())
         if name in globals():
@@ -29,6 +31,6 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_offered(), *_ROOMS})
 
 
-def _offered() -> dict[str, Any]:
-    api = importlib.import_module("._api", __name__)
+def _offered() -> dict[str, _typing.Any]:
+    api = _importlib.import_module("._api", __name__)
     return {name: value for name, value in vars(api).items() if not name.startswith("_")}
