@@ -66,7 +66,10 @@ def test_an_answer_is_the_librarys(web):
         ("/api/experiments/regression?activation=rleu", 400, "choose one of"),
         ("/api/experiments/criticality?activation=__import__('os')", 400, "activation"),
         ("/api/claims/nothing", 400, "no claim is named 'nothing'"),
+        ("/api/claims/nothing/check", 400, "no claim is named 'nothing'"),
+        ("/api/claims/random-walk/check?nothing=1", 400, "nothing is no setting of random-walk"),
         ("/static/..%2f_server.py", 404, ""),
+        ("/static/a%00.js", 404, "no file"),
         ("/static/_server.py", 404, "no file"),
         ("/nothing", 404, ""),
     ],
@@ -81,6 +84,9 @@ def test_bad_addresses_cost_one_line(web, path, status, words):
 def test_only_requests_addressed_to_this_machine_are_answered(web):
     assert web.get("/", headers={"Host": "elsewhere.example"}).status_code == 400
     assert web.post("/api/experiments/catapult").status_code == 405
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}  # a page of another site that asks in the user's name
+    assert web.get("/api/experiments/catapult", headers=elsewhere).status_code == 403
+    assert web.get("/catapult", headers=elsewhere).status_code == 200  # a link
 
 
 def test_a_check_streams_its_progress_and_ends_with_an_answer(web):
@@ -111,6 +117,27 @@ def test_a_check_that_nobody_reads_is_stopped(web, monkeypatch):
     assert ended.wait(10)
 
 
+def test_a_run_that_was_left_keeps_its_place_until_it_has_ended(web, monkeypatch):
+    begun, go_on = threading.Semaphore(0), threading.Event()
+
+    def deaf(self, watch):
+        watch(0.0, "compiling")
+        begun.release()
+        go_on.wait(20)
+        watch(0.5, "on")
+
+    monkeypatch.setattr(find("catapult"), "check", deaf)
+    for _ in range(2):
+        with web.stream("GET", "/api/experiments/catapult/check") as stream:
+            assert any("compiling" in line for line in stream.iter_lines())  # perhaps after others
+            assert begun.acquire(timeout=10)
+    with web.stream("GET", "/api/experiments/catapult/check") as stream:
+        lines = stream.iter_lines()
+        assert "waiting" in next(lines)
+        go_on.set()
+        assert "compiling" in next(lines)
+
+
 def test_what_goes_wrong_in_a_check_is_told(web, monkeypatch):
     def wrong(self, watch):
         raise ValueError("the network\nis tired")
@@ -127,8 +154,6 @@ def test_claims_are_listed_with_their_verdicts_and_run(web):
     with web.stream("GET", "/api/claims/random-walk/check") as stream:
         last = [json.loads(line) for line in stream.iter_lines()][-1]
     assert last["record"]["verdict"] == "confirmed" and "<svg" in last["svg"] and last["csv"] and last["png"]
-    with web.stream("GET", "/api/claims/random-walk/check?nothing=1") as stream:
-        assert "no setting" in stream.read().decode()
 
 
 def test_two_users_do_not_see_each_others_state(lab):

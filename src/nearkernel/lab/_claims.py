@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -61,9 +61,9 @@ def _rows(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(cells(row_of(row))) for row in rows]
 
 
-async def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """Runs a claim with the settings typed; yields how long it has taken, and at the end its record and figure."""
-    claim = find(name).with_settings(typed, quick=True)
+async def claim_events(claim: Claim) -> AsyncIterator[dict[str, Any]]:
+    """Runs a claim; yields how long it has taken, and at the end its record and figure."""
+    name = claim.name()
     flags = [word for each in claim.settings()
              for word in (each.flag, each.typed(getattr(claim, each.name)))]  # fmt: skip
     with tempfile.TemporaryDirectory(prefix="nearkernel-lab-") as folder:
