@@ -10,7 +10,7 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
 
-_HIGH = 1e6  # losses above are drawn as if they were this
+_HIGH = 1e6  # losses above are not drawn
 
 
 @dataclasses.dataclass(frozen=True)

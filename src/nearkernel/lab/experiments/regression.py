@@ -14,14 +14,16 @@ from ..._settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Watch
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
-_BATCH, _BATCHES, _MOST_STEPS = 10, 5, 20_000
+_BATCH, _BATCHES = 10, 5
+_PART, _MOST_PARTS = 100, 200  # steps between two looks, and how many of these
 
 
 @dataclasses.dataclass(frozen=True)
 class Regression(Experiment):
     """Drag the points. The NTK band holds two thirds of all infinitely wide networks trained on them; the NNGP band is
     what a Bayesian believes of networks drawn at random. One network of finite width has a course of its own: its
-    linearization (order 0), and what learning features adds (order 1). Then train networks, and see."""
+    linearization (order 0), and the nearly-kernel, which adds that features are learned (order 1). Then train networks,
+    and see."""
 
     title = "Regression"
     formulas = (
@@ -64,8 +66,8 @@ class Regression(Experiment):
             return Answer((self._picture(*curves),), tuple(numbers), (note,))
         terms = finite.result()
         curves += [
-            Curve("order 0", _GRID[:, 0], terms[0], "dashes", 4),
-            Curve("order 1", _GRID[:, 0], terms[0] + terms[1], "line", 4),
+            Curve("order 0, linearized", _GRID[:, 0], terms[0], "dashes", 4),
+            Curve("order 1, nearly-kernel", _GRID[:, 0], terms[0] + terms[1], "line", 4),
         ]
         share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
         numbers.append(
@@ -75,23 +77,24 @@ class Regression(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         theory, (net, x, y) = self.theory(), self._problem()
-        descent = self._descent(net, x)
-        train = jax.jit(jax.vmap(lambda key: _trained(net, key, x, y, descent)))
-        found = np.zeros((0, len(_GRID)))
-        answer = theory
-        for batch in range(_BATCHES):
-            watch(batch / _BATCHES, f"training networks {len(found) + 1} to {len(found) + _BATCH}", answer)
-            with nk.precision("float64"):
-                keys = jax.random.split(jax.random.key(batch), _BATCH)
-                found = np.concatenate([found, np.asarray(train(keys))])
-            answer = self._beside(theory, found)
+        parts, found, answer = self._parts(net, x), np.zeros((0, len(_GRID))), theory
+        lr = self.time / (_PART * parts)
+        with nk.precision("float64"):
+            for batch in range(_BATCHES):
+                words = f"training networks {len(found) + 1} to {len(found) + _BATCH}"
+                watch(batch / _BATCHES, words, answer)
+                theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
+                for part in range(parts):
+                    theta = jax.block_until_ready(_trained(net, theta, x, y, lr))
+                    watch((batch + (part + 1) / parts) / _BATCHES, words)
+                found = np.concatenate([found, np.asarray(_outputs(net, theta))])
+                answer = self._beside(theory, found)
         return answer
 
-    def _descent(self, net, x) -> nk.GradientDescent:
-        """Steps so small that they are a flow, as long as that is affordable."""
+    def _parts(self, net, x) -> int:
+        """Steps, by the hundred, so small that they are a flow, as long as that is affordable."""
         largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-        steps = min(_MOST_STEPS, max(100, math.ceil(10 * largest * self.time)))
-        return nk.GradientDescent(self.time / steps, steps=steps)
+        return min(_MOST_PARTS, max(1, math.ceil(10 * largest * self.time / _PART)))
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
@@ -131,14 +134,25 @@ class Regression(Experiment):
         return Picture("Functions learnt", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "most": _MOST_STEPS, "batch": _BATCH, "batches": _BATCHES}
+        values = {**self.values(), "part": _PART, "most": _MOST_PARTS, "batch": _BATCH, "batches": _BATCHES}
         smooth = "" if self.activation == "relu" else _NEARLY
         return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
 
 
-def _trained(net, key, x, y, descent):
-    run = nk.simulate(net, net.init(key), x, y, descent)
-    return net(run.params, _GRID)[:, 0]
+@jax.jit
+def _drawn(net, keys):
+    return jax.vmap(net.init)(keys)
+
+
+@jax.jit
+def _trained(net, theta, x, y, lr):
+    """Networks some steps later."""
+    return jax.vmap(lambda p: nk.simulate(net, p, x, y, nk.GradientDescent(lr, _PART)).params)(theta)
+
+
+@jax.jit
+def _outputs(net, theta):
+    return jax.vmap(lambda p: net(p, _GRID)[:, 0])(theta)
 
 
 def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
@@ -167,12 +181,12 @@ for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
 _NEARLY = """
 model = nk.expand(net, net.init(jax.random.key({seed})), degree=2)
 terms = nk.solve(model, x, y, algorithm, order=1).predict(grid).terms
-plt.plot(grid[:, 0], terms[0], "--", label="order 0")
-plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1")
+plt.plot(grid[:, 0], terms[0], "--", label="order 0, linearized")
+plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1, nearly-kernel")
 """
 _CHECK = """
 largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-steps = min({most}, max(100, int(np.ceil(10 * largest * {time}))))
+steps = {part} * min({most}, max(1, int(np.ceil(10 * largest * {time} / {part}))))
 
 
 @jax.jit
