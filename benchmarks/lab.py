@@ -58,12 +58,12 @@ def spoken(page: Any) -> float:
 
 
 def moved(page: Any, name: str) -> list[float]:
-    """Milliseconds of the answers to each move of a slider."""
+    """Milliseconds of the answers to each move of a slider, always to a value that was not asked for before."""
     found = []
     page.focus(f"#slider-{name}")
-    for step in range(MOVES):
+    for _ in range(MOVES):
         before = page.locator("#content").get_attribute("data-answered")
-        page.keyboard.press("ArrowRight" if step % 2 else "ArrowLeft")
+        page.keyboard.press("ArrowRight")
         page.wait_for_function(
             "before => document.getElementById('content').dataset.answered !== before", arg=before
         )

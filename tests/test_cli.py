@@ -172,7 +172,8 @@ def test_version():
     "args, match",
     [
         (["predict"], r"Missing argument 'data'. See --help"),
-        (["predcit", "digits"], r"No such command 'predcit'. Did you mean 'predict'\?"),
+        (["predcit", "digits"], r"No such command 'predcit'. Did you mean 'predict'\? See --help"),
+        (["completion", "tcsh"], r"'shell': 'tcsh' is not one of 'bash', 'zsh', 'fish'. See --help"),
         (["predict", "digits", "--dpeth", "3"], r"No such option: --dpeth .*--depth"),
         (["predict", "digits", "--depth", "0"], r"--depth 0: .*greater than or equal to 1"),
         (["predict", "digits", "--depth=two"], r"--depth two: .*valid integer"),

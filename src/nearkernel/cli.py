@@ -55,7 +55,8 @@ def _usage_error(error: typer.TyperException, typed: Sequence[str]) -> str:
             option, _, joined = here.partition("=")
             if option in error.param.opts and option.startswith("-"):
                 message = f"{option} {joined or after}: {error.message.removeprefix('Value error, ')}"
-    return f"error: {message.removesuffix('.')}. See --help." if message else ""
+    message = message.replace(": Value error, ", ": ").removesuffix(".")
+    return f"error: {message}{'' if message.endswith('?') else '.'} See --help." if message else ""
 
 
 def _show_trace(typed: Sequence[str]) -> None:

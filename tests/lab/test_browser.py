@@ -169,6 +169,27 @@ def test_pages_change_without_loading_and_back_goes_back(page):
     assert page.input_value("#control-ratio") == "1.2"
 
 
+def test_a_page_that_comes_late_does_not_replace_the_one_chosen_since(page):
+    opened(page, "/catapult")
+    held = []
+    page.route("**/api/claims", lambda route: held.append(route))
+    page.click("nav a[data-name=claims]")
+    page.click("nav a[data-name=bias]")
+    page.wait_for_selector("#numbers dd")
+    held[0].continue_()
+    page.wait_for_timeout(300)
+    assert page.inner_text("h1") == find("bias").title and page.locator("#search").count() == 0
+
+
+def test_a_server_that_is_gone_is_told(page):
+    opened(page, "/catapult")
+    page.route("**/api/**", lambda route: route.abort())
+    page.fill("#control-ratio", "1.1")
+    expect(page.locator("#error")).to_contain_text("does not answer")
+    page.click("nav a[data-name=claims]")
+    expect(page.locator("#content .error")).to_contain_text("does not answer")
+
+
 def test_light_dark_and_a_phone(page):
     opened(page, "/catapult")
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -70,6 +70,7 @@ def test_an_answer_is_the_librarys(web):
         ("/api/claims/random-walk/check?nothing=1", 400, "nothing is no setting of random-walk"),
         ("/api/experiments/catapult/check?ratio=9", 400, "ratio 9: must be from 0.1 to 4.5."),
         ("/static/..%2f_server.py", 404, ""),
+        ("/static/a%00.js", 404, "no file"),
         ("/static/_server.py", 404, "no file"),
         ("/nothing", 404, ""),
     ],
@@ -84,6 +85,9 @@ def test_bad_addresses_cost_one_line(web, path, status, words):
 def test_only_requests_addressed_to_this_machine_are_answered(web):
     assert web.get("/", headers={"Host": "elsewhere.example"}).status_code == 400
     assert web.post("/api/experiments/catapult").status_code == 405
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}  # a page of another site that asks in the user's name
+    assert web.get("/api/experiments/catapult", headers=elsewhere).status_code == 403
+    assert web.get("/catapult", headers=elsewhere).status_code == 200  # a link
 
 
 def test_a_check_streams_its_progress_and_ends_with_an_answer(web):

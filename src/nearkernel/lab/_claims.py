@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -63,13 +63,8 @@ def _rows(rows: list[dict[str, Any]]) -> list[list[str]]:
     return [list(cells(row_of(row))) for row in rows]
 
 
-def claim_events(name: str, typed: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
-    """A run of a claim with the settings typed, which are looked at before anything starts."""
-    return _events(find(name).with_settings(typed, quick=True))
-
-
-async def _events(claim: Claim) -> AsyncIterator[dict[str, Any]]:
-    """How long the run has taken, and at its end the record and the figure."""
+async def claim_events(claim: Claim) -> AsyncIterator[dict[str, Any]]:
+    """Runs a claim; yields how long it has taken, and at the end its record and figure."""
     name = claim.name()
     flags = [word for each in claim.settings()
              for word in (each.flag, each.typed(getattr(claim, each.name)))]  # fmt: skip

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from ..claims import find as find_claim
 from ._claims import claim_about, claim_events, claims_about
 from ._describe import about
 from ._experiment import Experiment, Stopped, Watch
@@ -73,6 +74,10 @@ def _guarded(endpoint: Callable) -> Callable:
     """Bad input costs the user one line."""
 
     async def answer(request: Request) -> Response:
+        if (
+            request.headers.get("sec-fetch-site") == "cross-site"
+        ):  # a page elsewhere that keeps this machine busy
+            return _json({"error": "answers are for the lab's own page."}, 403)
         try:
             if len(request.url.query) > LONGEST_QUERY:
                 raise ValueError(
@@ -150,6 +155,17 @@ async def _check(request: Request, busy: _Busy) -> Response:
     return _stream(_events(chosen), busy)
 
 
+class _Lines(StreamingResponse):
+    """Closes its generator when the reader leaves, at whatever point; left alone, that would wait for the collector."""
+
+    async def stream_response(self, send: Any) -> None:
+        try:
+            await super().stream_response(send)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.body_iterator.aclose()  # type: ignore[union-attr]
+
+
 def _stream(events: AsyncIterator[dict[str, Any]], busy: _Busy) -> Response:
     """A line of JSON an event. When the reader leaves, the generator is closed, which ends the work."""
 
@@ -164,7 +180,7 @@ def _stream(events: AsyncIterator[dict[str, Any]], busy: _Busy) -> Response:
                 await events.aclose()  # type: ignore[attr-defined]
                 tidy()
 
-    return StreamingResponse(lines(), media_type="application/x-ndjson", headers=_HEADERS)
+    return _Lines(lines(), media_type="application/x-ndjson", headers=_HEADERS)
 
 
 async def _events(chosen: Experiment) -> AsyncIterator[dict[str, Any]]:
@@ -212,4 +228,5 @@ async def _claim(request: Request) -> Response:
 
 
 async def _check_claim(request: Request, busy: _Busy) -> Response:
-    return _stream(claim_events(request.path_params["name"], dict(request.query_params)), busy)
+    claim = await anyio.to_thread.run_sync(find_claim, request.path_params["name"])
+    return _stream(claim_events(claim.with_settings(dict(request.query_params), quick=True)), busy)

@@ -126,7 +126,9 @@ class Circle(Experiment):
                 "of the mode that is learned first, 1 / largest eigenvalue",
             ),
             Number(
-                "slowest time", float(1 / rates[0]) if rates[0] > 0 else np.inf, "of the mode learned last"
+                "slowest time",
+                float(1 / rates[0]) if rates[0] > 0 else "infinite",
+                "of the mode learned last",
             ),
             Number("modes learned", float((1 - np.exp(-rates * time)).sum()), f"of {self.points}"),
         )

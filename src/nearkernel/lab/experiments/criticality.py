@@ -16,8 +16,8 @@ from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, d
 @dataclasses.dataclass(frozen=True)
 class Criticality(Experiment):
     """Each layer of a wide random network multiplies the size of signals, their differences and gradients by factors.
-    In the ordered phase (blue) all inputs end up alike and gradients vanish; in the chaotic phase (red) close inputs
-    part and gradients explode. Move the two variances across the line and see correlations change their end. At
+    In the ordered phase (blue) all inputs end up alike and gradients vanish; in the chaotic phase (orange) close
+    inputs part and gradients explode. Move the two variances across the line and see correlations change their end. At
     the critical point even the size of signals stays. Type any activation, like tanh(z) + 0.1*z^2."""
 
     title = "Criticality"

@@ -16,7 +16,8 @@ from .. import Answer, Curve, Experiment, Number, Picture, Watch
 from ._steps import course
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
-_BATCH, _BATCHES, _MOST_STEPS = 10, 5, 20_000
+_BATCH, _BATCHES = 10, 5
+_PART, _MOST_PARTS = 100, 200  # steps between two looks, and how many of these
 _FILTERS = threading.Lock()  # those of warnings belong to all threads
 
 
@@ -24,7 +25,8 @@ _FILTERS = threading.Lock()  # those of warnings belong to all threads
 class Regression(Experiment):
     """Drag the points. The NTK band holds two thirds of all infinitely wide networks trained on them; the NNGP band is
     what a Bayesian believes of networks drawn at random. One network of finite width has a course of its own: its
-    linearization (order 0), and what learning features adds (order 1). Then train networks, and see."""
+    linearization (order 0), and the nearly-kernel, which adds that features are learned (order 1). Then train networks,
+    and see."""
 
     title = "Regression"
     formulas = (
@@ -67,8 +69,8 @@ class Regression(Experiment):
             return Answer((self._picture(*curves),), tuple(numbers), (note,))
         terms = finite.result()
         curves += [
-            Curve("order 0", _GRID[:, 0], terms[0], "dashes", 4),
-            Curve("order 1", _GRID[:, 0], terms[0] + terms[1], "line", 4),
+            Curve("order 0, linearized", _GRID[:, 0], terms[0], "dashes", 4),
+            Curve("order 1, nearly-kernel", _GRID[:, 0], terms[0] + terms[1], "line", 4),
         ]
         share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
         numbers.append(
@@ -78,27 +80,27 @@ class Regression(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         net, x, y = self._problem()
-        time, steps, notes = self._plan(net, x)
-        descent = nk.GradientDescent(time / steps, steps=steps)
+        time, parts, notes = self._plan(net, x)
         theory = dataclasses.replace(self, time=time).theory()
         theory = dataclasses.replace(theory, notes=theory.notes + notes)
-        train = jax.jit(jax.vmap(lambda key: _trained(net, key, x, y, descent)))
-        found = np.zeros((0, len(_GRID)))
-        answer = theory
+        found, answer, lr = np.zeros((0, len(_GRID))), theory, time / (_PART * parts)
         for batch in range(_BATCHES):
-            watch(batch / _BATCHES, f"training networks {len(found) + 1} to {len(found) + _BATCH}", answer)
+            words = f"training networks {len(found) + 1} to {len(found) + _BATCH}"
+            watch(batch / _BATCHES, words, answer)
             with jax.enable_x64(True):
-                keys = jax.random.split(jax.random.key(batch), _BATCH)
-                found = np.concatenate([found, np.asarray(train(keys))])
+                theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
+                for part in range(parts):
+                    theta = jax.block_until_ready(_trained(net, theta, x, y, lr))
+                    watch((batch + (part + 1) / parts) / _BATCHES, words)
+                found = np.concatenate([found, np.asarray(_outputs(net, theta))])
             answer = self._beside(theory, found)
         return answer
 
     def _plan(self, net, x) -> tuple[float, int, tuple[str, ...]]:
-        """Time, steps of gradient descent so small that they are a flow, and what is to be said."""
+        """Time, hundreds of steps of gradient descent so small that they are a flow, and what is to be said."""
         largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
-        time, _, notes = course(self.time, largest, self.depth, self.width, _MOST_STEPS)
-        steps = min(_MOST_STEPS, max(100, math.ceil(10 * largest * time)))
-        return time, steps, notes
+        time, _, notes = course(self.time, largest, self.depth, self.width, _PART * _MOST_PARTS)
+        return time, min(_MOST_PARTS, max(1, math.ceil(10 * largest * time / _PART))), notes
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
@@ -142,14 +144,26 @@ class Regression(Experiment):
         values = {**self.values(), "batch": _BATCH, "batches": _BATCHES}
         if checked:
             net, x, _ = self._problem()
-            values["time"], values["steps"], _ = self._plan(net, x)
+            values["time"], parts, _ = self._plan(net, x)
+            values["steps"] = _PART * parts
         smooth = "" if self.activation == "relu" else _NEARLY
         return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
 
 
-def _trained(net, key, x, y, descent):
-    run = nk.simulate(net, net.init(key), x, y, descent)
-    return net(run.params, _GRID)[:, 0]
+@jax.jit
+def _drawn(net, keys):
+    return jax.vmap(net.init)(keys)
+
+
+@jax.jit
+def _trained(net, theta, x, y, lr):
+    """Networks some steps later."""
+    return jax.vmap(lambda p: nk.simulate(net, p, x, y, nk.GradientDescent(lr, _PART)).params)(theta)
+
+
+@jax.jit
+def _outputs(net, theta):
+    return jax.vmap(lambda p: net(p, _GRID)[:, 0])(theta)
 
 
 def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
@@ -178,8 +192,8 @@ for name, law in {{"NNGP": bayes, "NTK": wide}}.items():
 _NEARLY = """
 model = nk.expand(net, net.init(jax.random.key({seed})), degree=2)
 terms = nk.solve(model, x, y, algorithm, order=1).predict(grid).terms
-plt.plot(grid[:, 0], terms[0], "--", label="order 0")
-plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1")
+plt.plot(grid[:, 0], terms[0], "--", label="order 0, linearized")
+plt.plot(grid[:, 0], terms[0] + terms[1], label="order 1, nearly-kernel")
 """
 _CHECK = """
 steps = {steps}  # so small that they follow the flow

@@ -7,6 +7,7 @@ const content = document.getElementById("content");
 const nav = document.getElementById("pages");
 let experiments = [];
 let leave = () => {};
+let turns = 0; // pages shown so far: who comes late, after another page was chosen, shows nothing
 
 function current() {
   return location.pathname.slice(1) || "regression";
@@ -14,7 +15,9 @@ function current() {
 
 async function show() {
   leave();
+  leave = () => {};
   const name = current();
+  const turn = ++turns;
   const query = new URLSearchParams(location.search);
   for (const link of nav.children) {
     if (link.dataset.name === name) {
@@ -24,7 +27,16 @@ async function show() {
   }
   const about = experiments.find((each) => each.name === name);
   document.title = `${about ? about.title : "Claims"} · nearkernel lab`;
-  leave = name === "claims" ? await showClaims(content, query) : showExperiment(content, about, query);
+  if (about) leave = showExperiment(content, about, query);
+  else {
+    content.replaceChildren(element("p", { class: "faint" }, "Loading …"));
+    try {
+      const claims = await get("/api/claims");
+      if (turn === turns) leave = showClaims(content, claims, query);
+    } catch (trouble) {
+      if (turn === turns) content.replaceChildren(element("p", { class: "error" }, trouble.message));
+    }
+  }
 }
 
 /** Goes to an address of the lab without loading the page again. */
@@ -52,13 +64,20 @@ function followTheme() {
     button.setAttribute("aria-label", `Colours: ${name}. Change.`);
     window.dispatchEvent(new Event("themechange"));
   };
-  use(names.includes(localStorage.theme) ? localStorage.theme : "auto");
+  let chosen = remembered();
+  use(names.includes(chosen) ? chosen : chosen = "auto");
   button.addEventListener("click", () => {
-    localStorage.theme = names[(names.indexOf(localStorage.theme ?? "auto") + 1) % 3];
-    use(localStorage.theme);
+    chosen = names[(names.indexOf(chosen) + 1) % 3];
+    remembered(chosen);
+    use(chosen);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
     window.dispatchEvent(new Event("themechange")));
+}
+
+/** The colours chosen last, or now; some browsers keep nothing. */
+function remembered(chosen) {
+  try { return chosen ? (localStorage.theme = chosen) : localStorage.theme; } catch { return chosen; }
 }
 
 async function begin() {

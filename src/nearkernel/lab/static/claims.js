@@ -5,14 +5,14 @@ import { element, get, program, save, stream } from "./page.js";
 
 const MARKS = { confirmed: "✓", refuted: "✗", "not run": "·" };
 
-export async function showClaims(content, query) {
-  const { version, claims } = await get("/api/claims");
+export function showClaims(content, { version, claims }, query) {
   const confirmed = claims.filter(({ verdict }) => verdict === "confirmed").length;
   const list = element("div", { class: "list", role: "navigation", "aria-label": "Claims" });
   const detail = element("div", { id: "claim", "aria-live": "polite" });
   const search = element("input", { type: "search", id: "search", placeholder: "Search the claims", "aria-label": "Search the claims",
     oninput: () => fill() });
   let leave = () => {};
+  let turns = 0; // claims opened so far: an answer that comes late shows nothing
   content.replaceChildren(
     element("h1", {}, "Claims"),
     element("p", { class: "about" }, `Statements of the theory, each with the experiment that would show it wrong. ${confirmed} of ` +
@@ -47,16 +47,19 @@ export async function showClaims(content, query) {
 
   async function show(name, settings) {
     leave();
+    leave = () => {};
+    const turn = ++turns;
     try {
-      leave = showClaim(detail, await get(`/api/claims/${encodeURIComponent(name)}`), settings);
+      const about = await get(`/api/claims/${encodeURIComponent(name)}`);
+      if (turn === turns) leave = showClaim(detail, about, settings);
     } catch (trouble) {
-      detail.replaceChildren(element("p", { class: "error" }, trouble.message));
+      if (turn === turns) detail.replaceChildren(element("p", { class: "error" }, trouble.message));
     }
   }
 
   fill();
-  await show(query.get("name") ?? claims[0].name, query);
-  return () => leave();
+  show(query.get("name") ?? claims[0].name, query);
+  return () => { turns += 1; leave(); };
 }
 
 function showClaim(detail, about, query) {
@@ -112,7 +115,7 @@ function showClaim(detail, about, query) {
     ...(about.erratum ? [element("p", { class: "notes" }, element("b", {}, "Erratum: "), about.erratum)] : []),
     element("pre", {}, about.formula), element("p", { class: "notes" }, `Source: ${about.source}`),
     element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
-      ...controls.map(({ node }) => node), element("div", {}, ...check.nodes)),
+      ...controls.map(({ node }) => node), element("div", { class: "run" }, ...check.nodes)),
     verdict, rows, drawing, python.details);
   check.start();
   return () => check.stop();

@@ -52,7 +52,7 @@ function number(spec, value, changed) {
 
 function choice({ name, help, choices }, value, changed) {
   const box = element("select", { id: `control-${name}`, onchange: changed, "aria-describedby": `help-${name}` },
-    ...choices.map((word) => element("option", { value: word, selected: word === value }, word)));
+    ...[...choices, ...(choices.includes(value) ? [] : [value])].map((word) => element("option", { value: word, selected: word === value }, word)));
   return { node: worded(name, help, box), get: () => box.value, set: (now) => { box.value = now; }, mark: () => {} };
 }
 
@@ -81,12 +81,17 @@ function points({ name, help, low, high }, value, changed) {
       const typed = Number(event.target.value);
       if (Number.isFinite(typed)) { list[i][k] = typed; changed(); }
     } });
-  const draw = () => rows.replaceChildren(...list.flatMap((_, i) => [cell(i, 0), cell(i, 1),
-    element("button", { type: "button", "aria-label": `Remove point ${i + 1}`, disabled: list.length < 2,
-      onclick: () => remove(i) }, "×")]));
+  const draw = () => {
+    rows.replaceChildren(...list.flatMap((_, i) => [cell(i, 0), cell(i, 1),
+      element("button", { type: "button", "aria-label": `Remove point ${i + 1}`, disabled: list.length < 2,
+        onclick: () => { remove(i); add.focus(); } }, "×")]));
+    add.disabled = list.length >= high;
+  };
   const remove = (i) => { if (list.length > 1) { list.splice(i, 1); draw(); changed(); } };
   const add = element("button", { type: "button", id: `add-${name}`, onclick: () => {
-    if (list.length < high) { list.push([0, 0]); draw(); changed(); }
+    list.push([roomiest(list.map(([x]) => x), -low), 0]);
+    draw();
+    changed();
   } }, "Add a point");
   draw();
   return {
@@ -100,6 +105,14 @@ function points({ name, help, low, high }, value, changed) {
     remove,
     bound: -low,
   };
+}
+
+/** The middle of the widest gap, so that no two points are the same. */
+function roomiest(taken, bound) {
+  const sorted = [-bound, ...taken.filter(Number.isFinite).sort((a, b) => a - b), bound];
+  const gaps = sorted.slice(1).map((x, i) => x - sorted[i]);
+  const at = gaps.indexOf(Math.max(...gaps));
+  return Number(((sorted[at] + sorted[at + 1]) / 2).toFixed(3));
 }
 
 function read(typed) {

@@ -2,7 +2,7 @@
 import { control } from "./controls.js";
 import { follow } from "./handles.js";
 import { board } from "./picture.js";
-import { element, get, program, shown, stream } from "./page.js";
+import { copying, element, get, program, shown, stream } from "./page.js";
 
 export function showExperiment(content, about, query) {
   const controls = Object.fromEntries(about.controls.map((spec) =>
@@ -19,6 +19,8 @@ export function showExperiment(content, about, query) {
   let waiting = false; // a setting has changed since
   let since = performance.now();
   let gone = false;
+  let newest = null;
+  let drawn = Promise.resolve();
 
   const formulas = element("div", { class: "formulas" });
   formulas.innerHTML = about.formulas.join("");
@@ -26,13 +28,12 @@ export function showExperiment(content, about, query) {
     for (const { set, spec } of Object.values(controls)) set(spec.default);
     changed();
   } }, "Reset");
-  const share = element("button", { type: "button", onclick: () => navigator.clipboard.writeText(location.href) }, "Copy link");
   content.replaceChildren(
     element("h1", {}, about.title), element("p", { class: "about" }, about.about), formulas,
     element("div", { class: "work" },
       element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
-        ...Object.values(controls).map(({ node }) => node), ...check.nodes,
-        element("div", { class: "buttons" }, reset, share), error),
+        ...Object.values(controls).map(({ node }) => node), element("div", { class: "run" }, ...check.nodes),
+        element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)), error),
       element("div", {}, pictures, numbers, notes, speed, python.details)));
 
   function typed() {
@@ -63,7 +64,7 @@ export function showExperiment(content, about, query) {
     const began = since;
     try {
       const answer = await get(`/api/experiments/${about.name}?${typed()}`, asking.signal);
-      if (!gone) await take(answer);
+      await take(answer);
       tell("");
       const ms = performance.now() - began;
       speed.textContent = `Answered in ${ms.toFixed(0)} ms.`;
@@ -73,7 +74,7 @@ export function showExperiment(content, about, query) {
       if (trouble.name !== "AbortError") tell(trouble.message);
     }
     asking = null;
-    if (waiting && !gone) { since = performance.now(); ask(); }
+    if (waiting && !gone) ask();
   }
 
   function tell(message) {
@@ -83,7 +84,15 @@ export function showExperiment(content, about, query) {
     }
   }
 
-  async function take(answer) {
+  /** Shows answers one after the other, leaving out those that a newer one has overtaken. */
+  function take(answer) {
+    newest = answer;
+    drawn = drawn.then(() => (newest === answer ? draw(answer) : undefined));
+    return drawn;
+  }
+
+  async function draw(answer) {
+    if (gone) return;
     while (boards.length < answer.pictures.length) {
       const made = board(about.name, () => { python.details.open = true; python.details.scrollIntoView({ behavior: "smooth" }); });
       boards.push(made);
@@ -109,7 +118,7 @@ export function showExperiment(content, about, query) {
     await stream(`/api/experiments/${about.name}/check?${typed()}`, signal, (event) => {
       if (event.error) throw new Error(event.error);
       progress(event);
-      if (event.answer && !gone) take(event.answer);
+      if (event.answer) take(event.answer).catch((trouble) => tell(trouble.message));
     });
   }
 
@@ -162,7 +171,7 @@ export function checking(about, run) {
   }
 
   function stop() {
-    if (!running) return;
+    if (!running) { words.textContent = ""; return; } // what it said is of settings that have changed
     running.abort();
     words.textContent = "stopped";
     end();

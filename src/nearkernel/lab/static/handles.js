@@ -43,12 +43,12 @@ export function handles(plot, control) {
     };
     const up = () => {
       window.removeEventListener("pointermove", move);
-      window.removeEventListener("pointerup", up);
+      for (const end of ["pointerup", "pointercancel"]) window.removeEventListener(end, up);
       delete plot.dataset.dragging;
-      handles(plot, control);
+      if (plot.isConnected) handles(plot, control);
     };
     window.addEventListener("pointermove", move);
-    window.addEventListener("pointerup", up);
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, up);
   }
 }
 

@@ -12,9 +12,18 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** What the server answers; a server that is gone is told in words. */
+async function asked(address, signal) {
+  try {
+    return await fetch(address, { signal });
+  } catch (trouble) {
+    throw trouble.name === "AbortError" ? trouble : new Error("the lab does not answer: is `nearkernel lab` still running?");
+  }
+}
+
 /** JSON from the server; its one-line errors are thrown. */
 export async function get(address, signal) {
-  const response = await fetch(address, { signal });
+  const response = await asked(address, signal);
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
   if (!response.ok) throw new Error(answer.error ?? response.statusText);
   return answer;
@@ -22,7 +31,7 @@ export async function get(address, signal) {
 
 /** Calls `take` with each line of a stream as it comes. */
 export async function stream(address, signal, take) {
-  const response = await fetch(address, { signal });
+  const response = await asked(address, signal);
   if (!response.ok) throw new Error((await response.json()).error);
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -54,15 +63,31 @@ export function shown(value) {
   return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : Number(value.toPrecision(5)).toString();
 }
 
+/** A button that copies what `text` gives. */
+export function copying(word, text) {
+  const button = element("button", { type: "button", onclick: async () => {
+    button.textContent = await copied(text()) ? "Copied" : "Not allowed here";
+    setTimeout(() => { button.textContent = word; }, 1500);
+  } }, word);
+  return button;
+}
+
+async function copied(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const box = element("textarea"); // from another machine, without https, browsers know this way alone
+  box.value = text;
+  document.body.append(box);
+  box.select();
+  const done = document.execCommand("copy");
+  box.remove();
+  return done;
+}
+
 /** A program that can be opened, read and copied. */
 export function program(text) {
   const code = element("pre", { id: "python" }, text);
-  const copy = element("button", { type: "button", onclick: async () => {
-    await navigator.clipboard.writeText(code.textContent);
-    copy.textContent = "Copied";
-    setTimeout(() => { copy.textContent = "Copy"; }, 1500);
-  } }, "Copy");
   const details = element("details", { class: "program" },
-    element("summary", {}, "Python that makes the same figures"), element("div", { class: "buttons" }, copy), code);
+    element("summary", {}, "Python that makes the same figures"), element("div", { class: "buttons" },
+      copying("Copy", () => code.textContent)), code);
   return { details, set: (now) => { code.textContent = now; } };
 }

@@ -120,7 +120,7 @@ export function board(name, openProgram) {
     button("CSV", () => save(file("csv"), new Blob([now.csv], { type: "text/csv" }))), button("Python", openProgram)));
   const draw = async (picture, csv) => {
     now = { picture, csv };
-    plot.setAttribute("aria-label", picture.title);
+    node.setAttribute("aria-label", picture.title);
     const { data, layout } = figure(picture, colours(), plot.clientWidth || 500);
     await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false, displayModeBar: false });
   };
