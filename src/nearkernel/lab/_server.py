@@ -163,7 +163,7 @@ class _Lines(StreamingResponse):
             await super().stream_response(send)
         finally:
             with anyio.CancelScope(shield=True):
-                await self.body_iterator.aclose()  # type: ignore[union-attr]
+                await self.body_iterator.aclose()  # type: ignore[attr-defined]
 
 
 def _stream(events: AsyncIterator[dict[str, Any]], busy: _Busy) -> Response:

@@ -80,27 +80,27 @@ class Regression(Experiment):
 
     def check(self, watch: Watch) -> Answer:
         net, x, y = self._problem()
-        time, parts, notes = self._plan(net, x)
+        time, steps, notes = self._plan(net, x)
         theory = dataclasses.replace(self, time=time).theory()
         theory = dataclasses.replace(theory, notes=theory.notes + notes)
-        found, answer, lr = np.zeros((0, len(_GRID))), theory, time / (_PART * parts)
+        found, answer, parts = np.zeros((0, len(_GRID))), theory, steps // _PART
         for batch in range(_BATCHES):
             words = f"training networks {len(found) + 1} to {len(found) + _BATCH}"
             watch(batch / _BATCHES, words, answer)
             with jax.enable_x64(True):
                 theta = _drawn(net, jax.random.split(jax.random.key(batch), _BATCH))
                 for part in range(parts):
-                    theta = jax.block_until_ready(_trained(net, theta, x, y, lr))
+                    theta = jax.block_until_ready(_trained(net, theta, x, y, time / steps))
                     watch((batch + (part + 1) / parts) / _BATCHES, words)
                 found = np.concatenate([found, np.asarray(_outputs(net, theta))])
             answer = self._beside(theory, found)
         return answer
 
     def _plan(self, net, x) -> tuple[float, int, tuple[str, ...]]:
-        """Time, hundreds of steps of gradient descent so small that they are a flow, and what is to be said."""
+        """Time, steps of gradient descent, by the hundred, so small that they are a flow, and what is to be said."""
         largest = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
         time, _, notes = course(self.time, largest, self.depth, self.width, _PART * _MOST_PARTS)
-        return time, min(_MOST_PARTS, max(1, math.ceil(10 * largest * time / _PART))), notes
+        return time, _PART * min(_MOST_PARTS, max(1, math.ceil(10 * largest * time / _PART))), notes
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
@@ -144,8 +144,7 @@ class Regression(Experiment):
         values = {**self.values(), "batch": _BATCH, "batches": _BATCHES}
         if checked:
             net, x, _ = self._problem()
-            values["time"], parts, _ = self._plan(net, x)
-            values["steps"] = _PART * parts
+            values["time"], values["steps"], _ = self._plan(net, x)
         smooth = "" if self.activation == "relu" else _NEARLY
         return "".join((_THEORY, smooth, _CHECK if checked else "", _END)).format(**values)
 
