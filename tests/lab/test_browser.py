@@ -181,6 +181,17 @@ def test_a_page_that_comes_late_does_not_replace_the_one_chosen_since(page):
     assert page.inner_text("h1") == find("bias").title and page.locator("#search").count() == 0
 
 
+def test_a_long_answer_is_announced(page):
+    opened(page, "/catapult")
+    held = []
+    page.route("**/api/experiments/catapult?*", lambda route: held.append(route))
+    page.fill("#control-ratio", "1.1")
+    expect(page.locator("#speed")).to_contain_text("Computing")
+    moved(page, lambda: held[0].continue_())
+    expect(page.locator("#speed")).to_contain_text("Answered in")
+    assert page.locator(".shown.waiting").count() == 0
+
+
 def test_a_server_that_is_gone_is_told(page):
     opened(page, "/catapult")
     page.route("**/api/**", lambda route: route.abort())

@@ -149,7 +149,7 @@ class Quadratic(Experiment):
         high = 1.1 * float(max(predicted.max(), 1e-3))
         return Picture(
             "Test error", tuple(parts), "eps", "mean squared error",
-            x_range=(-0.62, 0.62), y_range=(min(0.0, float(predicted.min())), high),
+            x_range=(-0.62, 0.62), y_range=(min(0.0, float(predicted.min())) - 0.03 * high, high),
         )  # fmt: skip
 
     def _eigenvalues(self, known: Known, after: np.ndarray) -> Picture:

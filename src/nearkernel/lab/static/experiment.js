@@ -62,6 +62,11 @@ export function showExperiment(content, about, query) {
     asking = new AbortController();
     waiting = false;
     const began = since;
+    const slow = setTimeout(() => { // said only where one would wonder
+      tell("");
+      pictures.classList.add("waiting");
+      speed.textContent = "Computing … a new size or formula takes some seconds, the first time.";
+    }, 500);
     try {
       const answer = await get(`/api/experiments/${about.name}?${typed()}`, asking.signal);
       await take(answer);
@@ -71,8 +76,10 @@ export function showExperiment(content, about, query) {
       speed.dataset.ms = ms.toFixed(1);
       content.dataset.answered = Number(content.dataset.answered ?? 0) + 1;
     } catch (trouble) {
-      if (trouble.name !== "AbortError") tell(trouble.message);
+      if (trouble.name !== "AbortError") { tell(trouble.message); speed.textContent = ""; }
     }
+    clearTimeout(slow);
+    pictures.classList.remove("waiting");
     asking = null;
     if (waiting && !gone) ask();
   }
