@@ -33,7 +33,7 @@ def test_trained_networks_scatter_around_the_mean_of_wide_ones():
 
 @pytest.mark.slow
 def test_a_check_of_steep_networks_ends_with_numbers(monkeypatch):
-    monkeypatch.setattr(regression, "_MOST_STEPS", 2000)
+    monkeypatch.setattr(regression, "_MOST_PARTS", 20)
     chosen = Regression(activation="relu", depth=5, weight_var=4.0, width=16, time=300.0)
     answer = chosen.check(Watch())
     assert "2000 steps are the most" in answer.notes[-1]
