@@ -62,14 +62,15 @@ def verdicts(records: list[dict[str, Any]]) -> str:
 
 
 def shown_in_readme(records: list[dict[str, Any]]) -> str:
-    """A claim of each topic, with the first row that it was judged by."""
+    """A claim of each topic, with a row that it was judged by: statistical ones first, for they could have failed."""
     good = sum(record["verdict"] == "confirmed" for record in records)
     lines = ["| claim | quantity | theory | measured | off by |", "|---|---|---|---|---|"]
     for _, group in itertools.groupby(records, lambda record: claims.find(record["claim"]).topic()):
-        record = next(group)
-        row = cells(row_of(record["rows"][0]))
-        name = f"[{record['claim']}](docs/claims.md#{record['claim']})"
-        lines.append("| " + " | ".join([name, *map(plain, row[:4])]) + " |")
+        rows = [(record["claim"], row_of(row)) for record in group for row in record["rows"]]
+        rows = [(name, row) for name, row in rows if row.relation == "equals"] or rows
+        name, row = next((pair for pair in rows if pair[1].sigmas is not None), rows[0])
+        said = f"[{plain(claims.find(name).statement)}](docs/claims.md#{name})"
+        lines.append("| " + " | ".join([said, *map(plain, cells(row)[:4])]) + " |")
     errata = sum(bool(claims.find(record["claim"]).erratum) for record in records)
     count = (
         f"One of each topic. In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum"
