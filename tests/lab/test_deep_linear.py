@@ -50,7 +50,7 @@ def test_drawn_networks_agree():
         near = np.asarray(drawn.sem) < 0.1
         assert near.sum() >= 2
         assert np.all(np.abs(drawn.y - expected)[near] < 4 * drawn.sem[near])
-    drawn, upper = part(answer, 2, "drawn networks"), part(answer, 2, "this network").band[1]
+    drawn, upper = part(answer, 2, "drawn networks, upper edge"), part(answer, 2, "this network").band[1]
     assert np.all(np.abs(drawn.y - upper[::3]) < 4 * drawn.sem + 1e-9)
     shares = [share for share, _, _ in seen]
     assert shares == sorted(shares) and sum(event[2] is not None for event in seen) > 3

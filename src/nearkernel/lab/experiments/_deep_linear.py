@@ -72,8 +72,8 @@ def weighed(s):
     return logs.max() + np.log(mean) + few, shares.std() / mean / len(s) ** 0.5 + few, weights + few
 
 
-def dots(axes, x, y, sem):
-    axes.plot(x, y, "o", label="drawn networks")
+def dots(axes, x, y, sem, name="drawn networks"):
+    axes.plot(x, y, "o", label=name)
     axes.errorbar(x, y, sem, fmt="none")
 
 
@@ -84,7 +84,7 @@ s = prior_var ** (depth + 1) * scales[:, -1]
 weights = weighed(s)[2]
 scale, away = weights @ s, linear.perp(line[some])
 sem = 0.5 * away * (weights**2 @ (s - scale) ** 2 / scale) ** 0.5
-dots(right, places[some], linear.mean(line[some]) + away * scale**0.5, sem)
+dots(right, places[some], linear.mean(line[some]) + away * scale**0.5, sem, "drawn networks, upper edge")
 """
 END = """
 left.legend(), middle.legend(), right.legend()

@@ -197,13 +197,13 @@ class DeepLinear(Experiment):
         scale, away = weights @ own, law.perp(line)
         upper, error = law.mean(line) + away * scale**0.5, (weights**2 @ (own - scale) ** 2 / scale) ** 0.5
         dots = (
-            (depths, over_depth[0], over_depth[1]),
-            (variances, over_var[0], over_var[1]),
-            (_PLACES[_CHECKED], upper, 0.5 * away * error),
+            ("drawn networks", depths, over_depth[0], over_depth[1]),
+            ("drawn networks", variances, over_var[0], over_var[1]),
+            ("drawn networks, upper edge", _PLACES[_CHECKED], upper, 0.5 * away * error),
         )
         pictures = tuple(
-            picture.plus(Curve("drawn networks", at, z, "dots", 4, sem=sem))
-            for picture, (at, z, sem) in zip(theory.pictures, dots, strict=True)
+            picture.plus(Curve(name, at, z, "dots", 4, sem=sem))
+            for picture, (name, at, z, sem) in zip(theory.pictures, dots, strict=True)
         )
         known = np.isfinite(np.concatenate([over_depth[0], over_var[0]])).all()
         note = (
