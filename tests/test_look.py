@@ -64,3 +64,11 @@ def test_a_drawing_stands_alone_and_follows_the_page_it_is_set_into():
     ids = lambda text: set(re.findall(r'id="([^"]*)"', text))
     assert ids(one) and not ids(one) & ids(two)
     assert set(re.findall(r'(?:href="#|url\(#)([^")]*)', one)) <= ids(one)
+
+
+def test_a_formula_is_written_with_its_letters_signs_and_indices():
+    assert _look.formula("K^(l+1) <= C_b + lam_max theta.x^-1") == (
+        '<span class="formula"><var>K</var><sup><var>l</var>+1</sup> ≤ <var>C</var><sub><var>b</var></sub> + '
+        "<var>λ</var><sub>max</sub> <var>θ</var>.<var>x</var><sup>−1</sup></span>"
+    )
+    assert "&lt;" in _look.formula("a < b") and "sqrt" not in _look.formula("sqrt(2 pi)")

@@ -11,7 +11,7 @@ from nearkernel.lab.experiments.regression import Regression
 
 
 def test_training_that_would_take_too_long_or_diverge_is_cut_and_said():
-    steep = Regression(activation="relu", depth=4, weight_var=4.0, width=16)
+    steep = Regression(activation="relu", depth=3, weight_var=4.0, width=16)
     for chosen, cut in ((steep, True), (Regression(activation="relu", time=1.0), False)):
         net, x, _ = chosen._problem()
         time, steps, notes = chosen._plan(net, x)
@@ -22,19 +22,19 @@ def test_training_that_would_take_too_long_or_diverge_is_cut_and_said():
 
 @pytest.mark.slow
 def test_trained_networks_scatter_around_the_mean_of_wide_ones():
-    chosen = Regression(time=3.0, width=200, points="-1,0.5;0.2,-0.3;1,0.4")
+    chosen = Regression(time=3.0, width=128, points="-1,0.5;0.2,-0.3;1,0.4")
     answer = chosen.check(Watch())
     shown = curves(answer.pictures[0])
-    wide, trained = shown["NTK"], shown["trained, width 200"]
+    wide, trained = shown["NTK"], shown["trained, width 128"]
     assert trained.y.dtype == np.float64
     sem = (trained.band[1] - trained.y) / 50**0.5
-    assert np.all(np.abs(trained.y - wide.y) < 4 * sem + 0.02)  # a width of 200 is not infinite
+    assert np.all(np.abs(trained.y - wide.y) < 4 * sem + 0.02)  # a width of 128 is not infinite
 
 
 @pytest.mark.slow
 def test_a_check_of_steep_networks_ends_with_numbers(monkeypatch):
     monkeypatch.setattr(regression, "_MOST_PARTS", 20)
-    chosen = Regression(activation="relu", depth=5, weight_var=4.0, width=16, time=300.0)
+    chosen = Regression(activation="relu", depth=3, weight_var=4.0, width=16, time=300.0)
     answer = chosen.check(Watch())
     assert "2000 steps are the most" in answer.notes[-1]
     assert all(np.isfinite(part.y).all() for part in answer.pictures[0].parts)

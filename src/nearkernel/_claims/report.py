@@ -114,7 +114,7 @@ def _section(record: Mapping[str, Any], svg: str) -> Html:
 def _formula(name: str) -> Html:
     """As the claim has it now; a claim that is gone has none."""
     try:
-        return Html(f"<code>{escape(find(name).formula)}</code>".replace("\n", "<br>"))
+        return _look.formula(find(name).formula)
     except ValueError:
         return Html("")
 

@@ -5,6 +5,7 @@ that they are given; what is HTML already is an `Html`. `_look.drawing` has the 
 `inline` sets an SVG of its making into a page, where it takes on the page's colours.
 """
 
+from ._formula import formula as formula
 from ._html import Html as Html
 from ._html import beside as beside
 from ._html import code as code

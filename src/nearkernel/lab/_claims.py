@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 
 from .._claims.rows import cells, row_of
-from .._look import inline
+from .._look import formula, inline
 from ..claims import Claim, every, find
 from ._describe import control
 
@@ -52,7 +52,7 @@ def claim_about(name: str) -> dict[str, Any]:
     return {
         **_short(claim, recorded),
         "source": claim.source,
-        "formula": claim.formula,
+        "formula": str(formula(claim.formula)),
         "controls": controls,
         "python": claim().code(),
         "rows": _rows(recorded["rows"]) if recorded else [],

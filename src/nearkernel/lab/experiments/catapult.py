@@ -67,7 +67,14 @@ class Catapult(Experiment):
     def _pictures(self, z: np.ndarray, kernel: np.ndarray) -> tuple[Picture, ...]:
         shrunk = np.where(np.isfinite(kernel), self.ratio * kernel, np.nan)
         return (
-            Picture("Loss", (self._curve("theory", _loss(z), "line", 1),), "step", "loss", log_y=True),
+            Picture(
+                "Loss",
+                (self._curve("theory", _loss(z), "line", 1),),
+                "step",
+                "loss",
+                log_y=True,
+                x_range=(0, self.steps),
+            ),
             Picture(
                 "Learning rate times the kernel",
                 (
@@ -76,6 +83,8 @@ class Catapult(Experiment):
                 ),
                 "step",
                 "lr · kernel",
+                x_range=(0, self.steps),
+                y_range=(0, 5),
             ),
         )
 

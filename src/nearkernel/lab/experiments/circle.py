@@ -40,13 +40,13 @@ class Circle(Experiment):
     button = "Train networks"
 
     time: float = setting(1.0, "Training time of gradient flow.", low=1e-3, high=1e3, log=True)
-    depth: int = setting(2, "Hidden layers.", low=1, high=5)
+    depth: int = setting(2, "Hidden layers.", low=1, high=4)
     activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs"))
     points: int = setting(5, "Training points.", low=1, high=16)
     weight_var: float = setting(2.0, "Variance of the weights times their fan-in.", low=0.5, high=4.0)
     bias_var: float = setting(0.1, "Variance of the biases.", low=0.0, high=2.0)
     width: int = setting(128, "Neurons a layer of the networks that are trained.", low=8, high=256, log=True)
-    networks: int = setting(50, "How many are trained.", low=10, high=300, log=True)
+    networks: int = setting(50, "How many are trained.", low=10, high=100, log=True)
 
     def theory(self) -> Answer:
         return self._forecast(self.time)

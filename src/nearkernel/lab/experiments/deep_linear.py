@@ -24,9 +24,9 @@ _FEWEST = 40  # networks that must share the weight
 @dataclasses.dataclass(frozen=True)
 class DeepLinear(Experiment):
     """A product of random matrices can compute no more than one of them, but its prior is another. Move the depth:
-    the evidence has a peak, and the band of predictions away from the data shrinks or grows towards the scale that the
-    data themselves suggest. A linear network does that only if its prior variance is chosen well: compare the peak
-    over the variance. The check draws real networks and weighs each by how well it explains the data."""
+    the evidence rises to a flat peak, and the band of predictions away from the data shrinks or grows towards the scale
+    that the data themselves suggest. A linear network does that only if its prior variance is chosen well: compare the
+    peak over the variance. The check draws real networks and weighs each by how well it explains the data."""
 
     title = "Deep linear"
     formulas = (

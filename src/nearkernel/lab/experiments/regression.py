@@ -44,8 +44,8 @@ class Regression(Experiment):
     time: float = setting(
         100.0, "Time of gradient flow on the loss ½ Σ (z - y)².", low=0.01, high=300, log=True
     )
-    depth: int = setting(1, "Hidden layers.", low=1, high=5)
-    width: int = setting(128, "Neurons in each, of the finite networks.", low=16, high=256, log=True)
+    depth: int = setting(1, "Hidden layers.", low=1, high=3)
+    width: int = setting(64, "Neurons in each, of the finite networks.", low=16, high=128, log=True)
     activation: str = setting("erf", "What a neuron does.", choices=("erf", "gelu", "sin", "relu"))
     weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.2, high=4)
     bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)

@@ -42,7 +42,7 @@ export function showClaims(content, { version, claims }, query) {
     event.stopPropagation();
     history.pushState(null, "", event.currentTarget.getAttribute("href"));
     fill();
-    show(event.currentTarget.dataset.claim, new URLSearchParams());
+    show(event.currentTarget.dataset.claim, new URLSearchParams(location.search));
   }
 
   async function show(name, settings) {
@@ -70,6 +70,8 @@ function showClaim(detail, about, query) {
   const saves = element("div", { class: "save" });
   const python = program(about.python);
   const check = checking({ button: "Run it now" }, run);
+  const formula = element("p");
+  formula.innerHTML = about.formula; // made and escaped by the server
 
   function typed() {
     const found = new URLSearchParams();
@@ -113,10 +115,10 @@ function showClaim(detail, about, query) {
   detail.replaceChildren(
     element("h3", {}, about.name), element("p", {}, about.statement),
     ...(about.erratum ? [element("p", { class: "notes" }, element("b", {}, "Erratum: "), about.erratum)] : []),
-    element("pre", {}, about.formula), element("p", { class: "notes" }, `Source: ${about.source}`),
+    formula, element("p", { class: "notes" }, `Source: ${about.source}`),
     element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
       ...controls.map(({ node }) => node), element("div", { class: "run" }, ...check.nodes)),
     verdict, rows, drawing, python.details);
-  check.start();
+  if (query.has("name")) check.start(); // who only looks in has asked for nothing yet
   return () => check.stop();
 }

@@ -159,16 +159,24 @@ export function checking(about, run) {
     for (const each of [stopper, bar]) each.hidden = false;
     start.disabled = true;
     words.textContent = "starting";
+    const began = performance.now();
     try {
       await run(mine.signal, ({ share, words: now }) => {
         if (running !== mine) return;
         if (share === null) bar.removeAttribute("value"); else bar.value = share;
-        words.textContent = now;
+        words.textContent = now + left(share, performance.now() - began);
       });
     } catch (trouble) {
       if (trouble.name !== "AbortError") { words.textContent = trouble.message; mine.abort(); }
     }
     if (running === mine) end();
+  }
+
+  /** How long it will go on, once that can be guessed. */
+  function left(share, ms) {
+    const seconds = (ms / 1000) * (1 / share - 1);
+    if (!(share > 0.02 && ms > 3000 && seconds > 2)) return "";
+    return seconds < 90 ? `, about ${Math.ceil(seconds)} s left` : `, about ${Math.ceil(seconds / 60)} min left`;
   }
 
   function end() {
