@@ -99,6 +99,8 @@ def _filled(
             f"no space left for {store.path}: {done} of {total} blocks are kept; free "
             f"{human_bytes((total - done) * block_bytes)} and run this again."
         ) from None
+    if client is not None:
+        store.drop_leftovers()  # of workers that were killed
     return store
 
 
