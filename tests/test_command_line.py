@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import shutil
 import subprocess
 import sys
@@ -248,25 +249,27 @@ def test_bash_completes(command_in_path):
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_tab_in_an_interactive_bash(command_in_path):
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execvpe(
-            "bash", ["bash", "--norc", "--noprofile", "-i"], {**os.environ, "TERM": "dumb", "PS1": "$ "}
-        )
+    terminal, other = pty.openpty()
+    settings = {**os.environ, "TERM": "dumb", "PS1": "$ "}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), other)
+    process = subprocess.Popen(
+        ["bash", "--norc", "--noprofile", "-i"], env=settings, start_new_session=True, **streams
+    )
+    os.close(other)
     try:
         os.write(terminal, b'eval "$(nearkernel completion bash)"; echo rea""dy\n')
         read_until(terminal, "ready")
         os.write(terminal, b"echo nearkernel; nearkernel claims show sawt\t")
         assert "claims show sawtooth " in read_until(terminal, "sawtooth ")
     finally:
-        os.write(terminal, b"\x03exit\n")
+        process.kill()
+        process.wait()
         os.close(terminal)
-        os.waitpid(process, 0)
 
 
 def read_until(terminal, word, seconds=30):
     text, end = "", time.monotonic() + seconds
-    while word not in text and time.monotonic() < end:
+    while word not in text and select.select([terminal], [], [], max(0.0, end - time.monotonic()))[0]:
         text += os.read(terminal, 4096).decode(errors="replace")
     return text
 
