@@ -181,6 +181,7 @@ def test_help_shows_an_example():
     assert "nearkernel advise --activation gelu" in nearkernel("advise", "--help").stdout
 
 
+@pytest.mark.slow
 def test_which_width_is_enough_for_trained_networks():
     rng = np.random.default_rng(5)
     table = np.column_stack([rng.normal(size=(6, 2)), rng.normal(size=6)])

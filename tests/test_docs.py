@@ -33,19 +33,23 @@ def name_of(page: Path) -> str:
 
 
 _HEAVY = (
+    "any-activation",
+    "choosing-an-algorithm",
     "curvature",
     "estimators",
     "exact-laws",
     "finite-width",
+    "float64",
     "implicit-bias",
     "networks-expanded",
     "when-kernels-fail",
+    "which-prediction",
     "your-own-network",
 )
 
 
 def _weighed(page: Path):
-    """Pages that take ten seconds and more are run with the slow tests."""
+    """Pages that take long are run with the slow tests."""
     marks = [pytest.mark.slow] if page.stem in _HEAVY else []
     return pytest.param(page, id=name_of(page), marks=marks)
 

@@ -56,7 +56,13 @@ def network(activation="relu", depth=2):
 # The contract of scikit-learn
 
 
-@pytest.mark.parametrize("estimator", [*ALL[:-1], pytest.param(ALL[-1], marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        pytest.param(each, marks=[pytest.mark.slow] if each in (NNGPClassifier, QuadraticRegressor) else [])
+        for each in ALL
+    ],
+)
 def test_scikit_learns_own_checks_pass(estimator):
     outcomes = check_estimator(estimator(), on_skip=None)
     assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}

@@ -42,7 +42,7 @@ def test_ridge_is_kernel_ridge_regression():
         nk.GradientDescent(lr=0.12, steps=60),
         nk.GradientDescent(lr=0.12, steps=61, momentum=0.6),
         nk.GradientFlow(time=7.0),
-        nk.GradientFlow(time=4.0, friction=0.7),
+        pytest.param(nk.GradientFlow(time=4.0, friction=0.7), marks=pytest.mark.slow),
     ],
 )
 def test_training_an_expanded_network_for_real_equals_solving_it(algorithm):
