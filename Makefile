@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run browser test test-slow lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser test test-slow lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -20,6 +20,9 @@ help:  ## show this list
 
 run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
+
+lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
+	$(BIN)/nearkernel lab
 
 test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
