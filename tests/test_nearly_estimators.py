@@ -6,7 +6,7 @@ import jax
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
 from helpers import points
@@ -84,13 +84,8 @@ def test_bad_arguments_are_refused_in_one_line():
 
 
 @pytest.mark.slow
-@parametrize_with_checks(
-    [
-        NearlyKernelRegressor(small, order=1, ensemble=1, alpha=50.0),
-        NearlyKernelClassifier(small, order=1, ensemble=1, alpha=50.0),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
+@pytest.mark.parametrize("estimator", [NearlyKernelRegressor, NearlyKernelClassifier])
+def test_scikit_learns_own_checks_pass(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check(estimator)
+        check_estimator(estimator(small, order=1, ensemble=1, alpha=50.0))
