@@ -147,6 +147,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             lambda: nk.statistics.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),
             "singular .* give `noise` > 0",
         ),
+        (lambda: nk.statistics.posterior(NET, X, Y, NEW), "`kernel` must be a kernel.*; got MLP"),
         (
             lambda: nk.statistics.posterior(NNGP, X, Y, NEW, noise=-1.0),
             "`noise` must be at least 0; got -1.0",

@@ -66,6 +66,8 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
 
     With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
     """
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NNGP(net); got {type(kernel).__name__}.")
     x = inputs(x, "x", kernel.input_dim()).copy()
     x_new = inputs(x_new, "x_new", x.shape[1])
     noise = positive(noise, "noise", zero=True)
