@@ -47,8 +47,3 @@ Debug = Annotated[
 def default_weight_var(activation: str) -> float:
     """What `WeightVar` promises: a relu loses half of the variance it is given."""
     return 2.0 if "relu" in activation else 1.5
-
-
-def flag(name: str) -> str:
-    """A field of a command's options as it is typed."""
-    return "--" + name.replace("_", "-")

@@ -10,6 +10,11 @@ from ._check import nearest
 Points = tuple[tuple[float, float], ...]
 
 
+def flag(name: str) -> str:
+    """How a setting is typed."""
+    return "--" + name.replace("_", "-")
+
+
 def setting(
     default: Any,
     help: str,
@@ -48,7 +53,7 @@ class Setting:
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        return flag(self.name)
 
     def checked(self, value: Any) -> Any:
         """`value`, as it is or as it was typed, if the setting may have it."""
@@ -130,9 +135,9 @@ class Settings:
         for name in typed:
             if name not in known:
                 flags = ", ".join(each.flag for each in known.values()) or "none"
-                flag = "--" + _short(name).replace("_", "-")
                 raise ValueError(
-                    f"{flag} is no setting of {cls.name()}, which has: {flags}.{nearest(name, list(known))}"
+                    f"{flag(_short(name))} is no setting of {cls.name()}, which has: {flags}."
+                    f"{nearest(name, list(known))}"
                 )
         start = {each.name: each.quick for each in known.values()} if quick else {}
         return cls(**{**start, **{name: known[name].checked(value) for name, value in typed.items()}})

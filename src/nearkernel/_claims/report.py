@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _look
 from .._look import Html
-from .._options import flag
+from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions
 from ..claims import find

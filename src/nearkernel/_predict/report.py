@@ -11,7 +11,7 @@ import numpy as np
 from .. import _look
 from .._look import Html
 from .._look.drawing import SERIES
-from .._options import flag
+from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions
 from . import pictures

@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 
-from .._claims.rows import cells, row_of
+from .._claims.rows import HEADS, cells, row_of
 from .._look import formula, inline
 from ..claims import Claim, every, find
 from ._describe import control
@@ -26,6 +26,7 @@ def _recorded() -> dict[str, Any]:
     return json.loads(files(__package__).joinpath("verdicts.json").read_text(encoding="utf-8"))
 
 
+@functools.cache  # of every claim the source is read
 def claims_about() -> dict[str, Any]:
     """All claims, short."""
     recorded = _recorded()
@@ -55,6 +56,7 @@ def claim_about(name: str) -> dict[str, Any]:
         "formula": str(formula(claim.formula)),
         "controls": controls,
         "python": claim().code(),
+        "heads": HEADS,
         "rows": _rows(recorded["rows"]) if recorded else [],
     }
 

@@ -29,9 +29,8 @@ def tidy() -> None:
 
         jax.clear_caches()
         _give_back()
-    if (
-        _held() > _start() + MOST / 2
-    ):  # something else has grown: do not throw programs away after every answer
+    if _held() > _start() + MOST / 2:
+        # Something else has grown: do not throw programs away after every answer.
         _start.cache_clear()
         _start()
 

@@ -39,15 +39,13 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True)
 class Heat:
-    """Colours over a rectangle: z (rows y, columns x). `diverging` puts the middle colour at 0; `words` names whole
-    numbers 0, 1, ... as classes."""
+    """Colours over a rectangle: z (rows y, columns x). `diverging` puts the middle colour at 0."""
 
     name: str
     x: Any
     y: Any
     z: Any
     diverging: bool = False
-    words: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, Any]:
         x, y = np.meshgrid(self.x, self.y)

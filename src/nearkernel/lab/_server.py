@@ -74,9 +74,8 @@ def _guarded(endpoint: Callable) -> Callable:
     """Bad input costs the user one line."""
 
     async def answer(request: Request) -> Response:
-        if (
-            request.headers.get("sec-fetch-site") == "cross-site"
-        ):  # a page elsewhere that keeps this machine busy
+        # A page elsewhere could keep this machine busy.
+        if request.headers.get("sec-fetch-site") == "cross-site":
             return _json({"error": "answers are for the lab's own page."}, 403)
         try:
             if len(request.url.query) > LONGEST_QUERY:
@@ -100,11 +99,15 @@ async def _unexpected(request: Request, error: Exception) -> Response:
     )
 
 
-def _chosen(request: Request) -> Experiment:
+def _typed(request: Request) -> dict[str, str]:
     typed = dict(request.query_params)
     if len(typed) != len(request.query_params.multi_items()):
         raise ValueError("a setting is given twice in the address; leave one.")
-    return find(request.path_params["name"]).with_settings(typed)
+    return typed
+
+
+def _chosen(request: Request) -> Experiment:
+    return find(request.path_params["name"]).with_settings(_typed(request))
 
 
 async def _page(request: Request) -> Response:
@@ -138,14 +141,17 @@ async def _experiments(request: Request) -> Response:
 
 async def _answer(request: Request, busy: _Busy) -> Response:
     chosen = _chosen(request)
-    answer = await anyio.to_thread.run_sync(chosen.theory, limiter=busy.answers)
-    tidy()
-    return _json(_shown(chosen, answer, False))
+
+    def work() -> dict[str, Any]:
+        shown = _shown(chosen.theory(), chosen.python())
+        tidy()
+        return shown
+
+    return _json(await anyio.to_thread.run_sync(work, limiter=busy.answers))
 
 
-def _shown(chosen: Experiment, answer: Answer, checked: bool) -> dict[str, Any]:
-    csv = [picture.csv() for picture in answer.pictures]
-    return {**plain(answer), "csv": csv, "python": chosen.python(checked)}
+def _shown(answer: Answer, python: str) -> dict[str, Any]:
+    return {**plain(answer), "csv": [picture.csv() for picture in answer.pictures], "python": python}
 
 
 async def _check(request: Request, busy: _Busy) -> Response:
@@ -191,15 +197,19 @@ async def _events(chosen: Experiment) -> AsyncIterator[dict[str, Any]]:
     def tell(event: dict[str, Any] | None) -> None:
         loop.call_soon_threadsafe(queue.put_nowait, event)
 
+    @functools.cache
+    def python() -> str:
+        return chosen.python(checked=True)
+
     def show(share: float, words: str, answer: Answer | None) -> None:
         event = {"share": share, "words": words}
-        tell(event if answer is None else {**event, "answer": _shown(chosen, answer, True)})
+        tell(event if answer is None else {**event, "answer": _shown(answer, python())})
 
     watch = Watch(show)
 
     def work() -> None:
         try:
-            tell({"share": 1.0, "words": "done", "answer": _shown(chosen, chosen.check(watch), True)})
+            show(1.0, "done", chosen.check(watch))
         except Stopped:
             pass
         except Exception as error:
@@ -229,4 +239,4 @@ async def _claim(request: Request) -> Response:
 
 async def _check_claim(request: Request, busy: _Busy) -> Response:
     claim = await anyio.to_thread.run_sync(find_claim, request.path_params["name"])
-    return _stream(claim_events(claim.with_settings(dict(request.query_params), quick=True)), busy)
+    return _stream(claim_events(claim.with_settings(_typed(request), quick=True)), busy)

@@ -1,5 +1,5 @@
 // The claims: verdicts of the last whole run, and each claim run again while you watch.
-import { control } from "./controls.js";
+import { control, typed } from "./controls.js";
 import { checking } from "./experiment.js";
 import { element, get, program, save, stream } from "./page.js";
 
@@ -73,26 +73,19 @@ function showClaim(detail, about, query) {
   const formula = element("p");
   formula.innerHTML = about.formula; // made and escaped by the server
 
-  function typed() {
-    const found = new URLSearchParams();
-    for (const { spec, get: value } of controls) if (value() !== spec.default) found.set(spec.name, value());
-    return found;
-  }
-
   function changed() {
-    const more = typed().toString();
+    const more = typed(controls).toString();
     history.replaceState(null, "", `/claims?name=${about.name}${more ? `&${more}` : ""}`);
     check.stop();
   }
 
   function fill(lines) {
-    const heads = ["quantity", "theory", "measured", "off by", ""];
-    rows.replaceChildren(element("table", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head))),
+    rows.replaceChildren(element("table", {}, element("tr", {}, ...about.heads.map((head) => element("th", {}, head))),
       ...lines.map((line) => element("tr", { class: line.at(-1) === "ok" ? null : "bad" }, ...line.map((cell) => element("td", {}, cell))))));
   }
 
   async function run(signal, progress) {
-    await stream(`/api/claims/${about.name}/check?${typed()}`, signal, (event) => {
+    await stream(`/api/claims/${about.name}/check?${typed(controls)}`, signal, (event) => {
       if (event.error) throw new Error(event.error);
       progress(event);
       if (!event.record) return;

@@ -124,3 +124,10 @@ export function control(spec, typed, changed) {
   const make = { whole: number, number, choice, text, points }[spec.kind];
   return make(spec, typed ?? spec.default, changed);
 }
+
+/** The settings that are not at their defaults, as an address has them. */
+export function typed(controls) {
+  const found = new URLSearchParams();
+  for (const { spec, get: value } of controls) if (value() !== spec.default) found.set(spec.name, value());
+  return found;
+}

@@ -1,5 +1,5 @@
 // One experiment: its words, controls, pictures, numbers, and its check by real training.
-import { control } from "./controls.js";
+import { control, typed } from "./controls.js";
 import { follow } from "./handles.js";
 import { board } from "./picture.js";
 import { copying, element, get, program, shown, stream } from "./page.js";
@@ -36,16 +36,8 @@ export function showExperiment(content, about, query) {
         element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)), error),
       element("div", {}, pictures, numbers, notes, speed, python.details)));
 
-  function typed() {
-    const found = new URLSearchParams();
-    for (const [name, { get: value, spec }] of Object.entries(controls)) {
-      if (value() !== spec.default) found.set(name, value());
-    }
-    return found;
-  }
-
   function address() {
-    const text = typed().toString();
+    const text = typed(Object.values(controls)).toString();
     return `/${about.name}${text ? `?${text}` : ""}`;
   }
 
@@ -68,7 +60,7 @@ export function showExperiment(content, about, query) {
       speed.textContent = "Computing … a new size or formula takes some seconds, the first time.";
     }, 500);
     try {
-      const answer = await get(`/api/experiments/${about.name}?${typed()}`, asking.signal);
+      const answer = await get(`/api/experiments/${about.name}?${typed(Object.values(controls))}`, asking.signal);
       await take(answer);
       tell("");
       const ms = performance.now() - began;
@@ -122,7 +114,7 @@ export function showExperiment(content, about, query) {
   }
 
   async function runCheck(signal, progress) {
-    await stream(`/api/experiments/${about.name}/check?${typed()}`, signal, (event) => {
+    await stream(`/api/experiments/${about.name}/check?${typed(Object.values(controls))}`, signal, (event) => {
       if (event.error) throw new Error(event.error);
       progress(event);
       if (event.answer) take(event.answer).catch((trouble) => tell(trouble.message));

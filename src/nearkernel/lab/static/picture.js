@@ -17,7 +17,6 @@ function pale(colour, share) {
 
 const RISING = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1, "#08306b"]];
 const DIVERGING = [[0, "#0072b2"], [0.25, "#7fb8d8"], [0.5, "#f7f7f7"], [0.75, "#eaae7f"], [1, "#d55e00"]];
-const CLASSES = ["#9ecae1", "#fdbe85", "#a1d99b", "#d9a6d0", "#dddddd", "#bcbddc"];
 
 function curve(part, look) {
   const colour = look.series[part.series];
@@ -47,12 +46,6 @@ function range(values, diverging) {
 
 function heat(part) {
   const base = { x: part.x, y: part.y, z: part.z, type: "heatmap", name: part.name, hovertemplate: "%{x:.3g}, %{y:.3g}: %{z:.4g}<extra></extra>" };
-  if (part.words.length) {
-    const count = part.words.length;
-    const scale = part.words.flatMap((_, i) => [[i / count, CLASSES[i % CLASSES.length]], [(i + 1) / count, CLASSES[i % CLASSES.length]]]);
-    return [{ ...base, zmin: -0.5, zmax: count - 0.5, colorscale: scale, opacity: 0.8,
-      colorbar: { tickvals: part.words.map((_, i) => i), ticktext: part.words, thickness: 12, outlinewidth: 0 } }];
-  }
   const [zmin, zmax] = range(part.z, part.diverging);
   return [{ ...base, zmin, zmax, colorscale: part.diverging ? DIVERGING : RISING,
     colorbar: { thickness: 12, outlinewidth: 0, title: { text: part.name, side: "right" } } }];
