@@ -1,7 +1,8 @@
 """Runs the numerical tests as other processors would: `make test-portable`.
 
-OpenBLAS chooses its routines by the processor, and XLA its instructions. Both can be told to behave as on another one; both
-copies of OpenBLAS, NumPy's and SciPy's, read the same variable. Profiles that this processor cannot run are left out.
+OpenBLAS chooses its routines by the processor, and XLA its instructions. Both can be told to behave as on another one;
+both copies of OpenBLAS, NumPy's and SciPy's, read the same variable. Profiles that this processor cannot run are left
+out.
 """
 
 import os
@@ -12,7 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TESTS = ("activations", "models", "kernels", "dynamics", "statistics", "geometry", "laws")
-# OpenBLAS's name of a processor, the widest instructions XLA may use (None: all there are), what the processor must have.
+# OpenBLAS's name of a processor, the widest instructions XLA may use (None: all), what the processor must have.
 PROFILES = (
     ("Prescott", "SSE4_2", "sse4_2"),
     ("Haswell", "AVX2", "avx2"),

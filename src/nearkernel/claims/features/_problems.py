@@ -106,7 +106,7 @@ def moved_by(
 
 
 def followed(p: Problem, y: np.ndarray, eps: float, w0: np.ndarray, time: float) -> np.ndarray:
-    """Where gradient flow takes one output's weights: two digits better than `nk.simulate`, which errors of order 2 need."""
+    """Where gradient flow takes one output's weights, to the two digits more than `nk.simulate` that order 2 needs."""
     model = Known(p.x, eps)
     found = scipy.integrate.solve_ivp(
         lambda _, w: -model.features(w).T @ (model.outputs(w) - y),
