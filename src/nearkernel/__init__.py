@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 
 _ROOMS = (
-    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "models", "scale", "statistics",
+    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "layers", "models", "scale", "statistics",
 )  # fmt: skip
 
 

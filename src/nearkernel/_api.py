@@ -19,6 +19,7 @@ from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import MLP as MLP
+from .models import Network as Network
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
 from .models import QuadraticModel as QuadraticModel

@@ -54,6 +54,10 @@ class AbstractActivation(eqx.Module):
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting the rows against `gap`."""
 
+    @abc.abstractmethod
+    def mean(self, q: Any) -> Any:
+        """E[s] for z ~ N(0, q); None for odd functions, for which it is zero."""
+
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
         """This activation made ready for variances within the range of `q` (concrete, not traced).
 

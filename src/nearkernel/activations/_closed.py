@@ -39,6 +39,9 @@ class PiecewiseLinear(AbstractActivation):
     def rows(self, q: jax.Array) -> Rows:
         return {"size": safe_sqrt(q * self._power()), "slope": self.moments(q).slope}
 
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        return None if self.right == self.left else (self.right - self.left) * safe_sqrt(q / (2 * np.pi))
+
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         if self.right == self.left:
             return gap, jnp.full_like(gap, self.right**2)
@@ -105,6 +108,9 @@ class Erf(SmoothClosedForm):
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.scipy.special.erf(z)
 
+    def mean(self, q: jax.Array) -> None:
+        return None
+
     def parts(self, q: jax.Array) -> Rows:
         return {"q": q, "sine": jnp.sqrt(2.0 * q / (1.0 + 2.0 * q))}
 
@@ -127,6 +133,9 @@ class Gelu(SmoothClosedForm):
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.nn.gelu(z, approximate=False)
+
+    def mean(self, q: jax.Array) -> jax.Array:
+        return q / jnp.sqrt(2 * np.pi * (1.0 + q))
 
     def parts(self, q: jax.Array) -> Rows:
         inverse = 1.0 / (1.0 + q)
@@ -156,6 +165,9 @@ class Gaussian(SmoothClosedForm):
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.exp(-z * z)
 
+    def mean(self, q: jax.Array) -> jax.Array:
+        return 1.0 / jnp.sqrt(1.0 + 2.0 * q)
+
     def parts(self, q: jax.Array) -> Rows:
         return {"q": q, "root": safe_sqrt(q)}
 
@@ -179,6 +191,9 @@ class Sine(SmoothClosedForm):
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.cos(z) if self.cosine else jnp.sin(z)
+
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        return jnp.exp(-0.5 * q) if self.cosine else None
 
     def parts(self, q: jax.Array) -> Rows:
         return {"root": safe_sqrt(q)}

@@ -24,6 +24,10 @@ class Monomial(AbstractActivation):
         curvature = p * (p - 1) * (q ** (p - 1) * _even_moment(p - 1))
         return Moments(value=value, slope=jnp.ones_like(q) * slope, curvature=jnp.ones_like(q) * curvature)
 
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        half = self.degree // 2
+        return None if self.degree % 2 else q**half * _even_moment(half)
+
     def rows(self, q: jax.Array) -> Rows:
         moments = self.moments(q)
         return {"q": q, "size": safe_sqrt(moments.value), "slope": moments.slope}

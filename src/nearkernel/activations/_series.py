@@ -194,6 +194,14 @@ class Series(AbstractActivation):
             curvature = excess / (2 * q) - of_slope
         return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
 
+    def mean(self, q: Any) -> Any:
+        if self.parity == "odd" and on_numpy(self.function)(np.zeros(1))[0] == 0.0:
+            return None
+        xp = namespace(q)
+        shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        z, weights = self._nodes(q)
+        return (weights * self._derivatives(q)[0](xp.sqrt(q) * z)).sum(axis=0).reshape(shape)
+
     def coefficients(self, q: Any) -> Any:
         """a_k(q) for k < terms: (terms, n)."""
         xp = namespace(q)
@@ -229,6 +237,10 @@ class Series(AbstractActivation):
         return max(missing(energy, value), missing(by_slope, slope))
 
     def rows(self, q: Any) -> Rows:
+        flat = self._flat_rows(q.ravel())
+        return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
+
+    def _flat_rows(self, q: Any) -> Rows:
         xp = namespace(q)
         q = xp.maximum(q, _SMALLEST_Q)
         a = self.coefficients(q)

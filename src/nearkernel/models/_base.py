@@ -16,6 +16,11 @@ Params = Any  # a tree of arrays
 class AbstractModel(eqx.Module):
     """A function of parameters and inputs. Parameters are passed, never stored: theory differentiates by them."""
 
+    @property
+    def in_shape(self) -> tuple[int, ...] | None:
+        """The shape of one input; None for any."""
+        return None
+
     @abc.abstractmethod
     def init(self, key: jax.Array) -> Params:
         """Parameters to start from."""
