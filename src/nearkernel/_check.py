@@ -100,9 +100,17 @@ def numeric(value: Any, name: str) -> np.ndarray:
     return array
 
 
-def inputs(x: Any, name: str = "x", dim: int | None = None) -> np.ndarray:
-    """(n, d) inputs with n, d >= 1; checks d against `dim`."""
+def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:
+    """(n, d) inputs with n, d >= 1; checks d against `dim`. Inputs of another shape have that for `dim`."""
     array = numeric(x, name)
+    if isinstance(dim, tuple) and len(dim) == 1:
+        dim = dim[0]
+    if isinstance(dim, tuple):
+        if array.ndim != 1 + len(dim) or array.shape[1:] != dim:
+            raise ValueError(f"`{name}` must have shape ({', '.join(['n', *map(str, dim)])}); got {array.shape}.")
+        if 0 in array.shape:
+            raise ValueError(f"`{name}` is empty: shape {array.shape}.")
+        return array
     if array.ndim != 2:
         hint = f"; for one feature pass `{name}[:, None]`" if array.ndim == 1 else ""
         raise ValueError(f"`{name}` must have shape (n, d); got {array.shape}{hint}.")

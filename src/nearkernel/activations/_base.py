@@ -6,7 +6,7 @@ half of its digits there.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -63,6 +63,10 @@ class AbstractActivation(eqx.Module):
 
         Without `pairs`, for `moments` only, which takes less work.
         """
+        return self
+
+    def merged(self, others: "Sequence[AbstractActivation]") -> "AbstractActivation":
+        """One that serves the ranges that this one and `others`, the same function, were prepared for."""
         return self
 
     def trusted_correlation(self) -> float:

@@ -10,7 +10,7 @@ and quadrature does the rest.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -125,6 +125,11 @@ class Series(AbstractActivation):
 
     def _with(self, terms: int, spacing: float, converged: bool = True) -> "Series":
         return Series(self.function, self.name, self.parity, terms, float(spacing), converged)
+
+    def merged(self, others: Sequence[AbstractActivation]) -> "Series":
+        alike = [other for other in others if isinstance(other, Series)]
+        terms, spacing = max(other.terms for other in alike), min(other.spacing for other in alike)
+        return self._with(terms, spacing, all(other.converged for other in alike))
 
     def _converged_spacing(self, q: np.ndarray) -> float:
         """The widest spacing that halving does not change; 0 if there is none, as for kinks."""

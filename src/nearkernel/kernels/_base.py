@@ -11,7 +11,7 @@ import numpy as np
 from .._check import inputs, positive
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import in_float64, is_traced, working_dtype
-from ._tiles import Side, Tiles, matrices, ready, symmetric_tiles, traced_matrices
+from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
 
 
 class AbstractKernel(eqx.Module):
@@ -28,7 +28,7 @@ class AbstractKernel(eqx.Module):
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         if x2 is None:
             return self.matrix(x1, None)
-        return self.matrix(x1, inputs(x2, "x2", x1.shape[1]))
+        return self.matrix(x1, inputs(x2, "x2", x1.shape[1:]))
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
@@ -42,8 +42,8 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """k(x_i, x_i) of checked, concrete inputs."""
 
-    def input_dim(self) -> int | None:
-        """How many features an input must have; None for any."""
+    def input_dim(self) -> "int | tuple[int, ...] | None":
+        """How many features an input must have, or its shape if it is no vector; None for any vector."""
         return None
 
     @in_float64
@@ -58,7 +58,7 @@ class AbstractKernel(eqx.Module):
         """The matrix in horizontal blocks (rows, block) that each stay within `memory`."""
         budget = parse_bytes(memory)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
-        x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1])
+        x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1:])
         rows = rows_that_fit(working_dtype().itemsize * len(x2), budget // 2)
         return self._blocks(x1, x2, rows)
 
@@ -107,6 +107,15 @@ class InvariantKernel(AbstractKernel):
     @abc.abstractmethod
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
         """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
+
+    @property
+    def tile(self) -> int:
+        """Inputs on each side of a tile."""
+        return TILE
+
+    def pairs_of(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
+        """`pairs` of row data that are not yet broadcast."""
+        return self.pairs(as_column(rows1), as_row(rows2), gap)
 
     @abc.abstractmethod
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:

@@ -24,13 +24,20 @@ _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's
 
 
 class Side(NamedTuple):
-    """Inputs made ready: unit vectors (n, d) and a tree of row data with inputs on the last axis."""
+    """Inputs made ready: unit vectors (n, d), if the kernel sees angles, and row data with inputs on the last axis."""
 
-    unit: np.ndarray
+    unit: np.ndarray | None
     rows: Any
+    count: int
 
     def __len__(self) -> int:
-        return len(self.unit)
+        return self.count
+
+    def part(self, which: slice) -> "Side":
+        """Some of the inputs."""
+        unit = None if self.unit is None else self.unit[which]
+        rows = jax.tree.map(lambda a: a[..., which], self.rows)
+        return Side(unit, rows, len(range(self.count)[which]))
 
 
 class Tiles(NamedTuple):
@@ -55,19 +62,19 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
     if not kernel.compiles_rows():
-        return Side(unit, jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm)))
+        return Side(unit, jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm)), len(x))
     chunks = []
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
         rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
-    return Side(unit, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
+    return Side(unit, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), len(x))
 
 
 def _bucket(n: int, most: int = TILE) -> int:
     """The padded size of pieces of `n` rows: few sizes, since each is compiled once."""
-    return min(max(16, 1 << (n - 1).bit_length()), most)
+    return min(max(16 if most > 128 else 1, 1 << (n - 1).bit_length()), most)
 
 
 @jax.jit
@@ -77,7 +84,7 @@ def _rows(kernel, norms):
 
 @jax.jit
 def _pairs(kernel, rows1, rows2, gap):
-    return kernel.pairs(as_column(rows1), as_row(rows2), gap)
+    return kernel.pairs_of(rows1, rows2, gap)
 
 
 def as_column(rows):
@@ -104,21 +111,21 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         one_thread(),
         ThreadPoolExecutor(cores()) as pool,
     ):  # a tile is one thread's work, its products included
-        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric), strict=True)))
+        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric, kernel.tile), strict=True)))
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
     return found
 
 
-def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
-    for i in range(0, n1, TILE):
-        for j in range(0, i + 1 if symmetric else n2, TILE):
-            yield slice(i, min(i + TILE, n1)), slice(j, min(j + TILE, n2))
+def _tiles(n1: int, n2: int, symmetric: bool, tile: int) -> Iterator[tuple[slice, slice]]:
+    for i in range(0, n1, tile):
+        for j in range(0, i + 1 if symmetric else n2, tile):
+            yield slice(i, min(i + tile, n1)), slice(j, min(j + tile, n2))
 
 
 def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
-    size = _bucket(len(found[0])), _bucket(len(found[0].T))
+    size = _bucket(len(found[0]), kernel.tile), _bucket(len(found[0].T), kernel.tile)
     same = symmetric and i.start == j.start
     for matrix, block in zip(found, _blocks(kernel, side1, side2, i, j, same, size), strict=True):
         matrix[i, j] = block
@@ -128,7 +135,8 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
 
 def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, size) -> list[np.ndarray]:
     """The entries (i, j) of each matrix of the kernel, computed in the padded `size`."""
-    gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
+    sees_angles = side1.unit is not None and side2.unit is not None
+    gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size) if sees_angles else None
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
@@ -141,7 +149,12 @@ def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, si
 def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
     """Any tile of the symmetric matrix of `x`, from inputs that are made ready once."""
     kernel, side, _ = ready(kernel, x, None)
-    size = (_bucket(len(x)),) * 2
+    return tiles_of(kernel, side)
+
+
+def tiles_of(kernel, side: Side) -> Tiles:
+    """The same of inputs that are ready."""
+    size = (_bucket(len(side), kernel.tile),) * 2
 
     def tile(i: slice, j: slice) -> np.ndarray:
         same = i == j
@@ -151,7 +164,7 @@ def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
             np.fill_diagonal(block, kernel.diagonals(rows)[0])
         return block
 
-    return Tiles(tile, TILE, cores())
+    return Tiles(tile, kernel.tile, cores())
 
 
 def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:

@@ -46,6 +46,8 @@ class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
     def rows(self, row: Row) -> tuple[Row, Any]:
         variance = row.size**2
         own = self.function.rows(variance)
+        if self.function.trusted_correlation() < 1.0:
+            own = own | {"from": row.size}
         return Row(own["size"], own["slope"] * row.tangent, self.function.mean(variance)), own
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:

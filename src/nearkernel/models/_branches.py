@@ -84,6 +84,11 @@ class AbstractBranches(AbstractContainer):
     def shifts(self) -> bool:
         return all(part.shifts() for part in self.parts)
 
+    def prepared_by(self, row: Row, every: bool) -> tuple["AbstractBranches", Row]:
+        parts = tuple(part.prepared_by(row, every)[0] for part in self.parts)
+        ready = eqx.tree_at(lambda c: c.parts, self, parts)
+        return ready, ready.rows_by(Walk(), row, every)[0]
+
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         rows, data = zip(*(walk.rows(part, row, every) for part in self.parts), strict=True)
         new, own = self.combined_rows(list(rows))
@@ -188,6 +193,9 @@ class Residual(AbstractContainer):
 
     def shifts(self) -> bool:
         return self.branch.shifts()
+
+    def prepared_by(self, row: Row, every: bool) -> tuple[AbstractBranches, Row]:
+        return self._sum().prepared_by(row, every)
 
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         return self._sum().rows_by(walk, row, every)

@@ -8,7 +8,7 @@ import jax
 
 from ._layer import AbstractLayer, AbstractPiecewiseLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
-from ._walk import AbstractWideContainer, Walk, demoted
+from ._walk import AbstractWideContainer, Walk, demoted, prepare
 
 Leaf = Callable[[AbstractLayer, Params, jax.Array], jax.Array]
 
@@ -102,6 +102,13 @@ class Sequential(AbstractContainer):
 
     def shifts(self) -> bool:
         return all(layer.shifts() for layer in self.layers)
+
+    def prepared_by(self, row: Row, every: bool) -> tuple["Sequential", Row]:
+        found, needs = [], self.needs(every)
+        for layer, before, after in zip(self.layers, needs[:-1], needs[1:], strict=True):
+            layer, row = prepare(layer, row if before else row._replace(own=None), after)
+            found.append(layer)
+        return Sequential(found), row
 
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         found, needs = [], self.needs(every)

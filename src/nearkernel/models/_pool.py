@@ -6,22 +6,21 @@ are lost, and with them half of the digits of a following relu's slope. Diagonal
 """
 
 import abc
-import math
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jax import lax
 
 from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse, root
-from ._layout import Layout, row_axes
+from ._layout import Layout
 from ._window import Window
 
 
 class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
     """A linear map of positions, the same for every channel."""
+
+    averages: ClassVar[bool]  # or adds
 
     @abc.abstractmethod
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
@@ -52,9 +51,9 @@ class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
         covariances = covariance(*layout.both(one["before"], two["before"]), pair.gap)
-        return self.after(one, two, self.every_two(covariances, layout), self.every_two(pair.tangent, layout), layout)
+        return self.after_pooling(one, two, self.every_two(covariances, layout), self.every_two(pair.tangent, layout), layout)
 
-    def after(self, one: Any, two: Any, covariances: Any, tangent: Any, layout: Layout) -> Pair:
+    def after_pooling(self, one: Any, two: Any, covariances: Any, tangent: Any, layout: Layout) -> Pair:
         """The pair from pooled covariances and tangent kernels."""
         out = layout.at(self.rank(layout.rank))
         inverses = out.left(one["inverse"]) * out.right(two["inverse"])
@@ -90,6 +89,8 @@ class AvgPool(AbstractWindowPool):
     `normalize_edges`: whether a window that "SAME" padding cuts is divided by the number of its positions inside.
     """
 
+    averages = True
+
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
         found = self.summed(a, axes)
         if not (self.normalize_edges and self.window.padding == "SAME"):
@@ -104,6 +105,8 @@ class AvgPool(AbstractWindowPool):
 
 class SumPool(AbstractWindowPool):
     """Sums over windows; arguments as for `AvgPool`."""
+
+    averages = False
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
         return self.summed(a, axes)
@@ -120,12 +123,16 @@ class AbstractGlobalPool(AbstractPool):
 class GlobalAvgPool(AbstractGlobalPool):
     """The mean over all positions."""
 
+    averages = True
+
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
         return jnp.mean(a, axis=axes)
 
 
 class GlobalSumPool(AbstractGlobalPool):
     """The sum over all positions."""
+
+    averages = False
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
         return jnp.sum(a, axis=axes)

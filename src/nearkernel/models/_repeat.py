@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import whole
+from ..activations import AbstractActivation
 from ._compose import AbstractContainer, Leaf, Sequential, plain
 from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
-from ._walk import Walk
+from ._walk import Walk, prepare
 
 _UNROLLED = 6  # blocks whose activations have a number of terms of their own each
 _LONGEST = 4  # layers of a block
@@ -74,6 +75,9 @@ class Repeat(AbstractContainer):
     def shifts(self) -> bool:
         return self.body.shifts()
 
+    def prepared_by(self, row: Row, every: bool) -> Any:
+        raise TypeError("Its limit is prepared.")
+
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         raise TypeError("Its limit has rows.")
 
@@ -108,6 +112,14 @@ class Stacked(AbstractContainer):
     def after(self, kind: str) -> str:
         return self.block.after(kind)
 
+    def prepared_by(self, row: Row, every: bool) -> tuple["Stacked", Row]:
+        ready = []
+        for block in self.unstacked():
+            block, row = prepare(block, row, every)
+            ready.append(_functions(block))
+        merged = [functions[0].merged(functions) for functions in zip(*ready, strict=True)]
+        return eqx.tree_at(_functions, self, merged, is_leaf=_is_function), row
+
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         if walk.on_host:
             found = []
@@ -129,6 +141,15 @@ class Stacked(AbstractContainer):
             return walk.pairs(block, data1, data2, pair, layout, every), None
 
         return jax.lax.scan(step, pair, (self.block, one, two))[0]
+
+
+def _is_function(node: Any) -> bool:
+    return isinstance(node, AbstractActivation)
+
+
+def _functions(tree: Any) -> list[AbstractActivation]:
+    """The activations inside, in order."""
+    return [node for node in jax.tree.leaves(tree, is_leaf=_is_function) if _is_function(node)]
 
 
 def stacked(blocks: list[AbstractWideLayer]) -> AbstractWideLayer:

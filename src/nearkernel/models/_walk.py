@@ -55,12 +55,24 @@ class AbstractWideContainer(AbstractWideLayer):
         return any(layer.depends_on_range() for _, layers in self.branches() for layer in layers)
 
     @abc.abstractmethod
+    def prepared_by(self, row: Row, every: bool) -> tuple["AbstractWideContainer", Row]:
+        """This container with each layer made ready for the range that reaches it, and the (concrete) moments after it."""
+
+    @abc.abstractmethod
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         """`rows`, each layer by `walk.rows`."""
 
     @abc.abstractmethod
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
         """`pairs`, each layer by `walk.pairs`."""
+
+
+def prepare(layer: AbstractWideLayer, row: Row, every: bool) -> tuple[AbstractWideLayer, Row]:
+    """A layer made ready for these (concrete) moments, and the moments after it."""
+    if isinstance(layer, AbstractWideContainer):
+        return layer.prepared_by(row, every)
+    ready = layer.prepared(row)
+    return ready, Walk().rows(ready, row, every)[0]
 
 
 def exact_own(own: Pair, row: Row) -> Pair:
