@@ -17,7 +17,7 @@ import numpy as np
 from ..models._layer import AbstractWideLayer, Pair, Row, covariance, inverse, root
 from ..models._layout import Layout
 from ..models._pool import AbstractGlobalPool, AbstractWindowPool
-from ..models._walk import Walk, exact_own
+from ..models._walk import Walk, demoted, exact_own
 
 At = Callable[[Any], tuple[Pair, Layout]]
 
@@ -106,7 +106,8 @@ class GatherPool(Gather):
         product, tangent = self.pooled(at, lambda layout: layout.both(one["before"], two["before"]))
         layout = Layout(len(self.grid), every=True)
         pair = self.mixer.after_pooling(one, two, product, tangent, layout)
-        return pair, layout.at(self.mixer.rank(layout.rank))
+        out = layout.at(self.mixer.rank(layout.rank))
+        return (pair, out) if self.after else (demoted(pair, out), out.at(out.rank, False))
 
 
 class GatherGlobal(GatherPool):

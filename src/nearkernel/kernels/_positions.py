@@ -144,8 +144,11 @@ class PositionWide(eqx.Module):
 
     def ready(self, x: np.ndarray) -> tuple["PositionWide", Side]:
         """This kernel prepared for concrete inputs, and these with their row data."""
-        x = np.moveaxis(x, (0, -1), (-1, 0)).astype(working_dtype())
         kernel = self._prepared(x)
+        return kernel, kernel._side(x)
+
+    def _side(self, x: np.ndarray) -> Side:
+        x = _channels_first(x)
         positions = math.prod(self.in_shape[:-1])
         held = 8 * positions * (positions if self.compares else 64)
         size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
@@ -153,18 +156,18 @@ class PositionWide(eqx.Module):
         for at in range(0, x.shape[-1], size):
             part = x[..., at : at + size]
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
-            rows = _rows(kernel, np.pad(part, missing, mode="edge"))
+            rows = _rows(self, np.pad(part, missing, mode="edge"))
             chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
-        return kernel, Side(None, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x.shape[-1])
+        return Side(None, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x.shape[-1])
 
     def _prepared(self, x: np.ndarray) -> "PositionWide":
         if not self.layers.depends_on_range():
             return self
         first, rest = self.split()
-        row, entry = Entry().rows(jnp.asarray(x))
-        ready, row = first.prepared_by(row, False)
+        start, entry = Entry().rows(jnp.asarray(_channels_first(x)))
+        ready, row = first.prepared_by(start, False)
         if rest.layers:
-            head = {"entry": entry, "first": Walk().rows(ready, Entry().rows(jnp.asarray(x))[0], False)[1]}
+            head = {"entry": entry, "first": Walk().rows(ready, start, False)[1]}
             known = PositionWide(Sequential((*ready.layers, *rest.layers)), self.in_shape, self.outputs)
             row, _ = known._gather(rest.layers[0]).rows(row, known._shifted(head, head, outer=False))
             after, _ = Sequential(rest.layers[1:]).prepared_by(row, False)
@@ -173,11 +176,8 @@ class PositionWide(eqx.Module):
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """All its matrices, of checked, concrete inputs."""
-        n = len(x1)
-        kernel, side = self.ready(x1 if x2 is None else np.concatenate([x1, x2]))
-        if x2 is None:
-            return matrices(kernel, side, None, len(self.outputs))
-        return matrices(kernel, side.part(slice(0, n)), side.part(slice(n, None)), len(self.outputs))
+        kernel = self._prepared(x1 if x2 is None else np.concatenate([x1, x2]))
+        return matrices(kernel, kernel._side(x1), None if x2 is None else kernel._side(x2), len(self.outputs))
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return self.both(x1, x2)[0]
@@ -200,6 +200,11 @@ class PositionWide(eqx.Module):
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         return self.traced_both(x1, x2)[0]
+
+
+def _channels_first(x: np.ndarray) -> np.ndarray:
+    """From (n, *positions, channels) to (channels, *positions, n)."""
+    return np.moveaxis(x, (0, -1), (-1, 0)).astype(working_dtype())
 
 
 @jax.jit

@@ -33,12 +33,6 @@ class Side(NamedTuple):
     def __len__(self) -> int:
         return self.count
 
-    def part(self, which: slice) -> "Side":
-        """Some of the inputs."""
-        unit = None if self.unit is None else self.unit[which]
-        rows = jax.tree.map(lambda a: a[..., which], self.rows)
-        return Side(unit, rows, len(range(self.count)[which]))
-
 
 class Tiles(NamedTuple):
     """A symmetric kernel matrix of which any tile can be had: `tile(i, j)` for slices of at most `size` rows.

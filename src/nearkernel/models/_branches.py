@@ -102,8 +102,8 @@ class AbstractBranches(AbstractContainer):
         pairs = []
         for part, data1, data2 in zip(self.parts, one["parts"], two["parts"], strict=True):
             here, where = pair, layout
-            if layout.every and layout.rank and not part.need(every):
-                here, where = demoted(pair, layout)
+            if not part.need(every):
+                here, where = demoted(pair, layout), layout.at(layout.rank, False)
             pairs.append(walk.pairs(part, data1, data2, here, where, every))
         out = layout.at(self.rank(layout.rank), every)
         return self.combined_pairs(one["own"], two["own"], pairs, out)
@@ -207,7 +207,11 @@ class Residual(AbstractContainer):
 class Concat(AbstractBranches):
     """The channels of all branches, side by side."""
 
-    weights: Any = None  # share of each branch in the channels; known once the input's shape is
+    weights: Any  # share of each branch in the channels; known once the input's shape is
+
+    def __init__(self, branches: Any, weights: Any = None):
+        super().__init__(branches)
+        self.weights = weights
 
     def after(self, kind: str) -> str:
         self.require_independent()
@@ -225,9 +229,7 @@ class Concat(AbstractBranches):
 
     def limit(self, shape: Shape) -> "Concat":
         channels = [part.shape(shape)[-1] for part in self.parts]
-        found = _with_parts(Concat, [part.limit(shape) for part in self.parts])
-        weights = tuple(c / sum(channels) for c in channels)
-        return eqx.tree_at(lambda c: c.weights, found, weights, is_leaf=lambda leaf: leaf is None)
+        return _with_parts(Concat, [part.limit(shape) for part in self.parts], [c / sum(channels) for c in channels])
 
     def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]:
         parts = list(zip(self.weights, rows, strict=True))
@@ -281,7 +283,6 @@ class Product(AbstractBranches):
         return Pair(gap, tangent)
 
 
-def _with_parts(kind: type, parts: list[Sequential]) -> Any:
-    """Branches of layers that may be no longer plain lists."""
-    found = kind([[]] * len(parts))
-    return eqx.tree_at(lambda c: c.parts, found, tuple(parts))
+def _with_parts(kind: type, parts: list[Sequential], *options: Any) -> Any:
+    """Branches that are sequences already."""
+    return kind([part.layers for part in parts], *options)

@@ -120,10 +120,8 @@ class Sequential(AbstractContainer):
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
         needs = self.needs(every)
         for layer, data1, data2, before, after in zip(self.layers, one, two, needs[:-1], needs[1:], strict=True):
-            if layout.every and layout.rank and not before:
-                pair, layout = demoted(pair, layout)
+            if not before:
+                pair, layout = demoted(pair, layout), layout.at(layout.rank, False)
             pair = walk.pairs(layer, data1, data2, pair, layout, after)
             layout = layout.at(layer.rank(layout.rank), after)
-        if layout.every and layout.rank and not every:
-            pair, layout = demoted(pair, layout)
-        return pair
+        return pair if every else demoted(pair, layout)

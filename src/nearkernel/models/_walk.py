@@ -38,8 +38,10 @@ class Walk:
         if isinstance(layer, AbstractWideContainer):
             return layer.pairs_by(self, one, two, pair, layout, every)
         new = layer.pairs(one, two, pair, layout)
-        out = layer.rank(layout.rank)
-        return layer.spread(new, layout.at(out)) if every and out and not layer.need(True) else new
+        out = layout.at(layer.rank(layout.rank))
+        if every and out.rank and not layer.need(True):
+            return layer.spread(new, out)
+        return new if every else demoted(new, out)
 
 
 class AbstractWideContainer(AbstractWideLayer):
@@ -91,7 +93,8 @@ def exact_own(own: Pair, row: Row) -> Pair:
     return Pair(jnp.where(same, 0.0, own.gap), jnp.where(same, tangent, own.tangent))
 
 
-def demoted(pair: Pair, layout: Layout) -> tuple[Pair, Layout]:
+def demoted(pair: Pair, layout: Layout) -> Pair:
     """Equal positions only, where nobody asks for more."""
-    equal = Layout(layout.rank, False, layout.outer)
-    return Pair(layout.diagonal(pair.gap), layout.diagonal(pair.tangent)), equal
+    if not (layout.every and layout.rank):
+        return pair
+    return Pair(layout.diagonal(pair.gap), layout.diagonal(pair.tangent))
