@@ -31,7 +31,7 @@ _AXES = "HWDEFG"
 PARAMETRIZATIONS = ("ntk", "standard")
 
 
-class AbstractFilter(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
+class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
     """What `Conv` and `LocallyConnected` share."""
 
     width: int = eqx.field(static=True)
@@ -95,12 +95,6 @@ class AbstractFilter(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLay
             dimension_numbers=_dimensions(rank),
         )
 
-    def enters(self, x: jax.Array, factors: Params) -> jax.Array:
-        weight_scale, bias_scale = self.scales(x.shape[-1])
-        patches = self.patches(x)
-        flat = patches.reshape(len(x), -1, patches.shape[-1])
-        return with_bias(weight_scale * flat, bias_scale * jnp.ones((1, 1, 1), x.dtype), factors)
-
     def limit(self, shape: Shape) -> "AbstractFilter":
         window, variances = self.window, (self.weight_var, self.bias_var)
         place = window.filter, window.strides, window.padding, window.dilation
@@ -130,7 +124,7 @@ class AbstractFilter(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLay
         return Pair(gap, tangent)
 
 
-class Conv(AbstractFilter):
+class Conv(AbstractFilter, AbstractOuterLayer):
     r"""z_p = sqrt(C_W / (C |F|)) sum_{d in F} W_d s_{p + d} + sqrt(C_b) b: one filter, moved over all positions.
 
     **Arguments:** `width`, number of output channels; `filter`, e.g. (3, 3) or, for sequences, 3; `strides`; `padding`,
@@ -157,6 +151,12 @@ class Conv(AbstractFilter):
             dimension_numbers=_dimensions(rank),
         )
         return weight_scale * z + bias_scale * params["bias"]
+
+    def enters(self, x: jax.Array, factors: Params) -> jax.Array:
+        weight_scale, bias_scale = self.scales(x.shape[-1])
+        patches = self.patches(x)
+        flat = patches.reshape(len(x), -1, patches.shape[-1])
+        return with_bias(weight_scale * flat, bias_scale * jnp.ones((1, 1, 1), x.dtype), factors)
 
 
 class LocallyConnected(AbstractFilter):
