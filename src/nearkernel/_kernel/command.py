@@ -147,7 +147,8 @@ def solve(
         found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
         predicted = {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
     about = {
-        "path": str(path), "ridge": ridge, "tol": tol, "status": found.status, "ok": found.ok,
+        "path": str(path), "ridge": ridge, "tol": tol, "status": str(found.status),
+        "status_kind": found.status.kind.name, "ok": found.ok,
         "relative_residual": found.relative_residual, "iterations": found.iterations, "seconds": found.seconds,
         "out": str(out),
     }  # fmt: skip
