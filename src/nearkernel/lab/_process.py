@@ -70,6 +70,8 @@ class Worker:
             return process, await _message(process)
         except BaseException:
             _kill(process)
+            with anyio.CancelScope(shield=True):
+                await process.wait()
             raise
 
     async def ready(self) -> Message:

@@ -54,6 +54,7 @@ def server(application: Any) -> "uvicorn.Server":
     from ._connection import Connection
 
     settings: Any = {
+        "loop": "asyncio",
         "http": Connection,
         "ws": "none",
         "lifespan": "on",
