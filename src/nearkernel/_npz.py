@@ -41,7 +41,16 @@ def _readable(label: str) -> Iterator[None]:
     """One line for what a damaged archive raises, which is nearly anything."""
     try:
         yield
-    except (ValueError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, MemoryError, KeyError) as error:
+    except (
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        EOFError,
+        RuntimeError,
+        MemoryError,
+        KeyError,
+    ) as error:
         if "Object arrays" in str(error):
             raise ValueError(
                 f"{label} holds Python objects: save plain numbers, e.g. x.astype(float)."

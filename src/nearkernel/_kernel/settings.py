@@ -56,7 +56,9 @@ def make_kernel(settings: dict[str, Any] | None, dim: int) -> nk.kernels.Abstrac
         and _number(settings["weight_var"], above=0)
         and _number(settings["bias_var"])
     ):
-        raise ValueError(f"this matrix has settings that no `nearkernel kernel build` writes: {_short(settings)}.")
+        raise ValueError(
+            f"this matrix has settings that no `nearkernel kernel build` writes: {_short(settings)}."
+        )
     net = nk.MLP(
         dim, (1,) * settings["depth"], 1, settings["activation"],
         weight_var=settings["weight_var"], bias_var=settings["bias_var"],

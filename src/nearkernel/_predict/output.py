@@ -30,7 +30,9 @@ def write_together(folder: Path, files: Mapping[str, str | bytes]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder, _ASIDE)
-        aside = unfinished(folder / _ASIDE)  # inside the folder: each move stays on one file system and is atomic
+        aside = unfinished(
+            folder / _ASIDE
+        )  # inside the folder: each move stays on one file system and is atomic
         aside.mkdir()
         try:
             for name, content in files.items():

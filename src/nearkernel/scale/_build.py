@@ -125,9 +125,7 @@ def _computed(
     """One item for every block that has been written."""
     if client is not None:
         shared = shared_by_tasks(client, kernel)
-        yield from finished(
-            client, _write_on_worker, missing, shared, str(store.path.absolute()), store.seal
-        )
+        yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()), store.seal)
         return
     work = _blocks_of(kernel, store)
     fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))

@@ -23,7 +23,7 @@ _SKIPPED = frozenset(
     """__module__ __qualname__ __doc__ __dict__ __weakref__ __annotations__ __annotate__ __annotate_func__
     __annotations_cache__ __abstractmethods__ _abc_impl __abstractvars__ __abstractclassvars__ __dataclass_params__
     __dataclass_fields__ __match_args__ __parameters__ __orig_bases__ __static_attributes__ __firstlineno__
-    __type_params__""".split()
+    __type_params__ __slotnames__""".split()
 )
 
 

@@ -159,7 +159,9 @@ class _Describer:
             own, fields = type(thing).__module__.startswith("nearkernel."), []
             for name in names:
                 value = getattr(thing, name, None)
-                if not is_cached(type(thing), name) and type(value).__module__ != "flax.ids":  # which instance
+                if (
+                    not is_cached(type(thing), name) and type(value).__module__ != "flax.ids"
+                ):  # which instance
                     fields.append(f"{name}={(own and _number(value)) or self.text(value)}")
             return f"{of}({', '.join(fields)})"
         try:
@@ -167,10 +169,12 @@ class _Describer:
         except Exception:
             made = ""
         if isinstance(made, str):  # "", or a name that says nothing of the content
-            raise _NoContent(f"a {type(thing).__module__}.{type(thing).__qualname__}, whose content is hidden")
+            raise _NoContent(
+                f"a {type(thing).__module__}.{type(thing).__qualname__}, whose content is hidden"
+            )
         maker, arguments, state, *items = (*made, None, None, None)[:5]
         if isinstance(state, dict):
-            state = {key: value for key, value in state.items() if not is_cached(type(thing), key)}
+            state = {key: value for key, value in state.items() if not is_cached(type(thing), key)} or None
         items = [each and list(each) for each in items]
         return f"{of} {_hashed(map(self.text, (maker, arguments, state, items)))}"
 

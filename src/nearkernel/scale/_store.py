@@ -11,7 +11,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from .._memory import human_bytes
 from ..kernels import AbstractKernel
 from ._block_file import Unsound, read_block, write_block
 from ._fingerprint import describe, hash_array
-from ._layout import FORMAT, INPUTS, MATRIX, MOST_BLOCKS, About, read_about
+from ._layout import FORMAT, INPUTS, MATRIX, MOST_BLOCKS, About, arrays, read_about
 
 COPIES = 3  # of a block in memory while it is computed or read, checked and moved
 
@@ -76,7 +75,9 @@ class KernelStore:
     def _complaint(self, place: str, what: str) -> ValueError:
         word, *at = place.split()
         thing = f"block {at[0]}, {at[1]} is" if word == MATRIX else "the inputs `x` are"
-        return ValueError(f"{self.path}: {thing} {what}: run `nearkernel kernel build` again, which mends it.")
+        return ValueError(
+            f"{self.path}: {thing} {what}: run `nearkernel kernel build` again, which mends it."
+        )
 
     def write(self, i: int, j: int, block: np.ndarray) -> None:
         if not self._writable:
@@ -104,7 +105,7 @@ class KernelStore:
                 yield i, j, self.has(i, j)
 
     def inputs_state(self) -> str:
-        """"sound", "missing" or "damaged"."""
+        """ "sound", "missing" or "damaged"."""
         with contextlib.suppress(ValueError):
             return "sound" if len(self.x) else ""
         return "damaged" if (self.path / INPUTS / "c" / "0" / "0").exists() else "missing"
@@ -146,7 +147,9 @@ class KernelStore:
             python = f" Python {self._about.python} made it, and functions compiled by another Python differ."
             raise ValueError(
                 f"{self.path} holds another kernel: {_around(self.kernel, asked)}; asked for "
-                f"{_around(asked, self.kernel)}. Use another path." + python * (self._about.python != _python())
+                f"{_around(asked, self.kernel)}. Use another path."
+                + python
+                * (self._about.python != _python())
             )
         if x is not None and hash_array(x) != self._about.data:
             sizes = f" ({self.n} rows of {self.dim}; got {len(x)} of {x.shape[1]})"
@@ -225,11 +228,7 @@ def _write_layout(path: Path, about: About) -> None:
     from zarr.codecs import BytesCodec, Crc32cCodec
 
     group = zarr.create_group(str(path), zarr_format=3, attributes=about.attributes())
-    n, d = about.points, about.features
-    for name, shape, chunk, dtype in (
-        (INPUTS, (n, d), (n, d), "float64"),
-        (MATRIX, (n, n), (about.block,) * 2, about.dtype),
-    ):
+    for name, (shape, chunk, dtype) in arrays(about).items():
         group.create_array(
             name, shape=shape, dtype=dtype, chunks=chunk, shards=chunk, fill_value=np.nan, filters=(),
             serializer=BytesCodec(), compressors=(Crc32cCodec(),),
