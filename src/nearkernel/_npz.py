@@ -10,6 +10,10 @@ import numpy as np
 
 from ._memory import require_fits
 
+_RAISED = (
+    ValueError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, MemoryError, KeyError
+)  # fmt: skip
+
 
 def npz_arrays(
     path: Path, label: str, needed: Mapping[str, str], optional: Sequence[str] = ()
@@ -41,16 +45,7 @@ def _readable(label: str) -> Iterator[None]:
     """One line for what a damaged archive raises, which is nearly anything."""
     try:
         yield
-    except (
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-        OSError,
-        EOFError,
-        RuntimeError,
-        MemoryError,
-        KeyError,
-    ) as error:
+    except _RAISED as error:
         if "Object arrays" in str(error):
             raise ValueError(
                 f"{label} holds Python objects: save plain numbers, e.g. x.astype(float)."

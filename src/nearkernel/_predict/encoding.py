@@ -1,4 +1,4 @@
-"""Text files in other encodings: what says so in its first bytes is read, and for the rest it is said how to convert."""
+"""Text files in other encodings: read if their first bytes name the encoding, else refused with how to convert them."""
 
 from __future__ import annotations
 

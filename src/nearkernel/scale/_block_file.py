@@ -1,6 +1,6 @@
 """One block of a matrix as one file: its numbers, and checksums that know the place where it belongs.
 
-    numbers | crc32c of the numbers | crc32c of (seal of the matrix, place, first crc32c) | offset, size | crc32c of these
+    numbers | crc32c of the numbers | crc32c of (seal of the matrix, place, that crc32c) | offset, size | crc32c of both
 
 That is a shard of Zarr (version 3) with one chunk: Zarr's readers find the numbers by offset and size at the end, and
 leave the second checksum alone. By it a block that stands in another's place, or comes from another matrix, is found.
@@ -25,7 +25,7 @@ class Unsound(Exception):
 def _tail(numbers: np.ndarray, seal: str, place: str) -> bytes:
     flat = numbers.reshape(-1)
     flat.flags.writeable = False  # of this view: the checksum takes nothing else
-    check = google_crc32c.value(flat)  # type: ignore[arg-type]
+    check = google_crc32c.value(flat)
     mark = google_crc32c.value(f"{seal} {place} {check}".encode())
     size = numbers.nbytes + 4
     return _TAIL.pack(check, mark, 0, size, google_crc32c.value(struct.pack("<QQ", 0, size)))
@@ -45,7 +45,7 @@ def read_block(path: Path, shape: tuple[int, int], dtype: np.dtype, seal: str, p
             if os.fstat(file.fileno()).st_size != shape[0] * shape[1] * dtype.itemsize + _TAIL.size:
                 raise Unsound("damaged")  # before memory is taken for it
             numbers = np.empty(shape, dtype)
-            room = memoryview(numbers).cast("B")
+            room = numbers.reshape(-1).view(np.uint8).data
             while room and (count := file.readinto(room)):
                 room = room[count:]
             if room or file.read(_TAIL.size) != _tail(numbers, seal, place):

@@ -28,7 +28,7 @@ _SKIPPED = frozenset(
 
 
 def package_of(module: str) -> str | None:
-    """What to add to a name of `module`: the version of an installed package, if that counts; None for a user's code."""
+    """What to add to names of `module`: the version of an installed package, if that counts; None for a user's code."""
     top = module.partition(".")[0]
     if top in _COMMON:
         return ""

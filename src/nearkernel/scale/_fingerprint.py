@@ -129,8 +129,7 @@ class _Describer:
         if name := public_name(thing):
             return name
         if isinstance(thing, functools.partial):
-            inside = (thing.func, thing.args, thing.keywords)
-            return f"partial({', '.join(map(self.text, inside))})"
+            return f"partial({', '.join(map(self.text, (thing.func, thing.args, thing.keywords)))})"
         if isinstance(thing, types.MethodType):
             return f"{self.text(thing.__self__)}.{self.text(thing.__func__)}"
         if isinstance(thing, types.FunctionType):

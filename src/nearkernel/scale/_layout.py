@@ -59,8 +59,8 @@ def read_about(path: Path) -> About:
         raise _foreign(path)
     if found["format"] != FORMAT:
         raise ValueError(
-            f"{path} has format {_short(found['format'])}, this nearkernel reads format {FORMAT}: build the matrix again, "
-            "at another path."
+            f"{path} has format {_short(found['format'])}, this nearkernel reads format {FORMAT}: build the matrix "
+            "again, at another path."
         )
     names = [field.name for field in dataclasses.fields(About)]
     root.pop("consolidated_metadata", None)
@@ -132,8 +132,8 @@ def _foreign(path: Path) -> ValueError:
 
 def _damaged(path: Path, name: str) -> ValueError:
     return ValueError(
-        f"{path / name} is damaged or was not written by nearkernel: bring that file back from a copy, or build the matrix "
-        "again at another path."
+        f"{path / name} is damaged or was not written by nearkernel: bring that file back from a copy, or build the "
+        "matrix again at another path."
     )
 
 

@@ -176,7 +176,8 @@ def _around(text: str, other: str, most: int = 300) -> str:
     """Of a long description the part where it differs from the other."""
     if len(text) <= most:
         return text
-    begin = max(0, len(os.path.commonprefix([text, other])) - most // 3)
+    same = next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), len(other))
+    begin = max(0, same - most // 3)
     return "..." * bool(begin) + text[begin : begin + most] + "..." * (begin + most < len(text))
 
 
@@ -200,7 +201,16 @@ def create_store(
     except (TypeError, ValueError) as error:
         raise ValueError(f"`settings` must be numbers, texts, lists and dicts of them: {error}.") from None
     about = About(
-        FORMAT, _version(), _python(), describe(kernel), hash_array(x), *x.shape, block, dtype.name, settings
+        FORMAT,
+        _version(),
+        _python(),
+        describe(kernel),
+        hash_array(x),
+        len(x),
+        x.shape[1],
+        block,
+        dtype.name,
+        settings,
     )
     if about.count() > MOST_BLOCKS:
         raise ValueError(
