@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ._nearest import nearest as nearest
 from ._precision import is_traced
 
 
@@ -61,13 +62,6 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     raise ValueError(
         f"`{name}` must be one of {', '.join(map(repr, choices))}; got {value!r}.{nearest(value, choices)}"
     )
-
-
-def nearest(value: Any, choices: Sequence[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(str(value), choices, 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def numeric(value: Any, name: str) -> np.ndarray:

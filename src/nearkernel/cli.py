@@ -109,6 +109,14 @@ def lab(
     host: Annotated[
         str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name or address by which others may call this machine; several are given one by one.",
+            show_default=False,
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     json: Json = False,
     debug: Debug = False,
@@ -122,10 +130,12 @@ def lab(
     `nearkernel lab`
 
     `nearkernel lab --port 9000 --no-browser`
+
+    `nearkernel lab --host 0.0.0.0 --allow-host lab.example --no-browser`
     """
     from .lab._serve import serve
 
-    serve(host, port, browser, json)
+    serve(host, port, browser, json, allow_host or ())
 
 
 def completion(
