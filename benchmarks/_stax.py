@@ -1,6 +1,6 @@
 """The networks of `_architectures` in neural-tangents.
 
-    PYTHON _stax.py ../tests/golden/architectures.npz     # in its environment: the values that tests compare with
+PYTHON _stax.py ../tests/golden/architectures.npz     # in its environment: the values that tests compare with
 """
 
 import functools
@@ -13,7 +13,11 @@ FUNCTIONS = {"relu": stax.Relu, "erf": stax.Erf, "gelu": stax.Gelu}
 
 
 def _weights(options):
-    return {"W_std": options["weight_var"] ** 0.5, "b_std": options["bias_var"] ** 0.5, "parameterization": "ntk"}
+    return {
+        "W_std": options["weight_var"] ** 0.5,
+        "b_std": options["bias_var"] ** 0.5,
+        "parameterization": "ntk",
+    }
 
 
 def layer(kind, options, rank, width=64):
@@ -45,7 +49,11 @@ def layer(kind, options, rank, width=64):
             W_value_std=1.0, W_out_std=options["ov_var"] ** 0.5, b_std=options["bias_var"] ** 0.5,
             attention_mechanism=options["mechanism"].upper(),
         )  # fmt: skip
-    merge = {"sum": stax.FanInSum, "product": stax.FanInProd, "concat": functools.partial(stax.FanInConcat, axis=-1)}[kind]
+    merge = {
+        "sum": stax.FanInSum,
+        "product": stax.FanInProd,
+        "concat": functools.partial(stax.FanInConcat, axis=-1),
+    }[kind]
     branches = [network(b, rank, width) if b else stax.Identity() for b in options]
     return stax.serial(stax.FanOut(len(branches)), stax.parallel(*branches), merge())
 

@@ -21,9 +21,9 @@ from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import MLP as MLP
-from .models import Network as Network
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
+from .models import Network as Network
 from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand

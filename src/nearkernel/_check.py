@@ -101,7 +101,9 @@ def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) 
         dim = dim[0]
     if isinstance(dim, tuple):
         if array.ndim != 1 + len(dim) or array.shape[1:] != dim:
-            raise ValueError(f"`{name}` must have shape ({', '.join(['n', *map(str, dim)])}); got {array.shape}.")
+            raise ValueError(
+                f"`{name}` must have shape ({', '.join(['n', *map(str, dim)])}); got {array.shape}."
+            )
         if 0 in array.shape:
             raise ValueError(f"`{name}` is empty: shape {array.shape}.")
         return array

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 from _architectures import GOLDEN
 from _networks import network
 
 import nearkernel as nk
-from helpers import points
 
 L = nk.layers
 STORED = np.load(Path(__file__).parents[1] / "golden" / "architectures.npz")

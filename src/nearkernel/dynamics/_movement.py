@@ -47,7 +47,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan
     if isinstance(model, MLP) and model.widths:
-        first, last = (np.asarray(hidden_features(model, params, x)) for params in (start, end))
+        first, last = (np.asarray(model.hidden_features(params, x)) for params in (start, end))
         features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
     return Movement(
         weights=float(np.linalg.norm(b - a) / np.linalg.norm(a)),
@@ -64,15 +64,9 @@ def flat(params: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(params)])
 
 
-def hidden_features(model: MLP, params: Any, x: Any) -> jax.Array:
-    """Activations of the last hidden layer (n, width)."""
-    return model.activation(model.layer_outputs(params, x)[-2])
-
-
 def tangent_matrix(model: AbstractModel, params: Any, x: np.ndarray, lr_factors: Any) -> np.ndarray:
     """The tangent kernel of every point and output, (n out, n out)."""
-    method = "layers" if isinstance(model, MLP) else "jacobian"
-    full = np.asarray(EmpiricalNTK(model, params, lr_factors, method).full(x))
+    full = np.asarray(EmpiricalNTK(model, params, lr_factors).full(x))
     return full.reshape(full.shape[0] * full.shape[1], -1)
 
 

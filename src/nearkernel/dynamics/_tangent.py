@@ -41,7 +41,7 @@ class AbstractTangent(abc.ABC):
     degree: int = 1  # in the parameters: beyond 1 there is more than the linear problem
     eps: float = 1.0  # of which order k has the power k
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         """How many features an input must have; None for any."""
         return self.kernel.input_dim()
 

@@ -191,7 +191,7 @@ def _gradient_parts(model: MLP, params: Any, x: jax.Array, own: jax.Array, layer
 
     def above(z):
         for at in range(layer, len(params)):
-            z = model.affine(at, params[at], model.activation(z))
+            z = model.affine(at, params[at], model.activation_of(at)(z))
         return z
 
     outputs = above(preactivations)

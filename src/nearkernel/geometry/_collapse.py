@@ -100,4 +100,4 @@ def last_layer(model: MLP, params: Any, x: Any) -> tuple[np.ndarray, tuple[np.nd
     return features, (weight_scale * params[-1]["weight"].T, bias_scale * params[-1]["bias"])
 
 
-_hidden = jax.jit(lambda model, params, x: model.activation(model.layer_outputs(params, x)[-2]))
+_hidden = jax.jit(lambda model, params, x: model.hidden_features(params, x))

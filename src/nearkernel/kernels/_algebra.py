@@ -35,7 +35,7 @@ class _Pair(AbstractKernel):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return type(self).combine(self.left.diagonal(x), self.right.diagonal(x))
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         return self.left.input_dim() or self.right.input_dim()
 
 
@@ -72,5 +72,5 @@ class Scaled(AbstractKernel):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return self.factor * self.kernel.diagonal(x)
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         return self.kernel.input_dim()

@@ -11,11 +11,11 @@ from jax.flatten_util import ravel_pytree
 from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
-from ..models import MLP, AbstractModel, ModelDerivatives, Scaled
+from ..models import AbstractModel, AbstractNetwork, ModelDerivatives, Scaled
 from ..models._base import count_parameters, in_working_precision, require_model
 from ..models._derivatives import jacobian
 from ._base import AbstractKernel
-from ._layers import layer_contraction, layer_drift, layer_side, moving_layer_side
+from ._outer import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
 
 METHODS = ("auto", "layers", "jacobian", "products")
 
@@ -28,8 +28,9 @@ class EmpiricalNTK(AbstractKernel):
 
     **Arguments:** `model`, any model; `params`; `lr_factors`, a tree like `params` of factors on the learning rate,
     e.g. `net.lr_factors()` (1 if not given); `method`: "layers" contracts layer by layer and never forms a
-    Jacobian (networks of `nk.MLP` only), "jacobian" contracts Jacobians in chunks, "products" pushes each gradient
-    through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest operations.
+    Jacobian (networks of dense and convolutional layers), "jacobian" contracts Jacobians in chunks, "products" pushes
+    each gradient through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest
+    operations.
     """
 
     model: AbstractModel
@@ -41,8 +42,10 @@ class EmpiricalNTK(AbstractKernel):
         one_of(self.method, "method", METHODS)
         require_model(self.model)
         inner = self.model.model if isinstance(self.model, Scaled) else self.model
-        if self.method == "layers" and not isinstance(inner, MLP):
-            raise ValueError('`method="layers"` needs an nk.MLP; use "jacobian" or "auto".')
+        if self.method == "layers" and not (isinstance(inner, AbstractNetwork) and contracts(inner.layers)):
+            raise ValueError(
+                '`method="layers"` needs an nk.MLP or nk.Network of Dense and Conv; use "jacobian" or "auto".'
+            )
 
     def input_dim(self) -> int | None:
         return getattr(self.model, "in_dim", None)
@@ -68,7 +71,7 @@ class EmpiricalNTK(AbstractKernel):
             return self.model.alpha**2 * self._inside().half_drift(step, x1, x2)
         out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
-        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
+        if self._by_layers():
             factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
             side1, moves1 = moving_layer_side(self.model, self.params, direction, factors, x1)
             side2 = layer_side(self.model, self.params, factors, x2)
@@ -82,6 +85,10 @@ class EmpiricalNTK(AbstractKernel):
                 found[i : i + chunk, :, j : j + chunk] = block
         return found
 
+    def _by_layers(self) -> bool:
+        known = isinstance(self.model, AbstractNetwork) and contracts(self.model.layers)
+        return known and self.method not in ("jacobian", "products")
+
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return self._contract(x1, x2, full=False)
 
@@ -92,7 +99,7 @@ class EmpiricalNTK(AbstractKernel):
         require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")
         if isinstance(self.model, Scaled):
             return self.model.alpha**2 * self._inside()._contract(x1, x2, full)
-        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
+        if self._by_layers():
             factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
             side1 = layer_side(self.model, self.params, factors, x1)
             side2 = side1 if x2 is None else layer_side(self.model, self.params, factors, x2)

@@ -1,7 +1,7 @@
 """From pairs of positions at one distance to what a layer needs that compares every two positions.
 
-The layers before it hand over one distance after the other, (pair, layout) = at(offset), offsets modulo the grid. Pools add
-as they go; others get every two positions at once.
+The layers before it hand over one distance after the other, (pair, layout) = at(offset), offsets modulo the grid.
+Pools add as they go; others get every two positions at once.
 """
 
 import abc
@@ -26,7 +26,8 @@ class Gather(abc.ABC):
     """**Arguments:** `mixer`, the layer; `grid`, positions of its input; `every`: whether what follows compares too."""
 
     def __init__(self, mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool):
-        self.mixer, self.grid, self.after = mixer, grid, every
+        self.mixer: Any = mixer
+        self.grid, self.after = grid, every
 
     def offsets(self) -> np.ndarray:
         return np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
@@ -39,7 +40,9 @@ class Gather(abc.ABC):
             pair, where = at(tuple(offset))
             return add(found, pair, where, tuple(offset)), None
 
-        return jax.lax.scan(step, start(first.gap.shape[len(self.grid) :], first.gap.dtype), self.offsets())[0]
+        return jax.lax.scan(step, start(first.gap.shape[len(self.grid) :], first.gap.dtype), self.offsets())[
+            0
+        ]
 
     @abc.abstractmethod
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
@@ -115,7 +118,8 @@ class GatherGlobal(GatherPool):
         axes = tuple(range(len(self.grid)))
 
         def add(found, pair, layout, offset):
-            product = covariance(*before(layout), pair.gap)
+            left, right = before(layout)
+            product = covariance(left, right, pair.gap)
             return found[0] + jnp.sum(product, axis=axes), found[1] + jnp.sum(pair.tangent, axis=axes)
 
         start = lambda trailing, dtype: (jnp.zeros(trailing, dtype), jnp.zeros(trailing, dtype))
@@ -136,7 +140,8 @@ class GatherBlocks(GatherPool):
             return found
 
         def add(found, pair, layout, offset):
-            product = covariance(*before(layout), pair.gap)
+            left, right = before(layout)
+            product = covariance(left, right, pair.gap)
             return put(found[0], product, offset), put(found[1], pair.tangent, offset)
 
         def start(trailing, dtype):
@@ -151,7 +156,10 @@ def every_two(a: Any, grid: tuple[int, ...]) -> Any:
     """From (*offsets, *positions, ...) to (*positions, *positions, ...)."""
     rank = len(grid)
     here = [np.arange(s).reshape([-1 if j == k else 1 for j in range(2 * rank)]) for k, s in enumerate(grid)]
-    there = [np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)]) for k, s in enumerate(grid)]
+    there = [
+        np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)])
+        for k, s in enumerate(grid)
+    ]
     return a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
 
 

@@ -94,8 +94,8 @@ def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray,
         "use fewer points",
     )
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    norms = np.linalg.norm(x, axis=1)
-    for layer, row, pair in kernel.states(norms, gaps(side.unit, side.unit, True)):
+    norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
+    for layer, row, pair in kernel.states(norms, gaps(unit, unit, True)):
         if not isinstance(layer, Dense):
             continue
         apart, ntk = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)

@@ -1,11 +1,11 @@
 """Tangent kernels of networks layer by layer, without Jacobians.
 
-The gradient of an output by the weights of a layer is a sum over positions of outer products: what enters the layer, times the
-signal that comes back to it. Signals are derivatives by a *tap*, a zero that is added to what the layer puts out; so branches,
-norms and nesting need nothing of their own.
+The gradient of an output by the weights of a layer is a sum over positions of outer products: what enters the layer,
+times the signal that comes back to it. Signals are derivatives by a *tap*, a zero that is added to what the layer puts
+out; so branches, norms and nesting need nothing of their own.
 
-Without positions, dot products of such gradients are entrywise products of two small Gram matrices. With many positions it
-is cheaper to sum the outer products first, layer by layer.
+Without positions, dot products of such gradients are entrywise products of two small Gram matrices. With many positions
+it is cheaper to sum the outer products first, layer by layer.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..models import AbstractNetwork
-from ..models._compose import Sequential
 from ..models._dense import Dense
 from ..models._layer import AbstractLayer, AbstractOuterLayer
 
@@ -89,7 +88,9 @@ def _contract(side1: Side, side2: Side, out: int, full: bool):
     total: Any = 0.0
     for one, two in zip(side1, side2, strict=True):
         if one.signal is None:
-            enters = jnp.einsum("npi,mpi->nm", one.enters, two.enters)  # one position: a dense layer at the end
+            enters = jnp.einsum(
+                "npi,mpi->nm", one.enters, two.enters
+            )  # one position: a dense layer at the end
             total += enters[:, None, :, None] * jnp.eye(out)[:, None, :] if full else enters
         elif _gram_wins(one, two):
             total += _by_grams(one, two, out, full)

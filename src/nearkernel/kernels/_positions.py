@@ -1,9 +1,10 @@
 """The kernels of infinitely wide networks for inputs with positions: sequences and images.
 
 Two ways through the network. Where only equal positions are ever compared (convolutions, then Flatten), all arrays are
-(*positions, n1, n2). Where a layer compares every two positions (pooling, attention), convolutions with stride 1 before it keep
-the distance of two positions: each distance is an image of its own, and one after the other is computed and added to what
-that layer needs. Nothing of the size of all pairs of positions is held for those layers, which are most of the work.
+(*positions, n1, n2). Where a layer compares every two positions (pooling, attention), convolutions with stride 1 before
+it keep the distance of two positions: each distance is an image of its own, and one after the other is computed and
+added to what that layer needs. Nothing of the size of all pairs of positions is held for those layers, which are most
+of the work.
 """
 
 import math
@@ -191,7 +192,9 @@ class PositionWide(eqx.Module):
 
     def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
         """The matrices as JAX expressions, for a caller that is tracing."""
-        sides = [None if x is None else self.rows(jnp.moveaxis(jnp.asarray(x), (0, -1), (-1, 0))) for x in (x1, x2)]
+        sides = [
+            None if x is None else self.rows(jnp.moveaxis(jnp.asarray(x), (0, -1), (-1, 0))) for x in (x1, x2)
+        ]
         found = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
         if x2 is not None:
             return found

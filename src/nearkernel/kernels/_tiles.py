@@ -28,10 +28,10 @@ class Side(NamedTuple):
 
     unit: np.ndarray | None
     rows: Any
-    count: int
+    size: int
 
     def __len__(self) -> int:
-        return self.count
+        return self.size
 
 
 class Tiles(NamedTuple):
@@ -129,8 +129,9 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
 
 def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, size) -> list[np.ndarray]:
     """The entries (i, j) of each matrix of the kernel, computed in the padded `size`."""
-    sees_angles = side1.unit is not None and side2.unit is not None
-    gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size) if sees_angles else None
+    gap = None
+    if side1.unit is not None and side2.unit is not None:
+        gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own

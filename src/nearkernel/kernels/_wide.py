@@ -2,8 +2,8 @@ r"""The kernels of infinitely wide networks, for inputs without positions.
 
     K^1 = C_b + C_W x.y/d,  K^{l+1} = C_b + C_W E[s s],  Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
 
-for fully connected layers; what others do is written in their classes. Angles are carried as gaps through all layers, so that
-nothing cancels near the diagonal.
+for fully connected layers; what others do is written in their classes. Angles are carried as gaps through all layers,
+so that nothing cancels near the diagonal.
 """
 
 from collections.abc import Iterator

@@ -12,9 +12,9 @@ from ._features import FeatureModel as FeatureModel
 from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
+from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
 from ._network import AbstractNetwork as AbstractNetwork
 from ._network import Network as Network
-from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._scaled import Scaled as Scaled

@@ -23,9 +23,13 @@ class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
 
     def after(self, kind: str) -> str:
         if kind == "inputs":
-            raise ValueError("an activation needs weights before it: put Dense or Conv first, or transform `x` yourself")
+            raise ValueError(
+                "an activation needs weights before it: put Dense or Conv first, or transform `x`"
+            )
         if kind == "features":
-            raise ValueError("an activation after what is not Gaussian has no closed limit: put Dense or Conv before it")
+            raise ValueError(
+                "an activation of what is not Gaussian has no closed limit: put Dense or Conv before it"
+            )
         return "features"
 
     def shape(self, shape: Shape) -> Shape:

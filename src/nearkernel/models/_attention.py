@@ -23,13 +23,13 @@ MECHANISMS = {
 class Attention(AbstractWideLayer):
     r"""Each position looks at all others: heads zeta(G) V with scores G = sqrt(C_QK) Q K^T, then output weights.
 
-    - `scaling="linear"`: scores are divided by the dimension d of a head, and queries and keys share their weights. As d
-      grows the scores become the covariances of the input, G_ab = sqrt(C_QK) K_ab, and with g = zeta(G)
+    - `scaling="linear"`: scores are divided by the dimension d of a head, and queries and keys share their weights. As
+      d grows the scores become the covariances of the input, G_ab = sqrt(C_QK) K_ab, and with g = zeta(G)
 
         K' = C_OV g K g'^T + C_b,    Theta' = C_OV g (Theta + 2 K) g'^T + C_b.
 
-    - `scaling="sqrt"`: scores are divided by sqrt(d), as in practice, and stay random; infinitely many heads average over
-      them. Known in closed form for `mechanism="identity"`.
+    - `scaling="sqrt"`: scores are divided by sqrt(d), as in practice, and stay random; infinitely many heads average
+      over them. Known in closed form for `mechanism="identity"`.
 
     **Arguments:** `width`, output channels; `heads`; `head_dim`, d (default: `width`); `mechanism`: "softmax" over
     positions, "identity", "relu" or "abs"; `qk_var` = C_QK, `ov_var` = C_OV > 0; `bias_var` = C_b >= 0.
@@ -72,7 +72,7 @@ class Attention(AbstractWideLayer):
     def after(self, kind: str) -> str:
         if self.scaling == "sqrt" and self.mechanism != "identity":
             raise ValueError(
-                f'scores divided by sqrt(d) stay random, and {self.mechanism!r} of them has no closed form: use '
+                f"scores divided by sqrt(d) stay random, and {self.mechanism!r} of them has no closed form: use "
                 '`scaling="linear"` or `mechanism="identity"`'
             )
         return "gaussian"

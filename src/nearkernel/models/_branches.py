@@ -51,8 +51,8 @@ class AbstractBranches(AbstractContainer):
     def require_independent(self) -> None:
         if sum(not part.fresh() for part in self.parts) > 1:
             raise ValueError(
-                "two of its branches have no weights of their own, so that their outputs are not independent: put Dense or "
-                "Conv into all branches but one"
+                "two of its branches have no weights of their own, so that they are not independent: put Dense "
+                "or Conv into all branches but one"
             )
 
     def fresh(self) -> bool:
@@ -156,7 +156,9 @@ class Residual(AbstractContainer):
 
     def after(self, kind: str) -> str:
         if not self.branch.fresh():
-            raise ValueError("its branch has no weights, so that it is not independent of its input: put Dense or Conv in")
+            raise ValueError(
+                "its branch has no weights, so that it is not independent of its input: add Dense or Conv"
+            )
         with located("branch", self):
             return kind if self.branch.after(kind) == kind else "features"
 
@@ -216,7 +218,11 @@ class Concat(AbstractBranches):
     def after(self, kind: str) -> str:
         self.require_independent()
         kinds = set(self.each("after", kind))
-        return {"gaussian": "groups", "inputs": "inputs"}.get(kinds.pop(), "features") if len(kinds) == 1 else "features"
+        return (
+            {"gaussian": "groups", "inputs": "inputs"}.get(kinds.pop(), "features")
+            if len(kinds) == 1
+            else "features"
+        )
 
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
         return jnp.concatenate(outputs, axis=-1)
@@ -229,7 +235,9 @@ class Concat(AbstractBranches):
 
     def limit(self, shape: Shape) -> "Concat":
         channels = [part.shape(shape)[-1] for part in self.parts]
-        return _with_parts(Concat, [part.limit(shape) for part in self.parts], [c / sum(channels) for c in channels])
+        return _with_parts(
+            Concat, [part.limit(shape) for part in self.parts], [c / sum(channels) for c in channels]
+        )
 
     def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]:
         parts = list(zip(self.weights, rows, strict=True))
@@ -253,7 +261,9 @@ class Product(AbstractBranches):
     def after(self, kind: str) -> str:
         self.require_independent()
         if "inputs" in self.each("after", kind):
-            raise ValueError("a branch hands on the inputs themselves, whose channels are not infinitely many")
+            raise ValueError(
+                "a branch hands on the inputs themselves, whose channels are not infinitely many"
+            )
         return "features"
 
     def fresh(self) -> bool:

@@ -39,7 +39,7 @@ def evaluate(layer: AbstractLayer, leaf: Leaf, params: Params, x: jax.Array) -> 
 class Sequential(AbstractContainer):
     """Layers one after the other. Parameters are a list with one entry per layer that has any."""
 
-    layers: tuple[AbstractLayer, ...]
+    layers: tuple[Any, ...]
 
     def __init__(self, layers: Any):
         self.layers = tuple(layers)
@@ -53,7 +53,7 @@ class Sequential(AbstractContainer):
                 shape = layer.shape(shape)
         return shape
 
-    def shapes(self, shape: Shape) -> Iterator[tuple[AbstractLayer, Shape]]:
+    def shapes(self, shape: Shape) -> Iterator[tuple[Any, Shape]]:
         """Each layer with the shape of its input."""
         for layer in self.layers:
             yield layer, shape
@@ -119,7 +119,9 @@ class Sequential(AbstractContainer):
 
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
         needs = self.needs(every)
-        for layer, data1, data2, before, after in zip(self.layers, one, two, needs[:-1], needs[1:], strict=True):
+        for layer, data1, data2, before, after in zip(
+            self.layers, one, two, needs[:-1], needs[1:], strict=True
+        ):
             if not before:
                 pair, layout = demoted(pair, layout), layout.at(layout.rank, False)
             pair = walk.pairs(layer, data1, data2, pair, layout, after)

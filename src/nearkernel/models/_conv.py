@@ -185,7 +185,9 @@ class LocallyConnected(AbstractFilter):
     def spread(self, pair: Pair, layout: Layout) -> Pair:
         """Every two positions, from equal ones: those of different weights have nothing in common."""
         grid = pair.gap.shape[: layout.rank]
-        same = jnp.eye(math.prod(grid), dtype=bool).reshape(*grid, *grid, *(1,) * (pair.gap.ndim - layout.rank))
+        same = jnp.eye(math.prod(grid), dtype=bool).reshape(
+            *grid, *grid, *(1,) * (pair.gap.ndim - layout.rank)
+        )
         wide = lambda a: a.reshape(*grid, *(1,) * layout.rank, *a.shape[layout.rank :])
         return Pair(jnp.where(same, wide(pair.gap), 1.0), jnp.where(same, wide(pair.tangent), 0.0))
 
@@ -193,4 +195,3 @@ class LocallyConnected(AbstractFilter):
 def _dimensions(rank: int) -> tuple[str, str, str]:
     axes = _AXES[:rank]
     return f"N{axes}C", f"{axes}IO", f"N{axes}C"
-

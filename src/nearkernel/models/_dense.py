@@ -83,7 +83,9 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
         weight_scale, bias_scale = self.scales(x.shape[-1])
         return with_bias(
-            weight_scale * x.reshape(len(x), -1, x.shape[-1]), bias_scale * jnp.ones((1, 1, 1), x.dtype), factors
+            weight_scale * x.reshape(len(x), -1, x.shape[-1]),
+            bias_scale * jnp.ones((1, 1, 1), x.dtype),
+            factors,
         )
 
     def limit(self, shape: Shape) -> "Dense":
@@ -94,7 +96,9 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
 
     def rows(self, row: Row) -> tuple[Row, Any]:
         xp = namespace(row.size)
-        floor = float(np.finfo(row.size.dtype).tiny) ** 0.5  # an input of length 0 keeps its right angle to all others
+        floor = (
+            float(np.finfo(row.size.dtype).tiny) ** 0.5
+        )  # an input of length 0 keeps its right angle to all others
         scaled = xp.sqrt(self.weight_var) * xp.maximum(row.size, floor)
         root = xp.sqrt(self.bias_var + scaled**2)
         data = {"root": root, "weight": scaled / root, "bias": xp.sqrt(self.bias_var) / root}
@@ -106,7 +110,9 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
         one, two = layout.both(one, two)
         weight1, weight2 = one["weight"], two["weight"]
-        gap = weight1 * weight2 * pair.gap + 0.5 * ((weight1 - weight2) ** 2 + (one["bias"] - two["bias"]) ** 2)
+        gap = weight1 * weight2 * pair.gap + 0.5 * (
+            (weight1 - weight2) ** 2 + (one["bias"] - two["bias"]) ** 2
+        )
         tangent = covariance(one["root"], two["root"], gap) + self.weight_var * pair.tangent
         return Pair(0.0 * gap if self.parametrization == "mean_field" else gap, tangent)
 

@@ -31,8 +31,10 @@ class Repairing(Walk):
         far = np.abs(1.0 - now) > layer.function.trusted_correlation()
         if not far.any():
             return found
-        sizes = [np.broadcast_to(np.asarray(side), now.shape)[far] for side in layout.both(one["from"], two["from"])]
-        gap, slope = quadrature(layer.function, *sizes, now[far])
+        left, right = (
+            np.broadcast_to(np.asarray(a), now.shape)[far] for a in layout.both(one["from"], two["from"])
+        )
+        gap, slope = quadrature(layer.function, left, right, now[far])
         out_gap, tangent = np.array(found.gap), np.array(found.tangent)
         out_gap[far] = gap
         tangent[far] = slope * np.broadcast_to(np.asarray(pair.tangent), now.shape)[far]
@@ -44,7 +46,9 @@ def _compiled(layer, one, two, pair, layout, every):
     return Walk().pairs(layer, one, two, pair, layout, every)
 
 
-def quadrature(function: Any, size1: np.ndarray, size2: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quadrature(
+    function: Any, size1: np.ndarray, size2: np.ndarray, gap: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Each distinct pair once: padding repeats the last row and column."""
     distinct, back = np.unique(np.column_stack([size1**2, size2**2, gap]), axis=0, return_inverse=True)
     found_gap, found_slope = function.quadrature(*distinct.T)

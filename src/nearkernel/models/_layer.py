@@ -1,7 +1,8 @@
 """A layer: what it does to numbers, and what it does to the second moments of infinitely many channels.
 
-The second moments of one input are a `Row`, those of two inputs a `Pair`. A `Row` is made n times, a `Pair` n^2 times; so
-a layer's `rows` also returns all that it will need of one input when pairs are made (`data`), and `pairs` is kept short.
+The second moments of one input are a `Row`, those of two inputs a `Pair`. A `Row` is made n times, a `Pair` n^2 times;
+so a layer's `rows` also returns all that it will need of one input when pairs are made (`data`), and `pairs` is kept
+short.
 
 Angles are carried as gaps, 1 - correlation: near equal inputs the correlation has lost its digits, the gap has not.
 """
@@ -35,7 +36,7 @@ class Row(NamedTuple):
     size: Any  # root of E[z^2]
     tangent: Any  # tangent kernel of the input with itself
     mean: Any = None  # E[z]; None where it is zero
-    own: Pair | None = None  # between any two positions of the same input, if a later layer compares them
+    own: Any = None  # a `Pair` between any two positions of the same input, if a later layer compares them
 
 
 class LayerError(ValueError):
@@ -63,7 +64,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def shape(self, shape: Shape) -> Shape:
-        """The shape (*positions, channels) of an output, from that of an input; raises ValueError if it does not fit."""
+        """The shape (*positions, channels) of an output, from that of an input; ValueError if it does not fit."""
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
         """Parameters for inputs of a shape; None for a layer that has none."""
@@ -80,7 +81,7 @@ class AbstractLayer(eqx.Module):
     def has_params(self) -> bool:
         return False
 
-    def branches(self) -> tuple[tuple[str, tuple["AbstractLayer", ...]], ...]:
+    def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         """Of a layer that is made of layers: (name, layers) of each list of them."""
         return ()
 

@@ -120,5 +120,8 @@ class Layout(eqx.Module):
     def diagonal(self, a: Any) -> Any:
         """Of every two positions, those that are equal."""
         grid = a.shape[: self.rank]
-        at = [jnp.arange(size).reshape([-1 if k == j else 1 for j in range(self.rank)]) for k, size in enumerate(grid)]
+        at = [
+            jnp.arange(size).reshape([-1 if k == j else 1 for j in range(self.rank)])
+            for k, size in enumerate(grid)
+        ]
         return a[(*at, *at)]

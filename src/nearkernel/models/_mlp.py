@@ -4,7 +4,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .. import activations
@@ -61,8 +60,12 @@ class MLP(AbstractNetwork):
         self.out_dim = whole(out_dim, "out_dim", 1)
         depth = len(self.widths)
         self.activation = _one_or_each(activation, "activation", depth, activations.get)
-        self.weight_var = _one_or_each(weight_var, "weight_var", depth + 1, lambda v: positive(v, "weight_var"))
-        self.bias_var = _one_or_each(bias_var, "bias_var", depth + 1, lambda v: positive(v, "bias_var", zero=True))
+        self.weight_var = _one_or_each(
+            weight_var, "weight_var", depth + 1, lambda v: positive(v, "weight_var")
+        )
+        self.bias_var = _one_or_each(
+            bias_var, "bias_var", depth + 1, lambda v: positive(v, "bias_var", zero=True)
+        )
         self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
 
     @property
@@ -77,7 +80,9 @@ class MLP(AbstractNetwork):
     @property
     def uniform(self) -> bool:
         """Whether all layers have the same activation and variances."""
-        return not any(isinstance(each, tuple) for each in (self.activation, self.weight_var, self.bias_var))
+        return not any(
+            isinstance(each, PerLayer) for each in (self.activation, self.weight_var, self.bias_var)
+        )
 
     @property
     def layers(self) -> Sequential:
@@ -90,15 +95,22 @@ class MLP(AbstractNetwork):
 
     def activation_of(self, layer: int) -> activations.AbstractActivation:
         """The activation that enters layer 1, 2, ..."""
-        return self.activation[layer - 1] if isinstance(self.activation, tuple) else self.activation
+        return self.activation[layer - 1] if isinstance(self.activation, PerLayer) else self.activation
+
+    @property
+    def activations(self) -> tuple[activations.AbstractActivation, ...]:
+        """Of the hidden layers."""
+        return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
 
     def dense(self, layer: int) -> Dense:
         """Layer 0, 1, ... before its activation."""
-        variances = (v[layer] if isinstance(v, tuple) else v for v in (self.weight_var, self.bias_var))
+        weight_var, bias_var = (
+            v[layer] if isinstance(v, PerLayer) else v for v in (self.weight_var, self.bias_var)
+        )
         kind = self.parametrization
         if kind == "mean_field" and not 0 < layer == len(self.widths):
             kind = "ntk"
-        return Dense(self.sizes[layer + 1], *variances, kind)
+        return Dense(self.sizes[layer + 1], weight_var, bias_var, kind)
 
     def scales(self, layer: int) -> tuple[Any, Any]:
         """What multiplies W and B in layer 0, 1, ..."""
@@ -128,6 +140,10 @@ class MLP(AbstractNetwork):
             outputs.append(self.affine(layer, entry, s))
         return outputs
 
+    def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
+        """Activations of the last hidden layer (n, width)."""
+        return self.activation_of(len(self.widths))(self.layer_outputs(params, x)[-2])
+
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
         """One layer before its activation."""
         return self.dense(layer)(entry, s)
@@ -146,10 +162,29 @@ class MLP(AbstractNetwork):
         return [*hidden, {"weight": width, "bias": 1.0}]
 
 
+class PerLayer(eqx.Module):
+    """Values that differ from layer to layer. A function that needs one for all of them gets a clear error."""
+
+    name: str = eqx.field(static=True)
+    values: tuple
+
+    def __getitem__(self, layer: int) -> Any:
+        return self.values[layer]
+
+    def _refused(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"`{self.name}` differs from layer to layer in this network; this needs one for all layers."
+        )
+
+    __call__ = __float__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = _refused
+
+
 def _one_or_each(value: Any, name: str, count: int, check: Any) -> Any:
-    """One value for all layers, or a tuple of one per layer."""
+    """One value for all layers, or one per layer."""
+    if isinstance(value, PerLayer):
+        value = value.values
     if not isinstance(value, list | tuple):
         return check(value)
     if len(value) != count:
         raise ValueError(f"`{name}` must be one value, or one per layer, {count} of them; got {len(value)}.")
-    return tuple(check(v) for v in value)
+    return PerLayer(name, tuple(check(v) for v in value))

@@ -1,6 +1,7 @@
 """Networks made of layers."""
 
 import abc
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +10,8 @@ import jax
 from .._check import whole
 from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, at_least_float
-from ._compose import Sequential, evaluate, plain
+from ._compose import Sequential, plain
+from ._dense import Dense
 from ._flatten import Dropout
 from ._layer import AbstractLayer, AbstractWideLayer, Shape, located
 from ._repeat import grouped
@@ -17,6 +19,11 @@ from ._repeat import grouped
 
 class AbstractNetwork(AbstractModel):
     """A model that is a sequence of layers."""
+
+    @property
+    @abc.abstractmethod
+    def in_shape(self) -> Shape:
+        """The shape of one input."""
 
     @property
     @abc.abstractmethod
@@ -39,6 +46,14 @@ class AbstractNetwork(AbstractModel):
     def lr_factors(self) -> Params:
         """Learning-rate factors, a tree like the parameters, that the layers' parametrizations imply."""
         return self.layers.lr_factors(self.in_shape)
+
+    @property
+    def mean_field(self) -> bool:
+        """Whether a layer is in mean-field scaling: the tangent kernel then moves even at infinite width."""
+        return any(
+            isinstance(layer, Dense) and layer.parametrization == "mean_field"
+            for layer in leaves(self.layers)
+        )
 
     def limit(self) -> Sequential:
         """The layers as infinitely many channels see them."""
@@ -82,7 +97,8 @@ class Network(AbstractNetwork):
             shape = self._layers.shape(self.in_shape)
         if len(shape) != 1:
             raise ValueError(
-                f"`layers` end in shape {shape}, which still has positions: add Flatten(), GlobalAvgPool() or GlobalSumPool()."
+                f"`layers` end in shape {shape}, which still has positions: add Flatten(), GlobalAvgPool() or "
+                "GlobalSumPool()."
             )
 
     @property
@@ -106,6 +122,15 @@ def _require_layers(layer: AbstractLayer, path: str) -> None:
             _require_layers(each, f"{here}[{i}]")
 
 
+def leaves(layer: AbstractLayer) -> Iterator[AbstractLayer]:
+    """The layers that are not made of others, in order."""
+    if not layer.branches():
+        yield layer
+    for _, layers in layer.branches():
+        for each in layers:
+            yield from leaves(each)
+
+
 def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str, AbstractLayer] | None:
     """The first layer, not made of others, that is not of a kind, and where it stands."""
     if not layer.branches():
@@ -122,9 +147,13 @@ def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str
 def require_wide(net: Any, verb: str) -> None:
     """Raises unless every layer has a wide limit, and may follow the one before it."""
     if not isinstance(net, AbstractNetwork):
-        raise TypeError(f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}.")
+        raise TypeError(
+            f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}."
+        )
     found = missing(net.layers, AbstractWideLayer)
     if found:
-        raise TypeError(f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known.")
+        raise TypeError(
+            f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known."
+        )
     with located("layers", net.layers):
         net.layers.after("inputs")

@@ -48,7 +48,9 @@ class LayerNorm(AbstractWideLayer):
         if self.axes == "all" and positions:
             mean = None if mean is None else jnp.broadcast_to(jnp.mean(mean, axis=positions), row.size.shape)
             whole = jnp.mean(square, axis=positions)
-            variance = jnp.broadcast_to(whole if mean is None else whole - mean[(0,) * len(positions)] ** 2, square.shape)
+            variance = jnp.broadcast_to(
+                whole if mean is None else whole - mean[(0,) * len(positions)] ** 2, square.shape
+            )
         else:
             variance = square if mean is None else square - mean**2
         scale = inverse(root(variance + self.eps))
@@ -57,13 +59,19 @@ class LayerNorm(AbstractWideLayer):
             return Row(row.size * scale, tangent), {"scale": scale}
         left = root(square - 2 * mean * row.mean + mean**2)  # a position's own mean need not be that of all
         data = {"scale": scale, "mean": row.mean, "shift": mean, "size": row.size, "inverse": inverse(left)}
-        return Row(left * scale, tangent, (row.mean - mean) * scale if self.axes == "all" and positions else None), data
+        return Row(
+            left * scale, tangent, (row.mean - mean) * scale if self.axes == "all" and positions else None
+        ), data
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
         one, two = layout.both(one, two)
         tangent = pair.tangent * (one["scale"] * two["scale"])
         if "mean" not in one:
             return Pair(pair.gap, tangent)
-        product = covariance(one["size"], two["size"], pair.gap) - one["shift"] * two["mean"] - one["mean"] * two["shift"]
+        product = (
+            covariance(one["size"], two["size"], pair.gap)
+            - one["shift"] * two["mean"]
+            - one["mean"] * two["shift"]
+        )
         product = product + one["shift"] * two["shift"]
         return Pair(jnp.maximum(1.0 - product * (one["inverse"] * two["inverse"]), 0.0), tangent)

@@ -12,7 +12,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse, root
+from ._layer import (
+    AbstractPiecewiseLayer,
+    AbstractWideLayer,
+    Pair,
+    Params,
+    Row,
+    Shape,
+    covariance,
+    inverse,
+    root,
+)
 from ._layout import Layout
 from ._window import Window
 
@@ -51,7 +61,9 @@ class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
         covariances = covariance(*layout.both(one["before"], two["before"]), pair.gap)
-        return self.after_pooling(one, two, self.every_two(covariances, layout), self.every_two(pair.tangent, layout), layout)
+        return self.after_pooling(
+            one, two, self.every_two(covariances, layout), self.every_two(pair.tangent, layout), layout
+        )
 
     def after_pooling(self, one: Any, two: Any, covariances: Any, tangent: Any, layout: Layout) -> Pair:
         """The pair from pooled covariances and tangent kernels."""
@@ -64,7 +76,9 @@ class AbstractWindowPool(AbstractPool):
     window: Window
     normalize_edges: bool = eqx.field(static=True)
 
-    def __init__(self, filter: Any = (2, 2), strides: Any = None, padding: str = "VALID", normalize_edges: bool = False):
+    def __init__(
+        self, filter: Any = (2, 2), strides: Any = None, padding: str = "VALID", normalize_edges: bool = False
+    ):
         self.window = Window(filter, filter if strides is None else strides, padding)
         self.normalize_edges = bool(normalize_edges)
 

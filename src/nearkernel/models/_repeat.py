@@ -180,7 +180,8 @@ def _best_run(layers: list[Any]) -> tuple[int, int]:
         least = _UNROLLED + 1 if block.depends_on_range() else 2
         if block.after("gaussian") != "gaussian" or any(isinstance(l, Stacked) for l in block.layers):
             continue
-        structure, count = jax.tree.structure(block), 1
+        structure: Any = jax.tree.structure(block)
+        count = 1
         while structure == jax.tree.structure(Sequential(layers[count * period : (count + 1) * period])):
             count += 1
         if count >= least and count * period > best[0] * best[1]:

@@ -58,7 +58,7 @@ class AbstractWideContainer(AbstractWideLayer):
 
     @abc.abstractmethod
     def prepared_by(self, row: Row, every: bool) -> tuple["AbstractWideContainer", Row]:
-        """This container with each layer made ready for the range that reaches it, and the (concrete) moments after it."""
+        """Each layer made ready for the range that reaches it, and the (concrete) moments after all."""
 
     @abc.abstractmethod
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:

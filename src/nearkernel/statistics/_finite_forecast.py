@@ -179,7 +179,7 @@ def finite_forecast(
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
     _trainable(algorithm)
-    if not is_smooth(net.activation):
+    if not all(map(is_smooth, net.activations)):
         raise ValueError(
             "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
             "or a smooth relative such as gelu."

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from .. import activations
 from .._memory import available_bytes, human_bytes
 from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
@@ -89,7 +90,8 @@ def fluctuations(net: MLP, x: np.ndarray, train: int | None = None) -> tuple[Flu
         raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
     _require_fits(len(x), len(net.sizes) - 1)
-    names, note = _known(net.activation, len(distinct))
+    known = [_known(each, len(distinct)) for each in net.activations or (activations.get("linear"),)]
+    names, note = min(known, key=lambda each: len(each[0]))
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
     kernels = layer_kernels(net, distinct)
     tensors = first_tensors(len(distinct), names)
@@ -97,9 +99,9 @@ def fluctuations(net: MLP, x: np.ndarray, train: int | None = None) -> tuple[Flu
     for layer, ((kernel, ntk, gap), width) in enumerate(zip(kernels, net.sizes, strict=False)):
         if layer:
             before, theta, _ = kernels[layer - 1]
-            averages = _averages(net.activation, before, layer > 1, wanted)
+            averages = _averages(net.activation_of(layer), before, layer > 1, wanted)
             ratio = width / net.sizes[layer - 1] if layer > 1 else 0.0  # layer 1 has nothing to hand on
-            tensors = next_tensors(tensors, theta, float(net.weight_var), ratio, averages)
+            tensors = next_tensors(tensors, theta, float(net.dense(layer).weight_var), ratio, averages)
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
         fields |= {FIELDS[name]: tensor for name, tensor in tensors.items()}
         expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
