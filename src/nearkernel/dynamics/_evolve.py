@@ -63,7 +63,7 @@ class FunctionSpaceSolution:
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Outputs at `x_new`, at the end or at another finite `time`."""
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._weights
         if time is not None and isinstance(self.algorithm, GradientDescent | GradientFlow):
             weights, _ = self._integrate(self.algorithm.at(positive(time, "time", zero=True)))

@@ -139,7 +139,7 @@ def gradient_moment(
 def _data(
     model: AbstractModel, params: Any, x: Any, y: Any, loss: Any
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    x = inputs(x, "x", model.in_shape)
     y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
     return x, y, get_loss(loss, y.shape[1])
 

@@ -63,7 +63,7 @@ class MachineSolution:
         """Outputs at `x_new` (m, d), in bounded memory; at another `time` only if the solver knows it ("nystrom")."""
         if time is not None:
             return self._at(time).predict(x_new)
-        x_new = inputs(x_new, "x_new", self.centres.shape[1])
+        x_new = inputs(x_new, "x_new", self.centres.shape[1:])
         found = np.empty((len(x_new), self.coefficients.shape[1]))
         chunk = rows_that_fit(8 * len(self.centres))
         for at in range(0, len(x_new), chunk):

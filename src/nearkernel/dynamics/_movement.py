@@ -38,7 +38,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     parameters, as in `nk.simulate`, which enters the tangent kernel.
     """
     require_model(model)
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    x = inputs(x, "x", model.in_shape)
     a, b = flat(start), flat(end)
     if a.shape != b.shape:
         raise ValueError(

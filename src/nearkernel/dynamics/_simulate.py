@@ -122,7 +122,7 @@ def simulate(
     record = record or Record()
     traced = is_traced(model, params, x, y)
     if not traced:
-        x = inputs(x, "x", getattr(model, "in_dim", None))
+        x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = targets(y, len(x), out=out)
         params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)

@@ -127,7 +127,7 @@ class Solution(AbstractSolution):
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent)."""
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._at(time)
         found = self._tangent.start(x_new, self._y.shape[1])
         if np.isinf(weights).any():
@@ -149,7 +149,7 @@ class Solution(AbstractSolution):
     @in_float64
     def response(self, x_new: Any) -> np.ndarray:
         """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
-        cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1]), self._x)
+        cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
         return self._factor.apply(self.algorithm, cross.T).T
 
     @in_float64

@@ -218,7 +218,7 @@ class Nystrom(AbstractSolver):
     def points(self, x: np.ndarray) -> np.ndarray:
         """The centres, given or drawn from `x`."""
         if np.ndim(self.centres) > 0:
-            return inputs(self.centres, "centres", x.shape[1])
+            return inputs(self.centres, "centres", x.shape[1:])
         count = min(self.centres, len(x))
         rows = np.random.default_rng(self.seed).choice(len(x), count, replace=False)
         found = np.asarray(x[np.sort(rows)], dtype=np.float64)

@@ -129,7 +129,7 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    x = inputs(x, "x", model.in_shape)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     own = np.eye(out)[output_labels(labels, len(x), out)]
     total = GaussNewton(model, params, x, own, "cross_entropy")

@@ -45,7 +45,7 @@ class AbstractCurvature(AbstractOperator):
     def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
         require_model(model)
         if not is_traced(x, y):
-            x = inputs(x, "x", getattr(model, "in_dim", None))
+            x = inputs(x, "x", model.in_shape)
             out = jax.eval_shape(model, params, x[:1]).shape[1]
             y = targets(y, len(x), out=out)
         if not is_traced(params):

@@ -23,9 +23,7 @@ class _Meta(eqx.Module):
         require_model(self.model)
 
     def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
-        return ModelDerivatives(
-            self.model, self.params, inputs(x, name, getattr(self.model, "in_dim", None)), 3
-        )
+        return ModelDerivatives(self.model, self.params, inputs(x, name, self.model.in_shape), 3)
 
     def _features(self, x: Any) -> np.ndarray:
         """(m, P), one row an (input, output) pair."""

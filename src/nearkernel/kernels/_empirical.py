@@ -48,7 +48,7 @@ class EmpiricalNTK(AbstractKernel):
             )
 
     def input_dim(self) -> int | None:
-        return getattr(self.model, "in_dim", None)
+        return self.model.in_shape
 
     @in_float64
     def full(self, x1: Any, x2: Any = None) -> Any:
@@ -56,7 +56,7 @@ class EmpiricalNTK(AbstractKernel):
         if is_traced(self, x1, x2):
             return self._traced_full(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
-        return self._contract(x1, None if x2 is None else inputs(x2, "x2", x1.shape[1]), full=True)
+        return self._contract(x1, None if x2 is None else inputs(x2, "x2", x1.shape[1:]), full=True)
 
     @in_float64
     def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
@@ -65,7 +65,7 @@ class EmpiricalNTK(AbstractKernel):
         As parameters move along `direction`, the kernel grows by half_drift(x1, x2) plus its transpose.
         """
         x1 = inputs(x1, "x1", self.input_dim())
-        x2 = inputs(x2, "x2", x1.shape[1])
+        x2 = inputs(x2, "x2", x1.shape[1:])
         if isinstance(self.model, Scaled):
             step = direction["params"] if self.model.centred else direction
             return self.model.alpha**2 * self._inside().half_drift(step, x1, x2)
@@ -212,5 +212,6 @@ def _half_drift(kernel: EmpiricalNTK, direction, x1, x2):
 
 def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarray:
     """Padded to full chunks, so that one compilation serves all."""
-    padded = np.pad(x, ((0, min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)), (0, 0)), mode="edge")
+    rows = min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)
+    padded = np.pad(x, [(0, rows), *[(0, 0)] * (x.ndim - 1)], mode="edge")
     return np.asarray(_jacobian(kernel, padded))[: len(x)]

@@ -38,7 +38,7 @@ class RKHSFunction(eqx.Module):
 
     def __call__(self, x_new: Any) -> np.ndarray:
         """f(x) at new points (m, d): (m,)."""
-        return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1]), self.x) @ self.coefficients
+        return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1:]), self.x) @ self.coefficients
 
     def inner(self, other: "RKHSFunction") -> float:
         """The inner product <f, g> with another function of the same kernel."""

@@ -18,8 +18,9 @@ class AbstractModel(eqx.Module):
 
     @property
     def in_shape(self) -> tuple[int, ...] | None:
-        """The shape of one input; None for any."""
-        return None
+        """The shape of one input; None for vectors of any length."""
+        dim = getattr(self, "in_dim", None)
+        return None if dim is None else (dim,)
 
     @abc.abstractmethod
     def init(self, key: jax.Array) -> Params:

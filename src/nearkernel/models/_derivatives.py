@@ -167,7 +167,7 @@ def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
 
     Those of a quadratic model are phi + eps psi W; of any other, or of an expansion, its Jacobian.
     """
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    x = inputs(x, "x", model.in_shape)
     params = in_working_precision(params)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     size = count_parameters(params)

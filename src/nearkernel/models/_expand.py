@@ -23,6 +23,10 @@ class Taylor(AbstractModel):
     params0: Params
     degree: int = eqx.field(static=True)
 
+    @property
+    def in_shape(self) -> tuple[int, ...] | None:
+        return self.model.in_shape
+
     def init(self, key: jax.Array | None = None) -> Params:
         """The parameters it was expanded at."""
         return self.params0

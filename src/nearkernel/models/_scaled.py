@@ -31,8 +31,8 @@ class Scaled(AbstractModel):
         positive(self.alpha, "alpha")
 
     @property
-    def in_dim(self) -> int | None:
-        return getattr(self.model, "in_dim", None)
+    def in_shape(self) -> tuple[int, ...] | None:
+        return self.model.in_shape
 
     def init(self, key: jax.Array) -> Params:
         return self.at(self.model.init(key))

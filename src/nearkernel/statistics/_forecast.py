@@ -19,7 +19,8 @@ from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
 from ..kernels import NNGP, nngp_and_ntk
-from ..models import MLP
+from ..models import MLP, AbstractNetwork
+from ..models._network import require_wide
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
 
@@ -67,13 +68,17 @@ class Forecast(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Forecast":
         """The same networks at other inputs; factors are kept."""
-        return Forecast(self._training, _Points(self._training, inputs(x_new, "x_new")), self.algorithm)
+        return Forecast(
+            self._training,
+            _Points(self._training, inputs(x_new, "x_new", self._training.net.in_shape)),
+            self.algorithm,
+        )
 
 
 class _Training:
     """Kernels and factors of the training set: made once, shared by all times and new inputs."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
         self.net, self.x, self.y, self.vector, self.last_only = net, x, y, vector, last_only
         self.start, self.train = self.kernels(x)
         self._cholesky: dict[float, Cholesky | None] = {}
@@ -215,9 +220,8 @@ def forecast(
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    if net.parametrization == "mean_field":
+    require_wide(net, "nk.forecast")
+    if net.mean_field:
         raise ValueError(
             '`net` has parametrization="mean_field": its kernel moves even at infinite width; use "ntk".'
         )
@@ -226,11 +230,15 @@ def forecast(
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", net.in_dim).copy()
-    x_new = inputs(x_new, "x_new", net.in_dim)
+    x = inputs(x, "x", net.in_shape).copy()
+    x_new = inputs(x_new, "x_new", net.in_shape)
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
+        if not isinstance(net, MLP):
+            raise TypeError(
+                "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            )
         return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

@@ -37,7 +37,7 @@ class Posterior(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Posterior":
         """The same posterior at other inputs; the factor is kept."""
-        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1]))
+        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1:]))
 
 
 class _Training:
@@ -69,7 +69,7 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NNGP(net); got {type(kernel).__name__}.")
     x = inputs(x, "x", kernel.input_dim()).copy()
-    x_new = inputs(x_new, "x_new", x.shape[1])
+    x_new = inputs(x_new, "x_new", x.shape[1:])
     noise = positive(noise, "noise", zero=True)
     training = _Training(kernel, x, targets(y, len(x)), np.ndim(y) == 1, noise)
     return Posterior(training, x_new)
