@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from .._check import inputs, positive, whole
@@ -11,7 +12,8 @@ from .._precision import in_float64
 from .._status import Status
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
-from ._divergence import RISE, growth
+from ._divergence import RISE, ROUNDING, growth
+from ._losses import loss_of_zero, squared
 from ._movement import Movement, movement, tangent_matrix
 from ._simulate import Record, simulate
 
@@ -52,9 +54,10 @@ def phase_of(losses: Any) -> str:
     return "divergent" if growth(losses) else _bounded_phase(losses)
 
 
-def _bounded_phase(losses: np.ndarray) -> str:
+def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
+    """Of a run that did not diverge; `zero` is the loss of outputs 0, beside which rounding is seen."""
     rise = np.max(losses - np.minimum.accumulate(losses))
-    return "catapult" if rise > RISE * losses[0] else "lazy"
+    return "catapult" if rise > max(RISE * losses[0], ROUNDING * zero) else "lazy"
 
 
 @in_float64
@@ -82,7 +85,8 @@ def phase(
     else:
         losses = np.append(losses, np.inf)
         top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
-    name = _bounded_phase(losses) if run.ok else "divergent"
+    zero = loss_of_zero(squared, jnp.asarray(y))
+    name = _bounded_phase(losses, zero) if run.ok else "divergent"
     return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
 
 

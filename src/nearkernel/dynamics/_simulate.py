@@ -105,10 +105,12 @@ def simulate(
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
     1. leaves the finite numbers;
-    2. ends above its start by more than 1%: a catapult that comes down again has not diverged. Random batches keep
-       even a fitted model in motion, so for `SGD` the mean over the last tenth of the records must be more than 10
-       times the loss at the start;
-    3. grows threefold or more in each of the last sixths of the records, be it below its start (not for `SGD`).
+    2. ends above its start by more than 1%. A catapult that comes down again has not diverged; one that is cut short
+       at its height counts as diverged: give it more steps. Random batches keep even a fitted model in motion, so for
+       `SGD` the mean over the last tenth of the records must be more than 10 times the loss at the start; below that
+       the message tells the rise;
+    3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, be it below its
+       start (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
 
     A loss that is rounding (below 64 eps times the loss of outputs 0) passes. Other runs of finitely many steps are
     `finished`, be they near convergence or not. Inside `jit`, `vmap` or `nk.measure` a run is one JAX expression
@@ -158,7 +160,7 @@ class _Run:
     ):
         self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
         self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
-        self.noisy = False
+        self.noisy = self.inertial = False
         self.rows: list[dict[str, Any]] = []
 
     def keep(self, rows: dict) -> bool:
@@ -185,7 +187,9 @@ class _Run:
         if not self.keep(last):
             return self.broken(before, f"diverged {where}: the loss left the finite numbers", steps)
         run = self.ended(state, status, steps)
-        status = judged(status, run.history["loss"], where, zero=self.zero, noisy=self.noisy)
+        status = judged(
+            status, run.history["loss"], where, zero=self.zero, noisy=self.noisy, inertial=self.inertial
+        )
         return dataclasses.replace(run, status=status)
 
     def broken(self, before: State, message: str, steps: int) -> Trajectory:
@@ -205,7 +209,9 @@ class _Run:
             if self.every
             else max(1, -(-total // _MOST_RECORDS) if not endless else 10)
         )
-        done, before, self.noisy = 0, state, isinstance(algorithm, SGD)
+        done, before = 0, state
+        self.noisy = isinstance(algorithm, SGD)
+        self.inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
         while done < total:
             inner = min(every, total - done)
             groups = max(1, min(-(-_CHUNK // inner), (total - done) // inner))
@@ -222,6 +228,7 @@ class _Run:
         return self.finished(state, before, short if endless else _FINISHED, done)
 
     def flow(self, algorithm: GradientFlow, state: State) -> Trajectory:
+        self.inertial = algorithm.friction is not None
         if not math.isinf(algorithm.time):
             every = self.every or algorithm.time / 100 or 1.0
             times = np.append(np.arange(0.0, algorithm.time * (1 - 1e-12), every), algorithm.time)
