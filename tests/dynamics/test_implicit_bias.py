@@ -23,7 +23,7 @@ def test_gradient_flow_ends_at_the_minimum_of_the_potential(alpha):
     beta = D.implicit_minimizer(X, Y, alpha, SHAPE)
     net = nk.models.DiagonalNetwork(16, alpha, SHAPE)
     run = nk.simulate(net, net.init(), X, Y, nk.GradientFlow(), tol=1e-8)
-    assert run.status == "converged"
+    assert run.status == nk.StatusKind.converged
     assert np.abs(net.weights(run.params) - beta).max() < 1e-6
     np.testing.assert_allclose(X @ beta, Y, atol=1e-10)
     np.testing.assert_allclose(run.params["plus"] * run.params["minus"], (alpha * SHAPE) ** 2, rtol=1e-6)

@@ -87,7 +87,11 @@ def test_top_eigenpairs_are_those_of_lapack(which):
     values = np.linalg.eigvalsh(DENSE["squared"])
     sort = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
     np.testing.assert_allclose(found.values, values[np.argsort(sort)[:5]], rtol=1e-8)
-    assert found.status == "converged" and found.residuals.max() < 1e-6 * np.abs(values).max()
+    assert (
+        found.ok
+        and found.status == nk.StatusKind.converged
+        and found.residuals.max() < 1e-6 * np.abs(values).max()
+    )
     every = G.top_eigenpairs(operator, P, which)
     np.testing.assert_allclose(np.sort(every.values), values, atol=1e-10)
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 import nearkernel as nk
-from drawn import Drawn
+from drawn import Drawn, controlled
 from helpers import points
 
 NARROW = nk.MLP(4, (10, 15, 12), 1, "relu", weight_var=2.0, bias_var=0.2)
@@ -123,6 +123,62 @@ def test_the_mean_tangent_kernel_off_the_diagonal_is_not_proportional_to_the_pro
     between = Drawn(net, x, 20_000).kernel[:, 0, 0, 1, 0]
     assert abs(between.mean() - law.mean[0, 1]) < 4 * between.std() / np.sqrt(20_000) and law.mean[0, 1] > 0.5
     np.testing.assert_allclose(np.diagonal(law.mean), 2 * 2 * (x * x).sum(1) / 2)  # L + 1 layers, not L
+
+
+DEEP = {
+    "(3, 3, 3)": ("relu", 2.0, (3, 3, 3)),
+    "(5, 4, 6)": ("relu", 2.0, (5, 4, 6)),
+    "(4, 4, 4, 4)": ("relu", 2.0, (4, 4, 4, 4)),
+    "(3, 6)": ("relu", 1.3, (3, 6)),
+    "leaky": ("leaky_relu(0.3)", 1.6, (4, 4, 4)),
+    "abs": ("abs", 1.0, (3, 3)),
+}
+
+
+@pytest.mark.parametrize("case", DEEP)
+def test_the_mean_tangent_kernel_of_narrow_deep_networks_is_their_own(case):
+    """By drawn networks, 4 standard errors; the exact means on the diagonal serve as control variates off it."""
+    activation, weight_var, widths = DEEP[case]
+    net = nk.MLP(3, widths, 1, activation, weight_var=weight_var)
+    x = points(3, 3)
+    mean = nk.statistics.relu_ntk(net, x).mean
+    kernel = Drawn(net, x, 60_000).kernel[:, :, 0, :, 0]
+    wide = np.asarray(nk.kernels.NTK(net)(x))
+    np.testing.assert_allclose(np.diagonal(mean), np.diagonal(wide), rtol=1e-12)
+    away = []
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        found, sem = controlled(kernel, np.diagonal(mean), a, b)
+        assert abs(found - mean[a, b]) < 4 * sem and sem < 6e-3 * np.sqrt(mean[a, a] * mean[b, b])
+        away.append(abs(found - wide[a, b]) / sem)
+    assert max(away) > 8  # the value of infinite width would have been seen
+
+
+def test_the_mean_tangent_kernel_tends_to_that_of_infinite_width():
+    x = points(5, 3)
+    distance = []
+    for width in (64, 512):
+        net = nk.MLP(3, (width,) * 3, 1, "relu", weight_var=2.0)
+        wide = np.asarray(nk.kernels.NTK(net)(x))
+        distance.append(np.abs(nk.statistics.relu_ntk(net, x).mean - wide).max())
+    assert distance[0] / distance[1] == pytest.approx(8.0, rel=0.05)  # by 1/width
+
+
+@pytest.mark.parametrize("depth, error", [(3, 1e-4), (10, 1e-3), (30, 3e-3)])
+@pytest.mark.parametrize("activation, weight_var", [("relu", 2.0), ("abs", 1.0)])
+def test_the_quadrature_of_the_mean_keeps_its_accuracy(activation, weight_var, depth, error):
+    """For parallel inputs, where it is worst, the value is known: that on the diagonal."""
+    x = np.array([[1.0, 2.0], [1.0, 2.0]])
+    mean = nk.statistics.relu_ntk(nk.MLP(2, (3,) * depth, 1, activation, weight_var=weight_var), x).mean
+    assert mean[0, 1] == pytest.approx(mean[0, 0], rel=error)
+
+
+def test_the_mean_tangent_kernel_through_single_neurons_in_closed_form():
+    """After one neuron the angle is 0: for two layers Theta / C_W = cos (1 - t/pi) + 2 (sin + (pi - t) cos) / pi."""
+    angle = np.linspace(0.0, np.pi, 9)
+    x = np.column_stack([np.cos(angle), np.sin(angle)]) * np.sqrt(2)
+    mean = nk.statistics.relu_ntk(nk.MLP(2, (1, 1), 1, "relu", weight_var=2.0), x).mean[0]
+    turned = (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / np.pi
+    np.testing.assert_allclose(mean, 2 * (np.cos(angle) * (1 - angle / np.pi) + 2 * turned), atol=2e-6)
 
 
 def test_fluctuations_of_the_tangent_kernel_grow_with_depth_over_width():

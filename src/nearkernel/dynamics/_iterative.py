@@ -9,14 +9,16 @@ import numpy as np
 from .._check import inputs
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ..kernels import AbstractKernel
 from ..scale._centres import Centred, centred
 from ..scale._iterate import Iterated, relative
 from ..scale._products import Held, held_fits
 from ._algorithms import SpectralAlgorithm
+from ._divergence import growth
 from ._factor import cholesky
-from ._solution import Prediction, moved_to
-from ._solvers import AbstractSolver, ConjugateGradients, IterativeSolver, Nystrom
+from ._solution import Prediction, moved_to, status_at
+from ._solvers import AbstractSolver, ConjugateGradients, IterativeSolver, Nystrom, Richardson
 
 _DIRECT = 4000  # rows up to which a factor costs less than a second
 _FACTOR_COST = 150  # a Cholesky factor of n rows costs about n / 150 products with K
@@ -26,8 +28,8 @@ class MachineSolution:
     """z(x) = k(x, C) a, on all training points or on centres C.
 
     **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
-    |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`
-    and `ok`: whether the tolerance was reached.
+    |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`,
+    an `nk.Status`, and its `ok`: whether the tolerance was reached.
     """
 
     def __init__(
@@ -42,7 +44,7 @@ class MachineSolution:
         residual: float,
         history: np.ndarray,
         seconds: float,
-        status: str,
+        status: Status,
     ):
         self.kernel, self.centres, self.coefficients, self._vector = kernel, centres, coefficients, vector
         self.algorithm, self.solver = algorithm, solver
@@ -50,7 +52,7 @@ class MachineSolution:
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith(("diverges", "not converged"))
+        return self.status.ok
 
     @property
     def iterations(self) -> int:
@@ -120,13 +122,13 @@ def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vec
 
 
 def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -> NystromSolution:
-    limit, lam_max = algorithm.limit(), float(done.lam[-1])
-    if lam_max >= limit and math.isinf(algorithm.end()):
-        status, residual = algorithm.advice(lam_max), math.inf
+    status, residual = status_at(algorithm, float(done.lam[-1])), math.inf
+    if not status.ok and math.isinf(algorithm.end()):
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
     else:
         gain = algorithm.filter(done.lam)
-        status = f"solved on {len(centres)} centres" if lam_max < limit else algorithm.advice(lam_max)
+        if status.ok:
+            status = Status(status.kind, f"solved on {len(centres)} centres")
         coefficients, residual = done.coefficients(gain), done.residual(gain)
     found = NystromSolution(
         kernel, centres, coefficients, algorithm, solver, vector,
@@ -136,18 +138,30 @@ def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -
     return found
 
 
-def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralAlgorithm) -> str:
-    """In words: converged, stopped at a step, or what went wrong and what to do."""
-    if found.note == "the residual grows":
-        return "diverges: the residual grows; use a smaller learning rate"
-    if math.isfinite(algorithm.end()):
-        return f"stopped at step {algorithm.end():g}"
-    if found.residual <= solver.tol:
-        return f"converged in {found.iterations} iterations"
+def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralAlgorithm) -> Status:
+    """Converged, stopped at a step, or what went wrong and what to do."""
+    endless = math.isinf(algorithm.end())
+    if endless and found.residual <= solver.tol:
+        return Status(StatusKind.converged, f"converged in {found.iterations} iterations")
+    if isinstance(solver, Richardson) and _grows(found.history):  # its residuals are those of training
+        return Status(StatusKind.diverged, "diverges: the residual grows; use a smaller learning rate")
+    if not endless:
+        return status_at(algorithm, 0.0)
     why = f" ({found.note})" if found.note else ""
-    return (
-        f"not converged: relative residual {found.residual:.2g} after {found.iterations} iterations{why}, above "
-        f"tol = {solver.tol:g}; use a larger ridge, rank or tol, or solver='direct'"
+    return _short_of(found.residual, solver.tol, f"after {found.iterations} iterations{why}")
+
+
+def _grows(residuals: np.ndarray) -> bool:
+    """Whether training diverged, by its residuals relative to the first, 1."""
+    with np.errstate(over="ignore"):
+        return growth(np.append(1.0, residuals) ** 2) is not None
+
+
+def _short_of(residual: float, tol: float, where: str) -> Status:
+    return Status(
+        StatusKind.not_converged,
+        f"not converged: relative residual {residual:.2g} {where}, above tol = {tol:g}; use a larger ridge, rank or "
+        "tol, or solver='direct'",
     )
 
 
@@ -180,8 +194,15 @@ def solve_by_size(
             coefficients = factor.solve(y)
             residual = relative(y - factor.lower @ (factor.lower.T @ coefficients), y)
             seconds = time.perf_counter() - begin
+            by = "by a factor of K, since conjugate gradients were too slow"
+            reached = residual <= solver.tol
+            status = (
+                Status(StatusKind.converged, f"converged {by}")
+                if reached
+                else _short_of(residual, solver.tol, by)
+            )
             return MachineSolution(
                 kernel, x, coefficients, algorithm, solver, vector, residual=residual, history=found.history,
-                seconds=seconds, status="converged by a factor of K, since conjugate gradients were too slow",
+                seconds=seconds, status=status,
             )  # fmt: skip
     return _machine(found, kernel, x, algorithm, solver, vector)

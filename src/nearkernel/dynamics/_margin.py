@@ -13,6 +13,7 @@ import numpy as np
 
 from .._check import inputs, numeric, one_of
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._ode import integrate
 
 LOSSES = ("exponential", "logistic")
@@ -74,7 +75,8 @@ class MarginPath(eqx.Module):
     """Weights of a linear classifier along gradient flow.
 
     **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
-    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`.
+    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`, an
+    `nk.Status`, and its `ok`.
     """
 
     log_time: np.ndarray
@@ -82,11 +84,11 @@ class MarginPath(eqx.Module):
     direction_error: np.ndarray
     margin_gap: np.ndarray
     limit: MaxMargin
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return self.status == "finished"
+        return self.status.ok
 
 
 @in_float64
@@ -113,10 +115,11 @@ def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -
     unit = w / length[:, None]
     gap = limit.margin - (unit @ rows.T).min(axis=1)
     error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
-    fine = bool(success) and np.isfinite(w).all()
-    return MarginPath(
-        times, w, error, gap, limit, "finished" if fine else "not finished: the flow is too stiff"
-    )
+    if bool(success) and np.isfinite(w).all():
+        status = Status(StatusKind.finished, "finished")
+    else:
+        status = Status(StatusKind.stiff, "not finished: the flow is too stiff")
+    return MarginPath(times, w, error, gap, limit, status)
 
 
 @jax.jit(static_argnums=3)

@@ -19,6 +19,7 @@ import numpy as np
 
 from .._check import inputs, positive, targets, whole
 from .._memory import require_fits, rows_that_fit
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent
 from ._head import RidgeHead
 from ._subspace import checked_subspace, subspace_overlap, top_directions
@@ -95,7 +96,7 @@ class OneStepFeatures(eqx.Module):
         positive(ridge, "ridge", zero=True)
         problem = RidgeHead(self(x), y)
         if descent is False:
-            return OneStepNetwork(self, problem.exact(ridge), "closed form")
+            return OneStepNetwork(self, problem.exact(ridge), Status(StatusKind.converged, "closed form"))
         chosen = problem.best_descent(ridge) if descent is True else descent
         if not isinstance(chosen, GradientDescent):
             raise TypeError(
@@ -107,23 +108,24 @@ class OneStepFeatures(eqx.Module):
 class OneStepNetwork(eqx.Module):
     """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
 
-    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, how the head was found, in words.
+    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, an `nk.Status`: how the head was
+    found, and its `ok`.
     """
 
     features: OneStepFeatures
     head: np.ndarray
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     def predict(self, x_new: Any) -> np.ndarray:
         """Outputs at `x_new` (m, d), in the shape of `y`; infinite where descent diverges."""
         x_new = inputs(x_new, "x_new", self.features.weights.shape[1])
         found = np.full((len(x_new), self.head.shape[1]), np.inf)
         chunk = rows_that_fit(8 * len(self.head))
-        for at in range(0, len(x_new) if self.ok else 0, chunk):
+        for at in range(0, len(x_new) if np.isfinite(self.head).all() else 0, chunk):
             part = x_new[at : at + chunk]
             found[at : at + chunk] = self.features.removed(part) + self.features(part) @ self.head
         return found[:, 0] if self.features.vector else found

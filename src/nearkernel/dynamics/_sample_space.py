@@ -17,15 +17,29 @@ import numpy as np
 
 from .._check import inputs, numeric, positive, whole
 from .._precision import in_float64
+from .._status import Status
 from ..kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
 from ..models import AbstractModel
+from ._algorithms import GradientDescent
+from ._divergence import judged
+from ._losses import loss_of_zero, squared
+from ._solution import end_of, status_at
 
 
 class SampleSpaceRun(eqx.Module):
-    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index."""
+    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index.
+
+    `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`: also a model that trains well may diverge at
+    an order.
+    """
 
     outputs: np.ndarray
     kernel: np.ndarray
+    status: Status = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 @in_float64
@@ -57,8 +71,13 @@ def sample_space_descent(
     mu = EmpiricalDNTK(model, params)(both) if order else np.zeros((len(z),) * 3)
     shape = (len(z),) * 4 if order == 2 else (0,) * 4
     nu, kappa = EmpiricalDDNTK(model, params)(both) if order == 2 else (np.zeros(shape), np.zeros(shape))
-    found = _run(z, kernel, mu, nu, kappa, targets, positive(lr, "lr"), whole(steps, "steps", 0))
-    return SampleSpaceRun(*map(np.asarray, found))
+    descent = GradientDescent(positive(lr, "lr"), whole(steps, "steps", 0))
+    outputs, kernels = map(np.asarray, _run(z, kernel, mu, nu, kappa, targets, descent.lr, descent.steps))
+    with np.errstate(over="ignore", invalid="ignore"):
+        losses = 0.5 * ((outputs[:, : len(targets)] - targets) ** 2).sum(axis=1)
+    zero = loss_of_zero(squared, jnp.asarray(targets))
+    status = judged(status_at(descent, 0.0), losses, f"by {end_of(descent)}", zero=zero)
+    return SampleSpaceRun(outputs, kernels, status)
 
 
 @jax.jit(static_argnums=7)

@@ -9,6 +9,7 @@ import numpy as np
 from .._check import inputs, positive
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._factor import AbstractFactor, Spectrum
 from ._tangent import AbstractTangent
@@ -70,11 +71,11 @@ class AbstractSolution:
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @property
-    def status(self) -> str:
-        """In words: converged, stopped early, singular, or divergent with the limit named."""
+    def status(self) -> Status:
+        """Converged, stopped early, singular, or divergent with the limit named."""
         return status_of(self.algorithm, self._factor)
 
 
@@ -90,7 +91,7 @@ def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
 class Solution(AbstractSolution):
     """A trained linear(ized) model, factored once: predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, "converged", "stopped at ..." or what went wrong; `ok`; `rank` of the kernel
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `rank` of the kernel
     matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
     """
 
@@ -163,19 +164,30 @@ class Solution(AbstractSolution):
         return self._tangent.params(self._x, self._at(time))
 
 
-def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
-    if factor.lam_max >= algorithm.limit():
-        return algorithm.advice(factor.lam_max)
-    parts = []
-    time = algorithm.end()
-    parts.append(
-        "converged"
-        if math.isinf(time)
-        else f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
+def end_of(algorithm: SpectralAlgorithm) -> str:
+    """The end in words, such as "step 100"."""
+    return f"{'step' if isinstance(algorithm, GradientDescent) else 'time'} {algorithm.end():g}"
+
+
+def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:
+    """How training with a kernel of this largest eigenvalue ends."""
+    if lam_max >= algorithm.limit():
+        return Status(StatusKind.diverged, algorithm.advice(lam_max))
+    if math.isinf(algorithm.end()):
+        return Status(StatusKind.converged, "converged")
+    return Status(StatusKind.finished, f"stopped at {end_of(algorithm)}")
+
+
+def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> Status:
+    """The same, and whether the matrix is singular."""
+    status = status_at(algorithm, factor.lam_max)
+    if not (status.ok and factor.cutoff and isinstance(factor, Spectrum)):
+        return status
+    if factor.rank == len(factor.vectors):
+        return status
+    kind = StatusKind.singular if status.kind is StatusKind.converged else status.kind
+    return Status(
+        kind,
+        f"{status}; kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
+        f"eigenvalues below {factor.cutoff:.3g} count as 0",
     )
-    if factor.cutoff and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
-        parts.append(
-            f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
-            f"eigenvalues below {factor.cutoff:.3g} count as 0"
-        )
-    return "; ".join(parts)

@@ -14,7 +14,7 @@ from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
 from ..scale._pivoted import Preconditioner, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
-from ..scale._stored import stored_products
+from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
 
@@ -52,7 +52,7 @@ class IterativeSolver(AbstractSolver):
             return products_of(kernel, x, self.budget())
         store = open_store(self.blocks)
         store.require(kernel, x)
-        return stored_products(store, kernel, self.budget())
+        return Stored(store, kernel, self.budget())
 
     @abc.abstractmethod
     def iterate(

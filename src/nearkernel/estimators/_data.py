@@ -1,11 +1,15 @@
 """What every estimator does with the arrays it is given."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from .._status import Status, StatusKind
 
 
 def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -30,7 +34,14 @@ def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
 
 
 def converged(solution: Any) -> Any:
-    """`solution`, refused if training diverges."""
-    if not solution.ok:
-        raise ValueError(f"`algorithm` = {solution.algorithm} {solution.status}.")
+    """`solution`, refused if training diverges; a tolerance that was not reached is a warning."""
+    require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
     return solution
+
+
+def require_trained(status: Status, argument: str) -> None:
+    """Raises if training diverged, and warns if it did not converge; `argument` as the user typed it."""
+    if status.kind is StatusKind.not_converged:
+        warnings.warn(status.message, ConvergenceWarning, stacklevel=3)
+    elif not status.ok:
+        raise ValueError(f"{argument} {status}.")

@@ -10,6 +10,7 @@ import numpy as np
 from .._check import numeric, one_of, positive, whole
 from .._memory import cores
 from .._precision import in_float64, is_traced
+from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..statistics._measure import Estimate
 from ._curvature import AbstractCurvature, Hessian
@@ -22,13 +23,17 @@ _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 class Eigenpairs(eqx.Module):
     """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
 
-    `status` is "converged", or says how many pairs were found.
+    `status`, an `nk.Status`, says how many pairs were found if not all were; `ok`: all were.
     """
 
     values: np.ndarray
     vectors: np.ndarray
     residuals: np.ndarray
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 @in_float64
@@ -49,7 +54,7 @@ def top_eigenpairs(
     positive(tol, "tol")
     if k > size:
         raise ValueError(f"`k` must be at most the number of parameters, {size}; got {k}.")
-    status = "converged"
+    status = Status(StatusKind.converged, "converged")
     if size <= _SMALL or k > size // 3:
         values, vectors = np.linalg.eigh(operator.dense())
     else:
@@ -64,7 +69,8 @@ def top_eigenpairs(
             values, vectors = eigsh(linear, k, which=_WHICH[which], v0=start, tol=tol, ncv=most, maxiter=100)
         except ArpackNoConvergence as failure:
             values, vectors = failure.eigenvalues, failure.eigenvectors
-            status = f"not converged: {len(values)} of {k} eigenpairs were found"
+            message = f"not converged: {len(values)} of {k} eigenpairs were found"
+            status = Status(StatusKind.not_converged, message)
     order = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
     chosen = np.argsort(order)[:k]
     values, vectors = values[chosen], vectors[:, chosen]

@@ -14,7 +14,10 @@ from .. import activations
 from .._check import nearest
 
 LONGEST = 120
-MOST, DEEPEST = 12, 4  # functions in a formula, and inside each other: derivatives of all of them are compiled
+MOST, DEEPEST = (
+    12,
+    4,
+)  # functions in a formula, and inside each other: derivatives of all of them are compiled
 _VARIABLE = ("z", "x")
 _NAMES = {"pi": math.pi, "e": math.e}
 _ONE: dict[str, tuple[Callable, str]] = {

@@ -63,11 +63,13 @@ def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) ->
 
 
 class LargestEigenvalue(eqx.Module):
-    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks.
+    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
 
-    **Fields:** of the mean kernel: `mean`, its largest eigenvalue itself; `row` (largest row sum), `frobenius` and
-    `trace`, which bound it from above. Of the kernel of one network, exceeded with at most `probability`: `markov`,
-    `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality with one summand).
+    **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
+    row sum), `frobenius` and `trace`, which bound it from above. `trace` is exact; with two or more hidden layers the
+    others have the relative error that `ReluNTK` states for its mean. Of the kernel of one network, exceeded with at
+    most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality
+    with one summand).
     """
 
     mean: float

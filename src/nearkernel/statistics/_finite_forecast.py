@@ -10,7 +10,9 @@ import numpy as np
 from .._check import inputs, positive
 from .._memory import available_bytes, human_bytes
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics._solution import status_at
 from ..models import MLP
 from ._fluctuations import fluctuations, is_smooth
 from ._gaussian import GaussianOutputs
@@ -46,7 +48,7 @@ class FiniteForecast(GaussianOutputs):
 
     `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
     `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
-    `status` and `ok` as of a `Forecast`; `algorithm`.
+    `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", algorithm: SpectralAlgorithm):
@@ -74,7 +76,7 @@ class FiniteForecast(GaussianOutputs):
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @functools.cached_property
     def distance(self) -> float:
@@ -143,19 +145,15 @@ class _Training:
         self.start: Start = start.rotated(self.modes)
         self.targets = (vectors.T @ y).ravel()
 
-    def status(self, algorithm: SpectralAlgorithm) -> str:
-        if self.lam[-1] >= algorithm.limit():
-            return algorithm.advice(self.lam[-1])
-        time = algorithm.end()
-        if math.isfinite(time):
-            return f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
-        if self.lam[0] <= _RANK * self.lam[-1]:
+    def status(self, algorithm: SpectralAlgorithm) -> Status:
+        found = status_at(algorithm, self.lam[-1])
+        if found.kind is StatusKind.converged and self.lam[0] <= _RANK * self.lam[-1]:
             rank = int((self.lam > _RANK * self.lam[-1]).sum())
             raise ValueError(
                 f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `order=1` at the end of training needs "
                 "inputs that differ; leave out repeated rows, or give the algorithm a finite time."
             )
-        return "converged"
+        return found
 
     def responses(self, algorithm: SpectralAlgorithm) -> Responses:
         lr = algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0

@@ -28,7 +28,7 @@ class Forecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,); `terms`, (mean,) at
-    order 0; `status` and `ok` as of a `Solution`; `algorithm`.
+    order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
@@ -54,7 +54,7 @@ class Forecast(GaussianOutputs):
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @in_float64
     def at(self, time: float) -> "Forecast":
