@@ -67,7 +67,7 @@ class MachineSolution:
         for at in range(0, len(x_new), chunk):
             part = slice(at, at + chunk)
             if np.isfinite(self.coefficients).all():
-                found[part] = self.kernel.matrix(x_new[part], self.centres) @ self.coefficients
+                found[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
             else:
                 found[part] = np.inf
         return Prediction(terms=(found[:, 0] if self._vector else found,))
@@ -171,7 +171,7 @@ def solve_by_size(
     if not fits:
         return solve_iteratively(kernel, x, y, algorithm, solver, vector)
     begin = time.perf_counter()
-    held = Held(kernel.matrix(x, None))
+    held = Held(kernel.entries(x, None))
     solver = ConjugateGradients(iterations=max(20, len(x) // _FACTOR_COST))
     found = solver.iterate(held, y, algorithm)
     if found.residual > solver.tol:

@@ -14,10 +14,10 @@ import dataclasses
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from .._check import inputs, positive, targets, whole
+from .._keys import Key, generator
 from .._memory import require_fits, rows_that_fit
 from ._algorithms import GradientDescent
 from ._head import RidgeHead
@@ -133,7 +133,7 @@ def one_step_features(
     x: Any,
     y: Any,
     width: int = 800,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     *,
     lr: float | None = None,
     subspace: Any = None,
@@ -170,7 +170,7 @@ def one_step_features(
     constant, linear = _linear_part(x, y)
     rest = y - constant - x @ linear
     rest[:, np.linalg.norm(rest, axis=0) < 1e-10 * np.linalg.norm(y, axis=0)] = 0.0  # rounding is no signal
-    rng = _generator(key)
+    rng = generator(0 if key is None else key)
     half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
     sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
     start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
@@ -198,16 +198,6 @@ def one_step_features(
     if true is None:
         return made
     return dataclasses.replace(made, overlap=made.overlap_with(true), share=made.share_in(true))
-
-
-def _generator(key: jax.Array | None) -> np.random.Generator:
-    """The bits of the key seed NumPy: nothing is compiled for a draw of a new shape."""
-    try:
-        return np.random.default_rng(
-            np.asarray(jax.random.key_data(jax.random.key(0) if key is None else key))
-        )
-    except TypeError:
-        raise TypeError(f"`key` must be a key of JAX, e.g. jax.random.key(0); got {key!r}.") from None
 
 
 def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

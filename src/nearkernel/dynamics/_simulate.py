@@ -9,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._precision import in_float64, is_traced
 from ..models import AbstractModel
 from ..models._base import require_model
+from ..models._params import checked_params, require_factors, require_params
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._losses import get_loss
 from ._observables import NAMED
@@ -82,7 +84,7 @@ def simulate(
     *,
     loss: Any = "squared",
     lr_factors: Any = None,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     tol: float = 1e-10,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
@@ -101,9 +103,15 @@ def simulate(
         raise TypeError(
             f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."
         )
-    record = record or Record()
+    record = Record() if record is None else record
+    if not isinstance(record, Record):
+        raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    require_params(model, params)
+    if lr_factors is not None:
+        require_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
+        checked_params(model, params)
         x = inputs(x, "x", getattr(model, "in_dim", None))
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = targets(y, len(x), out=out)
@@ -113,12 +121,13 @@ def simulate(
     if isinstance(algorithm, SGD):
         if key is None:
             raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+        key = random_key(key)
         if algorithm.batch_size > len(x):
             raise ValueError(
                 f"`batch_size` must be at most the number of points, {len(x)}; got {algorithm.batch_size}."
             )
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if isinstance(algorithm, GradientFlow):

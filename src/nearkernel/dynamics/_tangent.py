@@ -120,10 +120,10 @@ class KernelTangent(AbstractTangent):
         return np.zeros((len(x), out))
 
     def matrix(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.kernel.matrix(x, None), dtype=np.float64)
+        return np.asarray(self.kernel.entries(x, None), dtype=np.float64)
 
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return self.kernel.matrix(x_new, x)
+        return self.kernel.entries(x_new, x)
 
 
 class FeatureTangent(KernelTangent, CurvedTangent):

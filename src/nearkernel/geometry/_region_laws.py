@@ -3,10 +3,10 @@
 from math import comb, prod
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .._check import whole
+from .._keys import Key, generator
 from ..models import MLP
 from ..statistics import Estimate
 from ._line import crossings_of
@@ -86,7 +86,7 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
     return np.array(found)
 
 
-def measure_crossings(net: Any, start: Any, end: Any, size: int, key: jax.Array) -> Estimate:
+def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Estimate:
     """The experiment beside `mean_crossings`: `size` networks are drawn and cut exactly; (depth,) with standard errors.
 
     **Arguments:** as of `mean_crossings`; `size`, number of networks, at least 2; `key`. Networks follow the law of
@@ -95,7 +95,7 @@ def measure_crossings(net: Any, start: Any, end: Any, size: int, key: jax.Array)
     require_piecewise_linear(net)
     start, end = two_points(start, end, net.in_dim)
     size, depth = whole(size, "size", 2), len(net.widths)
-    normal = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).normal
+    normal = generator(key).normal
     shapes = list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
     counts = np.empty((size, depth))
     for i in range(size):

@@ -71,12 +71,14 @@ class Recursion(InvariantKernel):
 
     def _affine_rows(self, xp, size: Any) -> dict:
         """Root of the variance after the layer, and the shares of weights and bias in it: a unit vector."""
-        floor = (
-            float(np.finfo(size.dtype).tiny) ** 0.5
-        )  # an input of length 0 keeps its right angle to all others
-        scaled = xp.sqrt(self.weight_var) * xp.maximum(size, floor)
-        root = xp.sqrt(self.bias_var + scaled**2)
-        return {"root": root, "weight": scaled / root, "bias": xp.sqrt(self.bias_var) / root}
+        scaled = xp.sqrt(self.weight_var) * size
+        square = self.bias_var + scaled**2
+        some = (
+            square > 0
+        )  # an input of length 0, without biases, stays 0 and keeps its right angle to all others
+        root = xp.sqrt(xp.where(some, square, 1.0))
+        weight, bias = xp.where(some, scaled / root, 1.0), xp.where(some, xp.sqrt(self.bias_var) / root, 0.0)
+        return {"root": xp.where(some, root, 0.0), "weight": weight, "bias": bias}
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it: a sum of positive terms."""
@@ -116,6 +118,20 @@ class Recursion(InvariantKernel):
                 state = layer(state, row1, row2, activation)
         return self._select(state)
 
+    def overflow(self, rows: dict, i: int) -> str:
+        """Which layer's variance, or tangent kernel, is not finite at input `i`."""
+        layers = rows["layers"]
+        if self._looped:
+            layers = [jax.tree.map(lambda a, l=l: a[l], layers) for l in range(len(self.activations))]
+        for layer, own in enumerate([rows["first"], *layers], start=1):
+            for name, what in (("root", "variance"), ("ntk", "tangent kernel")):
+                if not np.isfinite(own[name][..., i] ** 2):
+                    return (
+                        f"the {what} of layer {layer} overflows at `weight_var` = {float(self.weight_var):.3g}, "
+                        f"`bias_var` = {float(self.bias_var):.3g}: lower them, or the depth"
+                    )
+        return super().overflow(rows, i)
+
     def diagonals(self, rows):
         nngp = rows["last"]["root"] ** 2
         nngp = 0.0 * nngp + self.bias_var if self.last_bias_only else nngp
@@ -127,7 +143,12 @@ class Recursion(InvariantKernel):
             return self
         ranges, ready_activations = [], []
         q = np.asarray(self.bias_var + self.weight_var * _spread(norms) ** 2 / self.in_dim)
-        for activation in self.activations:
+        for layer, activation in enumerate(self.activations, start=1):
+            if not np.isfinite(q).all():
+                raise ValueError(
+                    f"`x` is too large for this kernel: the variance of layer {layer} overflows at `weight_var` = "
+                    f"{float(self.weight_var):.3g} and inputs of length {norms.max():.3g}."
+                )
             ranges.append(q)
             ready_activations.append(activation.prepared(q))
             q = np.asarray(self.bias_var + self.weight_var * ready_activations[-1].moments(q).value)

@@ -29,6 +29,7 @@ from .._check import inputs
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64
 from ._base import AbstractModel, count_parameters, in_working_precision
+from ._params import checked_params, require_floats
 from ._passes import PASSES, mode_for
 
 BATCH = 8  # directions in one compiled pass: enough to share the model's own work, few to pad
@@ -162,12 +163,14 @@ def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
 
 
 @in_float64
-def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
+def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x") -> np.ndarray:
     """The features a model has at `params`, dz_i/dtheta, (n, out, P), parameters flattened as `ravel_pytree` does.
 
     Those of a quadratic model are phi + eps psi W; of any other, or of an expansion, its Jacobian.
     """
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    require_floats(params)
+    checked_params(model, params)
+    x = inputs(x, name, getattr(model, "in_dim", None))
     params = in_working_precision(params)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     size = count_parameters(params)

@@ -41,14 +41,14 @@ def centred(
 ) -> Centred:
     """One pass over `x` (n, d) and `y` (n, columns), which may be memory maps."""
     begin = time.perf_counter()
-    lam, vectors = _eigh(kernel.matrix(centres, None))
+    lam, vectors = _eigh(kernel.entries(centres, None))
     # Sums of squares know half of the digits: below this, a direction of the centres would hold rounding alone.
     kept = lam > lam[-1] * np.sqrt(np.finfo(float).eps)
     whiten = vectors[:, kept] / np.sqrt(lam[kept])
     gram = np.zeros((len(centres), len(centres)), order="F")
     moment, square = np.zeros((len(centres), y.shape[1])), np.zeros(y.shape[1])
     for at in range(0, len(x), chunk := rows_that_fit(2 * 8 * len(centres), memory // 8)):
-        rows = kernel.matrix(np.asarray(x[at : at + chunk], dtype=np.float64), centres).astype(
+        rows = kernel.entries(np.asarray(x[at : at + chunk], dtype=np.float64), centres).astype(
             np.float64, copy=False
         )
         part = np.asarray(y[at : at + chunk], dtype=np.float64)

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.optimize
 import scipy.special as special
 
-from .._check import inputs, numeric, positive, whole
-from ._deep_linear import Interpolant, hidden_widths, interpolation, log_evidence, log_gain
+from .._check import inputs, numeric, positive, whole, wholes
+from .._keys import Key, generator
+from ._deep_linear import Interpolant, interpolation, log_evidence, log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
@@ -98,10 +98,10 @@ class DeepLinearPosterior(eqx.Module):
         logs = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
         return special.logsumexp(logs, axis=1, b=self.log_scale.weights)
 
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws of theta, (size, n_0)."""
         size = whole(size, "size", 1)
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         xi = rng.normal(size=(size, len(self.theta)))
         xi -= (xi @ self.basis) @ self.basis.T
         if len(self.log_scale.nodes) == 1:
@@ -126,7 +126,7 @@ def deep_linear_posterior(
     **Arguments:** `X` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
     () for none; `prior_var`, the variance of the weights times their fan-in.
     """
-    widths = hidden_widths(widths)
+    widths = wholes(widths, "widths")
     return posterior_of(interpolation(X, y), widths, float(positive(prior_var, "prior_var")))
 
 

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.special as special
 
-from .._check import numeric, positive, whole
-from ._deep_linear import hidden_widths, log_gain
+from .._check import numeric, positive, whole, wholes
+from .._keys import Key, generator
+from ._deep_linear import log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
@@ -79,9 +79,9 @@ class GaussianProduct(eqx.Module):
         density = lambda u: log_gamma_product(u - self._gain, self._half).value
         return log_concave(density, self.log_mean - reach, self.log_mean + reach)
 
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws of |theta|^2, without drawing a matrix."""
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         size = whole(size, "size", 1)
         log = np.zeros(size)
         for n in self.sizes:
@@ -95,7 +95,7 @@ def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianP
     **Arguments:** `sizes` (N_0, ..., N_L), the inputs and the hidden widths; `weight_var`, the variance of the weights
     times their fan-in. |W^(L) ... W^(1) x|^2 / |x|^2 of L matrices has the law of sizes N_1 ... N_L, times N_L / N_0.
     """
-    checked = tuple(whole(n, "sizes", 1) for n in hidden_widths(sizes))
+    checked = wholes(sizes, "sizes")
     if not checked:
         raise ValueError("`sizes` is empty: give at least the number of inputs.")
     return GaussianProduct(checked, float(positive(weight_var, "weight_var")))

@@ -25,6 +25,7 @@ from .._precision import in_float64
 from ..activations._series import slope_of
 from ..kernels import EmpiricalNTK
 from ..models import MLP
+from ..models._params import checked_params
 from ._concentration import supremum
 
 
@@ -65,6 +66,7 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     """
     if not isinstance(net, MLP) or len(net.widths) != 1 or net.out_dim != 1 or net.parametrization != "ntk":
         raise ValueError('`net` must be an nk.MLP in "ntk" scaling with one hidden layer and one output.')
+    checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
     curvature = supremum(slope_of(slope_of(net.activation)))

@@ -11,12 +11,12 @@ import math
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
 from .._check import finite_number, inputs, numeric, positive, whole
+from .._keys import Key, generator
 
 
 class Comparison(eqx.Module):
@@ -103,7 +103,7 @@ class MarchenkoPastur(eqx.Module):
         root = np.sqrt(z - low) * np.sqrt(z - high)
         return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
 
-    def sample(self, rows: int, key: jax.Array) -> np.ndarray:
+    def sample(self, rows: int, key: Key) -> np.ndarray:
         """Eigenvalues (rows,), ascending, of one such matrix with normal entries and rows/ratio columns, rounded.
 
         Rotations turn a normal matrix into a bidiagonal one of independent chi variables: the matrix is never drawn.
@@ -111,7 +111,7 @@ class MarchenkoPastur(eqx.Module):
         rows = whole(rows, "rows", 1)
         columns = max(1, round(rows / self.ratio))
         few, many = sorted((rows, columns))
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         main = np.sqrt(rng.chisquare(many - np.arange(few)))
         side = np.sqrt(rng.chisquare(np.arange(few - 1, 0, -1)))
         diagonal = main**2 + np.append(0.0, side**2)

@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import whole
+from .._check import shown, whole
+from .._keys import Key, random_key
 from .._memory import cores, parse_bytes
 from .._precision import in_float64
 from .._threads import in_order
 from ..models import AbstractModel
+from ..models._base import require_model
 from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
@@ -44,7 +46,7 @@ def measure(
     observable: Callable[[Any], Any],
     net: AbstractModel,
     size: int,
-    key: jax.Array,
+    key: Key,
     *,
     memory: "str | int" = "512MiB",
     scheduler: str | None = None,
@@ -57,7 +59,10 @@ def measure(
 
     Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`.
     """
-    size = whole(size, "size", 2)
+    if not callable(observable):
+        raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
+    require_model(net, "net")
+    size, key = whole(size, "size", 2), random_key(key)
     budget = parse_bytes(memory)
     with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
         threads = min(cores() if client is None else sum(client.nthreads().values()), size)
