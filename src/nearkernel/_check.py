@@ -14,6 +14,7 @@ from ._precision import is_traced
 
 _SHOWN = 60  # characters of a value in a message
 _LARGEST_WHOLE = 2**63 - 1
+_LARGEST = 1e150  # squares of what is given are numbers still
 
 
 def shown(value: Any) -> str:
@@ -52,9 +53,19 @@ def real_number(value: Any, name: str) -> Any:
 def finite_number(value: Any, name: str) -> Any:
     """`value` if it is one finite real number."""
     value = real_number(value, name)
-    if not is_traced(value) and math.isinf(value):
-        raise ValueError(f"`{name}` must be finite; got {value}.")
+    if not is_traced(value):
+        _require_moderate(value, name)
     return value
+
+
+def _require_moderate(value: Any, name: str, infinite: bool = False) -> None:
+    if math.isinf(value) and not infinite:
+        raise ValueError(f"`{name}` must be finite; got {value}.")
+    if _LARGEST < abs(value) < math.inf:
+        raise ValueError(
+            f"`{name}` must be at most {_LARGEST:g} in size{', or infinite' * infinite}, or squares overflow; got "
+            f"{value:g}."
+        )
 
 
 def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
@@ -64,17 +75,14 @@ def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) 
         return value
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"`{name}` must be {'at least 0' if zero else 'greater than 0'}; got {value}.")
-    if finite and math.isinf(value):
-        raise ValueError(f"`{name}` must be finite; got {value}.")
+    _require_moderate(value, name, infinite=not finite)
     return value
 
 
 def between(value: Any, name: str, low: float, high: float) -> Any:
-    """A checked number if it is from `low` to `high`, beyond which arithmetic overflows."""
+    """A checked number if it is from `low` to `high`: arithmetic reaches no farther."""
     if not is_traced(value) and not low <= value <= high:
-        raise ValueError(
-            f"`{name}` must be between {low:g} and {high:g}, or results overflow; got {value:g}."
-        )
+        raise ValueError(f"`{name}` must be between {low:g} and {high:g}; got {value:g}.")
     return value
 
 
@@ -156,6 +164,9 @@ def numeric(value: Any, name: str) -> np.ndarray:
     if raw.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real; got complex numbers.")
     array = np.asarray(raw, dtype=np.float64)
+    largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    if largest <= _LARGEST:  # false for NaN
+        return array
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array)).sum())
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -163,7 +174,16 @@ def numeric(value: Any, name: str) -> np.ndarray:
             f"`{name}` holds {bad} NaN or infinite value{'s' * (bad > 1)}, "
             f"the first at index {where}: remove or impute."
         )
-    return array
+    raise ValueError(
+        f"`{name}` holds values up to {largest:.3g}, whose squares overflow: scale it towards 1."
+    )
+
+
+def finite_result(found: Any, names: str) -> Any:
+    """`found`, refused if a number overflowed on the way to it; `names` are the arguments that were too large."""
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found)):
+        raise ValueError(f"{names} too large: the result overflows. Scale towards 1.")
+    return found
 
 
 def _numbers_of_objects(raw: np.ndarray, name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._check import numeric, shown
+from .._check import finite_result, numeric, shown
 from .._precision import in_float64
 
 Rows = dict[str, jax.Array]
@@ -86,7 +86,7 @@ def moments(activation: AbstractActivation, q: Any) -> Moments:
         raise ValueError("`q` is a variance and must be at least 0.")
     ready = activation.prepared(np.ravel(q), pairs=False)
     found = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
-    return jax.tree.map(np.asarray, found)
+    return finite_result(jax.tree.map(np.asarray, found), "`q` is")
 
 
 _moments = jax.jit(lambda activation, q: activation.moments(q))
@@ -114,7 +114,7 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
     q1, q2, gap = np.broadcast_arrays(numeric(q1, "q1"), numeric(q2, "q2"), gap)
     if np.any(q1 < 0) or np.any(q2 < 0):
         raise ValueError("`q1` and `q2` are variances and must be at least 0.")
-    value, slope = dual_of(activation, q1.ravel(), q2.ravel())(gap.ravel())
+    value, slope = finite_result(dual_of(activation, q1.ravel(), q2.ravel())(gap.ravel()), "`q1` or `q2` is")
     return value.reshape(gap.shape), slope.reshape(gap.shape)
 
 

@@ -107,8 +107,19 @@ def solve_iteratively(
             centred(kernel, x, y, centres, solver.budget()), kernel, centres, algorithm, solver, vector
         )
     assert isinstance(solver, IterativeSolver)
-    found = solver.iterate(solver.products(kernel, x), y, algorithm)
+    products = solver.products(kernel, x)
+    if products.diagonal().any():
+        found = solver.iterate(products, y, algorithm)
+    else:
+        found = _of_no_kernel(y, algorithm.shift() or 0.0)
     return _machine(found, kernel, x, algorithm, solver, vector)
+
+
+def _of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
+    """(0 + ridge)^-1 y, the pseudo-inverse without a ridge."""
+    coefficients = y / ridge if ridge else np.zeros_like(y)
+    residual = relative(y - ridge * coefficients, y)
+    return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
 def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vector: bool) -> MachineSolution:
@@ -120,7 +131,7 @@ def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vec
 
 
 def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -> NystromSolution:
-    limit, lam_max = algorithm.limit(), float(done.lam[-1])
+    limit, lam_max = algorithm.limit(), float(done.lam.max(initial=0.0))
     if lam_max >= limit and math.isinf(algorithm.end()):
         status, residual = algorithm.advice(lam_max), math.inf
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)

@@ -37,8 +37,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
     parameters, as in `nk.simulate`, which enters the tangent kernel.
     """
-    for params, name in ((start, "start"), (end, "end")):
-        checked_params(model, params, name)
+    start, end = checked_params(model, start, "start"), checked_params(model, end, "end")
     x = inputs(x, "x", getattr(model, "in_dim", None))
     a, b = flat(start), flat(end)
     if a.shape != b.shape:

@@ -16,7 +16,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, positive, targets, whole
+from .._check import between, finite_result, inputs, positive, targets, whole
 from .._keys import Key, generator
 from .._memory import require_fits, rows_that_fit
 from ._algorithms import GradientDescent
@@ -165,7 +165,8 @@ def one_step_features(
     if whole(width, "width", 2) % 2:
         raise ValueError(f"`width` must be even, since neurons come in pairs; got {width}.")
     if lr is not None:
-        positive(lr, "lr")
+        between(positive(lr, "lr"), "lr", 1e-150, 1e150)
+    require_fits(6 * 8 * width * max(d, 1), f"`width` = {width} neurons of {d} inputs", "use fewer")
     true = None if subspace is None else checked_subspace(subspace, d)
     constant, linear = _linear_part(x, y)
     rest = y - constant - x @ linear
@@ -183,7 +184,7 @@ def one_step_features(
         :, None, None
     ] * np.eye(d)
     made = OneStepFeatures(
-        weights=weights,
+        weights=finite_result(weights, "1 / (`x` times `y`) is"),
         biases=rng.normal(size=width),
         start=start,
         signs=signs,

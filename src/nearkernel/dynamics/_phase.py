@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, positive, whole
+from .._check import between, inputs, plain_array, positive, shown, whole
 from .._precision import in_float64
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
@@ -39,7 +39,10 @@ def phase_of(losses: Any) -> str:
     "divergent": not finite, or above the start at the end. "catapult": rises by more than a hundredth of the
     loss at the start above an earlier value, and falls again. "lazy": neither.
     """
-    losses = np.asarray(losses, dtype=np.float64)
+    losses = plain_array(losses, "losses")
+    if losses.dtype.kind not in "iuf":
+        raise TypeError(f"`losses` must hold real numbers; got values of type {losses.dtype}.")
+    losses = losses.astype(np.float64)
     if losses.ndim != 1 or len(losses) < 2 or not np.isfinite(losses[0]):
         raise ValueError(
             f"`losses` must be a vector of at least 2 that starts finite; got shape {losses.shape}."
@@ -89,8 +92,10 @@ def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1
 
     **Returns:** (onset, limit), in units of the learning rate. For a linear model the two coincide.
     """
+    if not callable(losses):
+        raise TypeError(f"`losses` must be a function of a learning rate; got {shown(losses)}.")
     positive(ntk, "ntk")
-    positive(rtol, "rtol")
+    between(positive(rtol, "rtol"), "rtol", 1e-12, 1.0)
 
     def found(lr: float) -> str:
         return phase_of(losses(lr))

@@ -48,7 +48,7 @@ def sample_space_descent(
     whole(order, "order", 0)
     if order > 2:
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
-    checked_params(model, params)
+    params = checked_params(model, params)
     x = inputs(x, "x", getattr(model, "in_dim", None))
     both = x if x_new is None else np.concatenate([x, inputs(x_new, "x_new", x.shape[1])])
     z = np.asarray(model(params, both)).reshape(-1)

@@ -14,7 +14,7 @@ from .._keys import Key, random_key
 from .._precision import in_float64, is_traced
 from ..models import AbstractModel
 from ..models._base import require_model
-from ..models._params import checked_params, require_factors, require_params
+from ..models._params import checked_factors, checked_params
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._losses import get_loss
 from ._observables import NAMED
@@ -28,6 +28,10 @@ _MOST_DOUBLINGS = 60
 def _by_name(observables: Any) -> Mapping[str, Any]:
     if isinstance(observables, str):
         observables = [observables]
+    if not isinstance(observables, Mapping | list | tuple):
+        raise TypeError(
+            f"`observables` must be a dict of functions or a list of names; got {shown(observables)}."
+        )
     return observables if isinstance(observables, Mapping) else {name: name for name in observables}
 
 
@@ -106,12 +110,10 @@ def simulate(
     record = Record() if record is None else record
     if not isinstance(record, Record):
         raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
-    require_params(model, params)
-    if lr_factors is not None:
-        require_factors(lr_factors, params)
+    params = checked_params(model, params)
+    lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
-        checked_params(model, params)
         x = inputs(x, "x", getattr(model, "in_dim", None))
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = targets(y, len(x), out=out)

@@ -113,7 +113,11 @@ class Solution(AbstractSolution):
         residual = self._tangent.flat(self._start - self._y)
         if math.isinf(algorithm.end()) and self._factor.lam_max >= algorithm.limit():
             return np.full_like(residual, np.inf)
-        return self._factor.apply(algorithm, residual)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._factor.apply(algorithm, residual)
+        if not self._factor.lam_max >= algorithm.limit():  # beyond, it diverges, and infinity is the answer
+            require_finite_coefficients(found, residual)
+        return found
 
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
@@ -163,6 +167,14 @@ class Solution(AbstractSolution):
         return self._tangent.params(self._x, self._at(time))
 
 
+def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None:
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"`y` differs from the start by up to {np.abs(residual).max():.3g}: coefficients of the kernel overflow. "
+            "Scale `y` towards 1, or use a larger ridge."
+        )
+
+
 def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
     if factor.lam_max >= algorithm.limit():
         return algorithm.advice(factor.lam_max)
@@ -173,7 +185,7 @@ def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
         if math.isinf(time)
         else f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
     )
-    if factor.cutoff and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
+    if isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
         parts.append(
             f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
             f"eigenvalues below {factor.cutoff:.3g} count as 0"

@@ -134,7 +134,7 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
-    checked_params(model, params)
+    params = checked_params(model, params)
     x = inputs(x, "x", getattr(model, "in_dim", None))
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     own = np.eye(out)[output_labels(labels, len(x), out)]
@@ -182,10 +182,11 @@ def gradient_classes(model: MLP, params: Any, x: Any, labels: Any, layer: int) -
         raise TypeError(f"`model` must be an nk.MLP, whose layers are known; got {type(model).__name__}.")
     x = inputs(x, "x", model.in_dim)
     depth = len(model.widths) + 1
-    if whole(layer, "layer", 1) > depth:
+    layer = whole(layer, "layer", 1)
+    if layer > depth:
         raise ValueError(f"`layer` must be at most {depth}, the output layer; got {layer}.")
     index = output_labels(labels, len(x), model.out_dim)
-    checked_params(model, params)
+    params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     own = jnp.asarray(np.eye(model.out_dim)[index])
     parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))

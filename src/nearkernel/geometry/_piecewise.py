@@ -50,7 +50,7 @@ def require_piecewise_linear(net: Any) -> None:
 def layers_of(net: Any, params: Any) -> Layers:
     """The layers of a checked network with checked parameters."""
     require_piecewise_linear(net)
-    checked_params(net, params)
+    params = checked_params(net, params)
     weights, biases = [], []
     for layer, entry in enumerate(params):
         weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))

@@ -20,8 +20,10 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
     those of neurons without biases do: 2 sum_{k < d} C(n - 1, k).
     """
     n, d = whole(planes, "planes", 0), whole(dim, "dim", 1)
+    if d >= n:  # every combination of sides occurs
+        return 2**n
     if central:
-        return 2 * sum(comb(n - 1, k) for k in range(d)) if n else 1
+        return 2 * sum(comb(n - 1, k) for k in range(d))
     return sum(comb(n, k) for k in range(d + 1))
 
 
@@ -51,7 +53,7 @@ def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
     The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
     has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
     """
-    levels = whole(levels, "levels", 1)
+    levels = whole(levels, "levels", 1, most=1000)
     net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
     params = [{"weight": np.ones((1, 2)), "bias": np.array([0.0, -0.5])}]
     for _ in range(levels - 1):

@@ -119,7 +119,7 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
     **Arguments:** `functions` (N, D), one a row, in a Euclidean space; `bits` n >= 1; `key` of the projection; `tries`,
     how many projections may be drawn until one keeps distances within a factor of 2.
     """
-    functions, n = inputs(functions, "functions"), whole(bits, "bits", 1)
+    functions, n = inputs(functions, "functions"), whole(bits, "bits", 1, most=1000)
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
     chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
     centres, dims = functions[chosen], 32 * n

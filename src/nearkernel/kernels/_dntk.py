@@ -11,18 +11,16 @@ from .._check import inputs, numeric
 from .._memory import require_fits
 from .._precision import in_float64
 from ..models import AbstractModel, ModelDerivatives, effective_features
-from ..models._base import in_working_precision
-from ..models._params import checked_params, require_floats
+from ..models._params import floating_params
 from ..models._passes import along, flat
 
 
 class _Meta(eqx.Module):
     model: AbstractModel
-    params: Any = eqx.field(converter=in_working_precision)
+    params: Any
 
-    def __check_init__(self):
-        require_floats(self.params)
-        checked_params(self.model, self.params)
+    def __init__(self, model: AbstractModel, params: Any):
+        self.model, self.params = model, floating_params(model, params)
 
     def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
         return ModelDerivatives(

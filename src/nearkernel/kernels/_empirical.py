@@ -12,9 +12,9 @@ from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractModel, ModelDerivatives, Scaled
-from ..models._base import count_parameters, in_working_precision
+from ..models._base import count_parameters
 from ..models._derivatives import jacobian
-from ..models._params import checked_params, require_factors, require_floats
+from ..models._params import checked_factors, floating_params
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._layers import layer_contraction, layer_drift, layer_side, moving_layer_side
@@ -35,16 +35,14 @@ class EmpiricalNTK(AbstractKernel):
     """
 
     model: AbstractModel
-    params: Any = eqx.field(converter=in_working_precision)
-    lr_factors: Any = None
-    method: str = eqx.field(static=True, default="auto")
+    params: Any
+    lr_factors: Any
+    method: str = eqx.field(static=True)
 
-    def __check_init__(self):
-        one_of(self.method, "method", METHODS)
-        require_floats(self.params)
-        checked_params(self.model, self.params)
-        if self.lr_factors is not None:
-            require_factors(self.lr_factors, self.params)
+    def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None, method: str = "auto"):
+        self.model, self.method = model, one_of(method, "method", METHODS)
+        self.params = floating_params(model, params)
+        self.lr_factors = None if lr_factors is None else checked_factors(lr_factors, self.params)
         inner = self.model.model if isinstance(self.model, Scaled) else self.model
         if self.method == "layers" and not isinstance(inner, MLP):
             raise ValueError('`method="layers"` needs an nk.MLP; use "jacobian" or "auto".')
@@ -80,7 +78,7 @@ class EmpiricalNTK(AbstractKernel):
 
         As parameters move along `direction`, the kernel grows by half_drift(x1, x2) plus its transpose.
         """
-        checked_params(self.model, direction, "direction")
+        direction = floating_params(self.model, direction, "direction")
         x1 = inputs(x1, "x1", self.input_dim())
         x2 = inputs(x2, "x2", x1.shape[1])
         return require_finite(self._half_drift(direction, x1, x2), x1, x2, "half_drift(x1, x2)")

@@ -2,12 +2,14 @@
 
 import numpy as np
 
+_SMALLEST = 1e-290  # below, products with rounding errors have lost their digits
+
 
 def require_finite(found: np.ndarray, x1: np.ndarray, x2: np.ndarray | None, name: str) -> np.ndarray:
     """`found` (n1, n2, ...) or (n1,), refused unless its entries, and their sum, are finite: one pass over memory."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(found.sum(dtype=np.float64)):
-            return found
+            return found if x2 is not None or found.ndim != 2 else _above_underflow(found, name)
     bad = np.argwhere(~np.isfinite(found))
     if not len(bad):
         raise ValueError(
@@ -23,6 +25,16 @@ def require_finite(found: np.ndarray, x1: np.ndarray, x2: np.ndarray | None, nam
         f"`{name}` is {found[at]} for {lengths}: a number overflows on the way. Scale the inputs or the settings of "
         "the kernel towards 1."
     )
+
+
+def _above_underflow(gram: np.ndarray, name: str) -> np.ndarray:
+    largest = float(np.diagonal(gram).max())
+    if 0 < largest < _SMALLEST:
+        raise ValueError(
+            f"`{name}` has no diagonal entry above {largest:.3g}: numbers underflow. Scale the inputs or the settings "
+            "of the kernel towards 1."
+        )
+    return gram
 
 
 def length(row: np.ndarray) -> float:

@@ -20,6 +20,7 @@ from .._precision import in_float64, is_traced
 from ..activations import AbstractActivation
 from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
+from ._finite import require_finite
 from ._tiles import Tiles, as_column, as_row, gaps, matrices, ready, traced_matrices
 
 _UNROLLED = 6  # hidden layers of series activations
@@ -265,15 +266,22 @@ def nngp_and_ntk(net: MLP, x1: Any, x2: Any = None) -> tuple[Any, Any]:
     if is_traced(net, x1, x2):
         return traced_matrices(kernel, x1, x2)  # type: ignore[return-value]
     x1 = inputs(x1, "x1" if x2 is not None else "x", net.in_dim)
-    x2 = None if x2 is None else inputs(x2, "x2", net.in_dim)
-    prepared, side1, side2 = ready(kernel, x1, x2)
-    return matrices(prepared, side1, side2, 2)  # type: ignore[return-value]
+    return both_kernels(net, x1, None if x2 is None else inputs(x2, "x2", net.in_dim))
+
+
+def both_kernels(net: MLP, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """`nngp_and_ntk` of checked inputs."""
+    prepared, side1, side2 = ready(_recursion(net, ("nngp", "ntk")), x1, x2)
+    nngp, ntk = matrices(prepared, side1, side2, 2)
+    return require_finite(nngp, x1, x2, "NNGP(x1, x2)"), require_finite(ntk, x1, x2, "NTK(x1, x2)")
 
 
 @in_float64
-def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for checked inputs `x` (n, d)."""
-    kernel, side, _ = ready(_recursion(net, ("nngp", "ntk")), x, None)
+def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for inputs `x` (n, d)."""
+    recursion = _recursion(net, ("nngp", "ntk"))
+    x = inputs(x, "x", net.in_dim)
+    kernel, side, _ = ready(recursion, x, None)
     require_fits(
         8 * (3 * len(net.sizes) + 9) * len(x) ** 2,
         f"kernels of {len(x)} points in every layer",
@@ -289,6 +297,7 @@ def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray,
         for matrix, exact in ((nngp, diagonal["root"] ** 2), (ntk, diagonal["ntk"]), (apart, 0.0)):
             matrix[...] = 0.5 * (matrix + matrix.T)
             np.fill_diagonal(matrix, exact)
+            require_finite(matrix, x, None, f"layer_kernels(net, x)[{layer}]")
         found.append((nngp, ntk, apart))
     if kernel.last_bias_only:
         found[-1] = (np.full_like(found[-1][0], net.bias_var), found[-1][1], np.zeros_like(found[-1][2]))

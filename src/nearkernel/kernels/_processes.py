@@ -7,8 +7,9 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, whole
+from .._check import inputs, plain_array, shown, whole
 from .._keys import Key, generator
+from .._memory import require_fits
 from .._precision import in_float64
 from ._positivity import KernelLike, positive_gram
 
@@ -44,6 +45,7 @@ def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
     `x`; `size`; `key`.
     """
     x, size = inputs(x), whole(size, "size", 1)
+    require_fits(16 * size * len(x), f"`size` = {size} functions at {len(x)} points", "draw fewer")
     values, vectors = _spectrum(positive_gram(kernel, x))
     return (generator(key).normal(size=(size, len(values))) * np.sqrt(values)) @ vectors.T
 
@@ -88,10 +90,12 @@ class DPP(eqx.Module):
 
     def log_probability(self, points: Any, size: int | None = None) -> float:
         """ln P(S) of a subset, given by its indices; with `size` among all subsets of that many points."""
-        points = np.asarray(points)
+        points = plain_array(points, "points")
         fine = points.ndim == 1 and (points.size == 0 or points.dtype.kind in "iu")
         if not fine or len(np.unique(points)) < len(points) or np.any((points < 0) | (points >= self._n())):
-            raise ValueError(f"`points` must be different indices from 0 to {self._n() - 1}; got {points!r}.")
+            raise ValueError(
+                f"`points` must be different indices from 0 to {self._n() - 1}; got {shown(points.tolist())}."
+            )
         if size is not None and len(points) != self._size(size):
             return -np.inf
         rows = self.vectors[points.astype(int)] * np.sqrt(self.values)

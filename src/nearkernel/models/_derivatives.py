@@ -28,8 +28,8 @@ import numpy as np
 from .._check import inputs
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64
-from ._base import AbstractModel, count_parameters, in_working_precision
-from ._params import checked_params, require_floats
+from ._base import AbstractModel, count_parameters
+from ._params import floating_params
 from ._passes import PASSES, mode_for
 
 BATCH = 8  # directions in one compiled pass: enough to share the model's own work, few to pad
@@ -168,10 +168,8 @@ def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x
 
     Those of a quadratic model are phi + eps psi W; of any other, or of an expansion, its Jacobian.
     """
-    require_floats(params)
-    checked_params(model, params)
+    params = floating_params(model, params)
     x = inputs(x, name, getattr(model, "in_dim", None))
-    params = in_working_precision(params)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     size = count_parameters(params)
     require_fits(8 * len(x) * out * size, f"features of {len(x)} points", "use fewer points, or a kernel")

@@ -34,6 +34,9 @@ class DiagonalNetwork(AbstractModel):
         if self.theta0 is not None and np.shape(numeric(self.theta0, "theta0")) != (self.in_dim,):
             raise ValueError(f"`theta0` must have shape ({self.in_dim},); got {np.shape(self.theta0)}.")
 
+        elif self.theta0 is not None:
+            between(np.abs(numeric(self.theta0, "theta0")).max() * float(self.alpha), "theta0", 0.0, 1e75)
+
     @in_float64
     def init(self, key: Key | None = None) -> Params:
         shape = np.ones(self.in_dim) if self.theta0 is None else np.asarray(self.theta0)

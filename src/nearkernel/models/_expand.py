@@ -11,8 +11,8 @@ import numpy as np
 from .._check import whole
 from .._keys import Key
 from .._precision import in_float64
-from ._base import AbstractModel, Params, in_working_precision, require_model
-from ._params import checked_params, require_floats, require_params
+from ._base import AbstractModel, Params, require_model
+from ._params import floating_params, require_params
 
 
 class Taylor(AbstractModel):
@@ -42,6 +42,9 @@ class Taylor(AbstractModel):
         """The term of each degree 0 .. `degree`, in the precision of `params`."""
         require_params(self, params)
         params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))
+        params = jax.tree.map(
+            lambda a: a if jnp.issubdtype(jnp.result_type(a), jnp.floating) else 1.0 * a, params
+        )
         start = jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), self.params0, params)
         step = jax.tree.map(jnp.subtract, params, start)
         term: Any = lambda p: self.model(p, x)
@@ -64,6 +67,4 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
     require_model(model)
     if whole(degree, "degree", 1) > 3:
         raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
-    require_floats(params)
-    checked_params(model, params)
-    return Taylor(model, in_working_precision(params), degree)
+    return Taylor(model, floating_params(model, params), degree)

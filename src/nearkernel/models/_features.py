@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import array_of, shown, whole
+from .._check import array_of, whole
 from .._keys import Key
 from .._precision import in_float64, working_dtype
 from ._base import AbstractModel, Params, rows_of

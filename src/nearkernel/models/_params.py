@@ -8,7 +8,7 @@ import numpy as np
 
 from .._check import numeric, shown
 from .._precision import is_traced
-from ._base import AbstractModel, Params, require_model
+from ._base import AbstractModel, Params, in_working_precision, require_model
 
 
 def require_params(model: AbstractModel, params: Params, name: str = "params") -> None:
@@ -43,27 +43,40 @@ def require_params(model: AbstractModel, params: Params, name: str = "params") -
         _require_numbers(leaf, name + path)
 
 
-def checked_params(model: AbstractModel, params: Params, name: str = "params") -> None:
-    """As `require_params`, of a model, with all numbers finite; those traced by the caller are not looked at."""
+def checked_params(model: AbstractModel, params: Params, name: str = "params") -> Params:
+    """`params` in the structure of the model's own, after `require_params` and with all numbers finite.
+
+    Arrays traced by the caller are not looked at.
+    """
     require_model(model)
     require_params(model, params, name)
     for path, leaf in _by_path(params).items():
         if not is_traced(leaf):
             numeric(leaf, name + path)
+    expected = model.parameter_shapes()
+    return params if expected is None else _like(expected, params)
 
 
-def require_floats(params: Params, name: str = "params") -> None:
-    """Raises unless all arrays are of floating point, by which alone derivatives are taken."""
+def _like(tree: Any, other: Any) -> Any:
+    """`other`, whose leaves are at the same paths, in the structure of `tree`."""
+    found = _by_path(other)
+    return jax.tree.unflatten(jax.tree.structure(tree), [found[path] for path in _by_path(tree)])
+
+
+def floating_params(model: AbstractModel, params: Params, name: str = "params") -> Params:
+    """`checked_params` in the working precision, refused unless all are of floating point: what derivatives need."""
+    require_model(model)
     leaves = jax.tree.leaves(params)
     kinds = [getattr(leaf, "dtype", type(leaf)) for leaf in leaves]
     if not kinds or not all(kind is float or jnp.issubdtype(kind, jnp.floating) for kind in kinds):
         raise TypeError(
             f"`{name}` must be a tree of floating-point arrays; it has none, or something else among them."
         )
+    return in_working_precision(checked_params(model, params, name))
 
 
-def require_factors(factors: Any, params: Params, name: str = "lr_factors") -> None:
-    """Raises unless `factors` is a tree like `params` of finite numbers >= 0, one for each array or for each entry."""
+def checked_factors(factors: Any, params: Params, name: str = "lr_factors") -> Any:
+    """`factors` if it is a tree like `params` of finite numbers >= 0, one for each array or for each entry."""
     found, arrays = _by_path(factors), _by_path(params)
     if set(found) != set(arrays):
         wrong = sorted(set(arrays) ^ set(found))[0]
@@ -81,6 +94,7 @@ def require_factors(factors: Any, params: Params, name: str = "lr_factors") -> N
             )
         if values.min(initial=0.0) < 0:
             raise ValueError(f"`{name}{path}` must be at least 0; got {values.min():g}.")
+    return _like(params, factors)
 
 
 def _require_numbers(leaf: Any, name: str) -> None:

@@ -18,7 +18,7 @@ import scipy.optimize
 import scipy.special as special
 
 from .._blas import one_thread
-from .._check import inputs, positive, targets, whole, wholes
+from .._check import between, finite_result, inputs, positive, targets, whole, wholes
 from ._meijer import log_gamma_product
 
 _DEPENDENT = 1e-10  # inverse condition number below which singular values decide
@@ -69,12 +69,19 @@ def interpolation(x: Any, y: Any) -> Interpolant:
         raise ValueError(
             f"`X` has {len(x)} points of {x.shape[1]} features; a linear network fits at most as many as features."
         )
-    found = least_interpolant(x, y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = least_interpolant(x, y)
+    finite_result((found.square, found.log_det), "`y` over `X` is")
     if found.basis.shape[1] < len(x):
         raise ValueError(
             f"`X` has rank {found.basis.shape[1]}, less than its {len(x)} points: drop repeated or dependent rows."
         )
     return found
+
+
+def checked_var(value: Any, name: str) -> Any:
+    """A prior variance of which products over many layers are numbers."""
+    return between(positive(value, name), name, 1e-100, 1e100)
 
 
 def log_gain(in_dim: int, widths: Sequence[int], prior_var: float) -> float:
@@ -109,7 +116,7 @@ def deep_linear_log_evidence(X: Any, y: Any, widths: Sequence[int], prior_var: f
     the density is infinite, and so is the answer, if a layer is not wider than P.
     """
     widths = wholes(widths, "widths")
-    prior_var = positive(prior_var, "prior_var")
+    prior_var = checked_var(prior_var, "prior_var")
     return log_evidence(interpolation(X, y), widths, float(prior_var))
 
 
@@ -155,7 +162,7 @@ def limiting_scale(nu0: float, points: int, widths: Sequence[int], prior_var: fl
     """
     nu0 = float(positive(nu0, "nu0"))
     shares = whole(points, "points", 1) / np.array(wholes(widths, "widths"), dtype=np.float64)
-    log_var = (len(shares) + 1) * np.log(float(positive(prior_var, "prior_var")))
+    log_var = (len(shares) + 1) * np.log(float(checked_var(prior_var, "prior_var")))
 
     def short(log_nu):
         ahead = np.log(nu0) - log_nu

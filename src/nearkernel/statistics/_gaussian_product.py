@@ -16,8 +16,9 @@ import equinox as eqx
 import numpy as np
 import scipy.special as special
 
-from .._check import numeric, positive, whole, wholes
+from .._check import between, finite_number, finite_result, numeric, positive, whole, wholes
 from .._keys import Key, generator
+from .._memory import require_fits
 from ._deep_linear import log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
@@ -58,13 +59,14 @@ class GaussianProduct(eqx.Module):
 
     def moment(self, k: float) -> float:
         """E|theta|^(2k), finite for k > -min(N_l)/2."""
+        k = finite_number(k, "k")
         if not np.all(self._half + k > 0):
             raise ValueError(
                 f"`k` must be greater than {-self._half.min():g}, where moments become infinite; got {k}."
             )
-        return float(
-            np.exp(k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half)))
-        )
+        log = k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half))
+        with np.errstate(over="ignore"):
+            return float(finite_result(np.exp(log), "`k` is"))
 
     def pdf(self, log_value: Any) -> np.ndarray:
         """Density of ln|theta|^2 at `log_value`."""
@@ -83,6 +85,7 @@ class GaussianProduct(eqx.Module):
         """`size` draws of |theta|^2, without drawing a matrix."""
         rng = generator(key)
         size = whole(size, "size", 1)
+        require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")
         log = np.zeros(size)
         for n in self.sizes:
             log = log + np.log(self.weight_var / n * rng.chisquare(n, size))
@@ -98,4 +101,6 @@ def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianP
     checked = wholes(sizes, "sizes")
     if not checked:
         raise ValueError("`sizes` is empty: give at least the number of inputs.")
-    return GaussianProduct(checked, float(positive(weight_var, "weight_var")))
+    return GaussianProduct(
+        checked, float(between(positive(weight_var, "weight_var"), "weight_var", 1e-100, 1e100))
+    )

@@ -15,6 +15,7 @@ import scipy.special as special
 
 from .._check import numeric, whole
 from .._keys import Key, generator
+from .._memory import require_fits
 from .._precision import in_float64
 from ..models import MLP
 from ._paths import piecewise_linear
@@ -107,6 +108,7 @@ class InputGradient(eqx.Module):
         """`size` draws of g, without drawing a network."""
         rng = generator(key)
         size = whole(size, "size", 1)
+        require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")
         g = self.gain * rng.chisquare(self.coordinates, size) / self.in_dim
         for n in self.widths:
             on = rng.binomial(n, 0.5, size)

@@ -39,6 +39,8 @@ def observables(net: MLP, x: Any, fields: str | Sequence[str] = ("four_point",))
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    if not isinstance(fields, str | list | tuple):
+        raise TypeError(f"`fields` must be a name or a list of names; got {shown(fields)}.")
     fields = [
         one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)
     ]
@@ -192,6 +194,8 @@ def extrapolated(estimates: Sequence[Estimate], widths: Sequence[int]) -> Estima
         raise ValueError(
             f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)}."
         )
+    if len({jax.tree.structure(each.mean) for each in estimates}) > 1:
+        raise ValueError("`estimates` must be of one observable; their trees differ.")
     design = np.vander(1.0 / np.array(widths), increasing=True)
     weights = np.linalg.inv(design)[0]
 

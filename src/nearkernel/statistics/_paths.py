@@ -36,7 +36,7 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
     **Returns:** (n, out).
     """
     activation = piecewise_linear(net, "The sum over paths")
-    checked_params(net, params)
+    params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     count = int(np.prod([float(size) for size in net.sizes]))
     require_fits(16 * count * len(x), f"a sum over {count} paths for {len(x)} inputs", "use a tiny network")
