@@ -72,7 +72,7 @@ class MachineSolution:
         for at in range(0, len(x_new), chunk):
             part = slice(at, at + chunk)
             if np.isfinite(self.coefficients).all():
-                found[part] = self.kernel.matrix(x_new[part], self.centres) @ self.coefficients
+                found[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
             else:
                 found[part] = np.inf
         return Prediction(terms=(found[:, 0] if self._vector else found,))
@@ -112,8 +112,19 @@ def solve_iteratively(
             centred(kernel, x, y, centres, solver.budget()), kernel, centres, algorithm, solver, vector
         )
     assert isinstance(solver, IterativeSolver)
-    found = solver.iterate(solver.products(kernel, x), y, algorithm)
+    products = solver.products(kernel, x)
+    if products.diagonal().any():
+        found = solver.iterate(products, y, algorithm)
+    else:
+        found = _of_no_kernel(y, algorithm.shift() or 0.0)
     return _machine(found, kernel, x, algorithm, solver, vector)
+
+
+def _of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
+    """(0 + ridge)^-1 y, the pseudo-inverse without a ridge."""
+    coefficients = y / ridge if ridge else np.zeros_like(y)
+    residual = relative(y - ridge * coefficients, y)
+    return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
 def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vector: bool) -> MachineSolution:
@@ -125,7 +136,7 @@ def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vec
 
 
 def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -> NystromSolution:
-    status, residual = status_at(algorithm, float(done.lam[-1])), math.inf
+    status, residual = status_at(algorithm, float(done.lam.max(initial=0.0))), math.inf
     if not status.ok and math.isinf(algorithm.end()):
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
     else:
@@ -192,7 +203,7 @@ def solve_by_size(
     if not fits:
         return solve_iteratively(kernel, x, y, algorithm, solver, vector)
     begin = time.perf_counter()
-    held = Held(kernel.matrix(x, None))
+    held = Held(kernel.entries(x, None))
     solver = ConjugateGradients(iterations=max(20, len(x) // _FACTOR_COST))
     found = solver.iterate(held, y, algorithm)
     if found.residual > solver.tol:

@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._precision import in_float64, is_traced
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
+from ..models._params import checked_factors, checked_params
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
 from ._losses import get_loss, loss_of_zero
@@ -35,6 +37,10 @@ _UNCHECKED = Status(
 def _by_name(observables: Any) -> Mapping[str, Any]:
     if isinstance(observables, str):
         observables = [observables]
+    if not isinstance(observables, Mapping | list | tuple):
+        raise TypeError(
+            f"`observables` must be a dict of functions or a list of names; got {shown(observables)}."
+        )
     return observables if isinstance(observables, Mapping) else {name: name for name in observables}
 
 
@@ -91,7 +97,7 @@ def simulate(
     *,
     loss: Any = "squared",
     lr_factors: Any = None,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     tol: float = 1e-10,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
@@ -121,7 +127,11 @@ def simulate(
         raise TypeError(
             f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."
         )
-    record = record or Record()
+    record = Record() if record is None else record
+    if not isinstance(record, Record):
+        raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    params = checked_params(model, params)
+    lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
         x = inputs(x, "x", getattr(model, "in_dim", None))
@@ -133,12 +143,13 @@ def simulate(
     if isinstance(algorithm, SGD):
         if key is None:
             raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+        key = random_key(key)
         if algorithm.batch_size > len(x):
             raise ValueError(
                 f"`batch_size` must be at most the number of points, {len(x)}; got {algorithm.batch_size}."
             )
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if isinstance(algorithm, GradientFlow):
