@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, one_of
+from .._check import class_names, inputs, numeric, one_of
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ._ode import integrate
@@ -144,9 +144,7 @@ def _follow(rows, w_hat, times, loss):
 def _signed_rows(X: Any, labels: Any) -> tuple[np.ndarray, float]:
     """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
     X = inputs(X, "X")
-    labels = np.asarray(labels)
-    if labels.shape != (len(X),):
-        raise ValueError(f"`labels` must have shape ({len(X)},), one a point; got {labels.shape}.")
+    labels = class_names(labels, len(X))
     names = np.unique(labels)
     if len(names) != 2:
         what = f"all are {names[0]!r}" if len(names) == 1 else f"got {len(names)}"

@@ -13,6 +13,7 @@ from ..models import MLP, AbstractNetwork
 from ..models._dense import Dense
 from ..models._network import require_wide
 from ._base import AbstractKernel
+from ._finite import require_finite
 from ._tiles import Tiles, gaps, ready
 from ._wide import Wide
 
@@ -77,15 +78,23 @@ def nngp_and_ntk(net: AbstractNetwork, x1: Any, x2: Any = None) -> tuple[Any, An
     kernel = wide(net, ("nngp", "ntk"))
     if is_traced(net, x1, x2):
         return kernel.traced_both(x1, x2)
-    shape = NTK(net).input_dim()
-    x1 = inputs(x1, "x1" if x2 is not None else "x", shape)
-    x2 = None if x2 is None else inputs(x2, "x2", shape)
-    return kernel.both(x1, x2)
+    x1 = inputs(x1, "x1" if x2 is not None else "x", net.in_shape)
+    return both_kernels(net, x1, None if x2 is None else inputs(x2, "x2", net.in_shape))
+
+
+def both_kernels(
+    net: AbstractNetwork, x1: np.ndarray, x2: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """`nngp_and_ntk` of checked inputs."""
+    nngp, ntk = wide(net, ("nngp", "ntk")).both(x1, x2)
+    return require_finite(nngp, x1, x2, "NNGP(x1, x2)"), require_finite(ntk, x1, x2, "NTK(x1, x2)")
 
 
 @in_float64
-def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for checked inputs `x` (n, d)."""
+def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for inputs `x` (n, d)."""
+    require_wide(net, "layer_kernels")
+    x = inputs(x, "x", net.in_shape)
     layers = net.layers.limit(net.in_shape)  # not grouped: each layer is looked at
     kernel, side, _ = ready(Wide(layers, float(net.in_dim), ("nngp", "ntk")), x, None)
     require_fits(
@@ -104,5 +113,6 @@ def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray,
         for matrix, exact in ((nngp, size**2), (ntk, np.asarray(row.tangent)), (apart, 0.0)):
             matrix[...] = 0.5 * (matrix + matrix.T)
             np.fill_diagonal(matrix, exact)
+            require_finite(matrix, x, None, f"layer_kernels(net, x)[{len(found)}]")
         found.append((nngp, ntk, apart))
     return found

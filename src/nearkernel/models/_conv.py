@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from .._check import one_of, positive, whole
-from ._dense import drawn, factors_of, with_bias
+from .._check import one_of, whole
+from ._dense import bias_variance, drawn, factors_of, weight_variance, with_bias
 from ._layer import (
     AbstractOuterLayer,
     AbstractPiecewiseLayer,
@@ -54,8 +54,8 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
     ):
         self.width = whole(width, "width", 1)
         self.window = Window(filter, strides, padding, dilation)
-        self.weight_var = positive(weight_var, "weight_var")
-        self.bias_var = positive(bias_var, "bias_var", zero=True)
+        self.weight_var = weight_variance(weight_var)
+        self.bias_var = bias_variance(bias_var)
         self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
 
     def __repr__(self) -> str:

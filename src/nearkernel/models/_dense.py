@@ -5,9 +5,8 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from .._check import one_of, positive, whole
+from .._check import between, one_of, positive, whole
 from .._precision import working_dtype
 from ._layer import (
     AbstractOuterLayer,
@@ -23,6 +22,17 @@ from ._layer import (
 from ._layout import Layout
 
 PARAMETRIZATIONS = ("ntk", "standard", "mean_field")
+
+
+_SMALLEST, _LARGEST = 1e-100, 1e100  # squares of variances, and some of their products, are numbers still
+
+
+def weight_variance(value: Any) -> Any:
+    return between(positive(value, "weight_var"), "weight_var", _SMALLEST, _LARGEST)
+
+
+def bias_variance(value: Any) -> Any:
+    return between(positive(value, "bias_var", zero=True), "bias_var", 0.0, _LARGEST)
 
 
 class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
@@ -46,8 +56,8 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
 
     def __check_init__(self):
         whole(self.width, "width", 1)
-        positive(self.weight_var, "weight_var")
-        positive(self.bias_var, "bias_var", zero=True)
+        weight_variance(self.weight_var)
+        bias_variance(self.bias_var)
         one_of(self.parametrization, "parametrization", PARAMETRIZATIONS)
 
     def __repr__(self) -> str:
@@ -96,12 +106,15 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
 
     def rows(self, row: Row) -> tuple[Row, Any]:
         xp = namespace(row.size)
-        floor = (
-            float(np.finfo(row.size.dtype).tiny) ** 0.5
-        )  # an input of length 0 keeps its right angle to all others
-        scaled = xp.sqrt(self.weight_var) * xp.maximum(row.size, floor)
-        root = xp.sqrt(self.bias_var + scaled**2)
-        data = {"root": root, "weight": scaled / root, "bias": xp.sqrt(self.bias_var) / root}
+        scaled = xp.sqrt(self.weight_var) * row.size
+        square = self.bias_var + scaled**2
+        some = (
+            square > 0
+        )  # an input of length 0, without biases, stays 0 and keeps its right angle to all others
+        root = xp.sqrt(xp.where(some, square, 1.0))
+        weight, bias = xp.where(some, scaled / root, 1.0), xp.where(some, xp.sqrt(self.bias_var) / root, 0.0)
+        root = xp.where(some, root, 0.0)
+        data = {"root": root, "weight": weight, "bias": bias}
         tangent = root**2 + self.weight_var * row.tangent
         if self.parametrization == "mean_field":  # outputs start at their bias
             return Row(0.0 * root + xp.sqrt(self.bias_var), tangent), data

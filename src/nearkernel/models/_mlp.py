@@ -4,17 +4,18 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import numpy as np
 
 from .. import activations
-from .._check import one_of, positive, same_dim, whole
+from .._check import one_of, whole, wholes
+from .._keys import Key, random_key
 from .._precision import drawing, in_float64
 from ._activation import Activation
-from ._base import Params, at_least_float
+from ._base import Params, rows_of
 from ._compose import Sequential
-from ._dense import PARAMETRIZATIONS, Dense, drawn
+from ._dense import PARAMETRIZATIONS, Dense, bias_variance, drawn, weight_variance
 from ._layer import AbstractLayer
 from ._network import AbstractNetwork
+from ._params import require_params
 
 
 class MLP(AbstractNetwork):
@@ -54,18 +55,12 @@ class MLP(AbstractNetwork):
         parametrization: str = "ntk",
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
-        if isinstance(widths, str) or not np.iterable(widths):
-            raise TypeError(f"`widths` must be a tuple such as (256, 256); got {widths!r}.")
-        self.widths = tuple(whole(w, "widths", 1) for w in widths)
+        self.widths = wholes(widths, "widths")
         self.out_dim = whole(out_dim, "out_dim", 1)
         depth = len(self.widths)
         self.activation = _one_or_each(activation, "activation", depth, activations.get)
-        self.weight_var = _one_or_each(
-            weight_var, "weight_var", depth + 1, lambda v: positive(v, "weight_var")
-        )
-        self.bias_var = _one_or_each(
-            bias_var, "bias_var", depth + 1, lambda v: positive(v, "bias_var", zero=True)
-        )
+        self.weight_var = _one_or_each(weight_var, "weight_var", depth + 1, weight_variance)
+        self.bias_var = _one_or_each(bias_var, "bias_var", depth + 1, bias_variance)
         self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
 
     @property
@@ -116,21 +111,24 @@ class MLP(AbstractNetwork):
         """What multiplies W and B in layer 0, 1, ..."""
         return self.dense(layer).scales(self.sizes[layer])
 
+    def parameter_shapes(self) -> Params:
+        shapes = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        return [{"weight": _array(shape), "bias": _array(shape[1:])} for shape in shapes]
+
     @drawing
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
         params = []
+        self.require_memory(key)
         for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
             key, weight_key, bias_key = jax.random.split(key, 3)
             params.append(drawn(self.dense(layer), weight_key, bias_key, shape, shape[1:], shape[0]))
         return params
 
     @in_float64
-    def __call__(self, params: Params, x: Any, key: jax.Array | None = None) -> jax.Array:
-        z = at_least_float(x)
-        if z.ndim != 2:
-            raise ValueError(f"`x` must have shape (n, d); got {z.shape}.")
-        same_dim(z, "x", self.in_dim)
-        return self.layer_outputs(params, z)[-1]
+    def __call__(self, params: Params, x: Any, key: Any = None) -> jax.Array:
+        require_params(self, params)
+        return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
         """Preactivations z^1 ... z^L, each (n, width)."""
@@ -188,3 +186,7 @@ def _one_or_each(value: Any, name: str, count: int, check: Any) -> Any:
     if len(value) != count:
         raise ValueError(f"`{name}` must be one value, or one per layer, {count} of them; got {len(value)}.")
     return PerLayer(name, tuple(check(v) for v in value))
+
+
+def _array(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, np.float64)

@@ -8,12 +8,15 @@ import equinox as eqx
 import jax
 
 from .._check import whole
-from .._precision import drawing, in_float64
+from .._keys import Key, random_key
+from .._memory import require_fits
+from .._precision import drawing, in_float64, is_traced, working_dtype
 from ._base import AbstractModel, Params, at_least_float
 from ._compose import Sequential, plain
 from ._dense import Dense
 from ._flatten import Dropout
 from ._layer import AbstractLayer, AbstractWideLayer, Shape, located
+from ._params import require_params
 from ._repeat import grouped
 
 
@@ -31,11 +34,30 @@ class AbstractNetwork(AbstractModel):
         """Its layers."""
 
     @drawing
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
+        self.require_memory(key)
         return self.layers.init(key, self.in_shape)
+
+    def require_memory(self, key: Any) -> None:
+        """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
+        if is_traced(key):
+            return
+        sizes = [leaf.size for leaf in jax.tree.leaves(self.parameter_shapes())] or [0]
+        require_fits(
+            working_dtype().itemsize
+            * (sum(sizes) + 2 * max(sizes)),  # a draw makes as many random bits, twice
+            f"`init` of a network with {sum(sizes):,} parameters",
+            "use fewer neurons; theory of infinite width needs none",
+        )
+
+    @in_float64
+    def parameter_shapes(self) -> Params:
+        return jax.eval_shape(lambda key: self.layers.init(key, self.in_shape), jax.random.key(0))
 
     @in_float64
     def __call__(self, params: Params, x: Any, key: jax.Array | None = None) -> jax.Array:
+        require_params(self, params)
         x = at_least_float(x)
         if x.shape[1:] != self.in_shape:
             expected = ", ".join(["n", *map(str, self.in_shape)])
