@@ -66,6 +66,8 @@ def layer_side(net: AbstractNetwork, params, factors, x) -> Side:
     shapes: list = []
     jax.eval_shape(lambda: run(None))
     taps = [jnp.zeros(shape, dtype) for shape, dtype in shapes]
+    if not taps:
+        return [LayerSide(entered, None) for entered in run(taps)[1]]
     signals, entered = jax.jacrev(run, has_aux=True)(taps)  # (out, n, *positions, width) each
     moved = [jnp.moveaxis(s, 0, 1).reshape(len(x), s.shape[0], -1, s.shape[-1]) for s in signals]
     return [LayerSide(e, s) for e, s in zip(entered, [*moved, None] if last else moved, strict=True)]

@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import numpy as np
 
 from .. import activations
 from .._check import one_of, whole, wholes
