@@ -1,9 +1,11 @@
-"""The networks of `_architectures` in neural-tangents.
+"""The networks of tests/architectures.py in neural-tangents.
 
 PYTHON _stax.py ../tests/golden/architectures.npz     # in its environment: the values that tests compare with
 """
 
 import functools
+import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -65,7 +67,8 @@ def network(layers, rank, width=64):
 
 def golden(path):
     """NNGP and NTK of all architectures, of 4 inputs and with 4 more, into one file."""
-    from _architectures import GOLDEN
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from architectures import GOLDEN
 
     found = {}
     for seed, (name, (shape, layers)) in enumerate(GOLDEN.items()):
@@ -79,7 +82,5 @@ def golden(path):
 
 
 if __name__ == "__main__":
-    import sys
-
     jax.config.update("jax_enable_x64", True)
     golden(sys.argv[1])

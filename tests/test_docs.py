@@ -34,6 +34,7 @@ def name_of(page: Path) -> str:
 
 _HEAVY = (
     "any-activation",
+    "build-a-network",
     "choosing-an-algorithm",
     "curvature",
     "estimators",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from _architectures import GOLDEN
-from _networks import network
 
 import nearkernel as nk
+from architectures import GOLDEN
+from networks import network
 
 L = nk.layers
 STORED = np.load(Path(__file__).parents[1] / "golden" / "architectures.npz")

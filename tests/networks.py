@@ -1,4 +1,4 @@
-"""The networks of `_architectures` in nearkernel."""
+"""The networks of `architectures` in nearkernel."""
 
 import nearkernel as nk
 
