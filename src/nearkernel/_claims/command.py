@@ -45,7 +45,7 @@ def show(name: str, as_json: bool) -> None:
     page = console()
     page.print(f"{name} ({claim.topic()})", style="bold", markup=False)
     lines = [claim.statement, "", f"Source: {claim.source}"]
-    lines += [f"Erratum: {claim.erratum}"] * bool(claim.erratum)
+    lines += [f"Erratum: {claim.told_erratum()}"] * bool(claim.erratum)
     lines += ["", *(f"    {line}" for line in claim.formula.splitlines())]
     lines += ["", "Settings, as flags of `nearkernel claims run`:"] if claim.settings() else []
     for each in claim.settings():
@@ -64,7 +64,7 @@ def _about(claim: type[Claim]) -> dict[str, Any]:
     ]  # fmt: skip
     about = {"name": claim.name(), "topic": claim.topic(), "statement": claim.statement}
     return about | {
-        "source": claim.source, "formula": claim.formula, "erratum": claim.erratum, "settings": settings
+        "source": claim.source, "formula": claim.formula, "erratum": claim.told_erratum(), "settings": settings
     }  # fmt: skip
 
 
