@@ -27,12 +27,13 @@ SMALL = ("--points", 8, "--test-points", 6, "--dim", 3, "--depth", 1, "--width",
 
 
 def test_the_ladder_is_climbed_drawn_and_written():
-    result = nearkernel("ladder", *SMALL, "--alphas", "64,16,32", "--widths", "")
+    result = nearkernel("ladder", *SMALL, "--alphas", "256,64,128", "--widths", "")
     assert sorted(os.listdir("out")) == ["ladder.json", "ladder.png", "ladder.svg", "report.html"]
     with open("out/ladder.json") as file:
         found = json.load(file)
-    assert [rung["alpha"] for rung in found["rungs"]] == [16, 32, 64]
-    np.testing.assert_allclose(found["slopes"]["alpha"], [-1, -2, -3], atol=0.35)
+    assert [rung["alpha"] for rung in found["rungs"]] == [64, 128, 256]
+    # The powers hold for alpha -> infinity; at 64 to 256 the next order moves them by 0.02, 0.03 and 0.05.
+    np.testing.assert_allclose(found["slopes"]["alpha"], [-1, -2, -3], atol=0.07)
     assert found["slopes"]["width"] is None and set(found["versions"]) >= {"jax", "nearkernel"}
     assert "Slopes over alpha" in result.stdout and "ladder.png" in result.stdout
     with open("out/ladder.png", "rb") as file:

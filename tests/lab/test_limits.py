@@ -1,7 +1,13 @@
 """What costs too much is ended, whatever it is, and the others do not notice."""
 
+import asyncio
 import concurrent.futures
+import contextlib
 import json
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,7 +16,10 @@ import psutil
 import pytest
 
 import odd_worker as do
-from labs import STRICT, workers
+from labs import STRICT, listening, workers
+from nearkernel.lab import _asking
+from nearkernel.lab._claim_run import claim_events
+from nearkernel.lab._limits import Meter, TooMuch
 
 
 @pytest.fixture(scope="module")
@@ -179,10 +188,93 @@ def test_what_goes_wrong_in_a_check_is_told(web):
         assert [json.loads(line) for line in found.iter_lines()] == [{"error": "the network is tired"}]
 
 
-def test_a_reader_who_takes_nothing_fills_no_memory(web):
+def test_a_reader_who_takes_nothing_fills_no_memory_and_loses_its_place(web, monkeypatch):
+    monkeypatch.setattr(_asking, "_PATIENCE", 2.0)
     server = psutil.Process()
     with stream(web, do.TALKATIVE) as found:
         next(found.iter_bytes(1000))
         before = server.memory_info().rss
-        time.sleep(2)
+        time.sleep(1)
         assert server.memory_info().rss - before < 20e6
+        until(lambda: busy() < 0.1)
+        with stream(web, 80) as other:
+            assert json.loads(next(other.iter_lines()))["words"] == "done"
+
+
+def test_runs_that_wait_are_replaced_and_too_many_are_sent_away(web):
+    with contextlib.ExitStack() as held:
+
+        def begun(width, page=None):
+            found = held.enter_context(stream(web, width, headers={"X-Lab-Page": page} if page else None))
+            lines = found.iter_lines()
+            open_.append(lines)  # which ends when nobody holds it
+            return json.loads(next(lines))["words"], lines
+
+        open_ = []
+        assert [begun(do.TOLD)[0] for _ in range(2)] == ["working"] * 2
+        waiting = "waiting for other runs to end"
+        first, lines = begun(80, page="one")
+        assert first == begun(80, page="one")[0] == waiting
+        assert json.loads(next(lines)) == {"error": "a newer run of this page has replaced this one."}
+        for _ in range(STRICT.waiting - 1):
+            begun(80)
+        first, lines = begun(80)
+        assert first == waiting
+        assert json.loads(next(lines)) == {"error": "too many runs are waiting; try again later."}
+
+
+def test_memory_is_limited_too():
+    meter = Meter(psutil.Process().pid, now=0.0)
+    meter.require(0.0, 30, 1 << 40)
+    with pytest.raises(
+        TooMuch, match=r"these settings take more than 1 MiB of memory; choose smaller ones\."
+    ):
+        meter.require(0.0, 30, 1 << 20)
+
+
+def test_a_claim_that_takes_too_long_is_stopped():
+    async def run():
+        return [event async for event in claim_events("random-walk", [], 0.2)]
+
+    assert asyncio.run(run())[-1] == {
+        "error": "stopped after 0.00333333 minutes; `nearkernel claims run` has no limit."
+    }
+
+
+def test_a_process_that_does_not_start_is_told():
+    with listening(command=(sys.executable, "-c", "")) as address, httpx.Client(base_url=address) as web:
+        for path in ("experiments", "experiments/catapult", "experiments"):
+            answer = web.get(f"/api/{path}", timeout=60)
+            assert answer.status_code == 500 and "has broken off" in answer.json()["error"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_no_process_outlives_the_server(how):
+    command = (
+        sys.executable,
+        "-m",
+        "nearkernel",
+        "lab",
+        "--no-browser",
+        "--json",
+        "--port",
+        f"{free_port()}",
+    )
+    lab = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    found = []
+    try:
+        until(lambda: psutil.Process(lab.pid).children())
+        found = psutil.Process(lab.pid).children()
+        lab.send_signal(how)
+        _, trouble = lab.communicate(timeout=60)
+        assert lab.returncode == (0 if how is signal.SIGINT else -how) and trouble == ""
+        assert psutil.wait_procs(found, timeout=60)[1] == []
+    finally:
+        for each in (lab, *found):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return found.getsockname()[1]

@@ -61,7 +61,11 @@ class Worker:
 
     async def _start(self) -> tuple[Process, Message]:
         process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, env={**self._environment}
+            *self._command,
+            stdin=PIPE,
+            stdout=PIPE,
+            env={**self._environment},
+            start_new_session=True,  # Ctrl-C is for the server, which then ends it
         )
         try:
             if self._polite:

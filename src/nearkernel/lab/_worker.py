@@ -9,7 +9,6 @@ import functools
 import json
 import os
 import queue
-import signal
 import struct
 import sys
 import threading
@@ -28,7 +27,6 @@ Question = dict[str, Any]
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes our input
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints is no message
     work(sys.stdin.buffer, out)
@@ -40,8 +38,11 @@ def work(questions: BinaryIO, out: BinaryIO) -> None:
 
     def send(status: int, value: Any) -> None:
         body = json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
-        out.write(HEADER.pack(status, len(body)) + body)
-        out.flush()
+        try:
+            out.write(HEADER.pack(status, len(body)) + body)
+            out.flush()
+        except BrokenPipeError:  # the server is gone
+            os._exit(0)
 
     send(READY, [about(find(name)) for name in NAMES])
     waiting: queue.SimpleQueue[tuple[Question, Watch]] = queue.SimpleQueue()
@@ -60,7 +61,7 @@ def _listen(questions: BinaryIO, waiting: queue.SimpleQueue, send: Callable[[int
         question = json.loads(line)
         watch = Watch(_progress(question, send))
         waiting.put((question, watch))
-    os._exit(0)  # the server is gone, whatever is being computed
+    os._exit(0)  # the server is gone: whatever is being computed, nobody waits for it
 
 
 def _reply(question: Question, watch: Watch) -> tuple[int, Any]:
