@@ -197,7 +197,7 @@ def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
     """(n,) labels of any type that can be compared; refuses missing ones."""
     array = plain_array(labels, name)
     if array.shape != (n,):
-        raise ValueError(f"`{name}` must have shape ({n},), one class a point; got {array.shape}.")
+        raise ValueError(f"`{name}` must have shape ({n},), one class per point; got {array.shape}.")
     if array.dtype.kind in "fc" and not np.isfinite(array).all():
         raise ValueError(f"`{name}` holds NaN or infinite values: every point needs a class.")
     if array.dtype.kind == "O" and not (

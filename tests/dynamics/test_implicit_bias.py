@@ -190,7 +190,10 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
             "separable by `labels`: no margin",
         ),
         (lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True), "separable by `labels`: no margin"),
-        (lambda: D.max_margin(POINTS, LABELS[:3], bias=True), "`labels` must have shape \\(40,\\), one per"),
+        (
+            lambda: D.max_margin(POINTS, LABELS[:3], bias=True),
+            "`labels` must have shape \\(40,\\), one class per",
+        ),
         (lambda: D.max_margin(POINTS, np.ones(40)), "`labels` must have two values; all are"),
         (lambda: D.max_margin(POINTS, np.arange(40)), "`labels` must have two values; got 40"),
         (lambda: D.max_margin(POINTS, LABELS[:3]), "`labels` must have shape \\(40,\\)"),

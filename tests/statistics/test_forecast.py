@@ -127,7 +127,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
     "call, message",
     [
         (lambda: nk.forecast(NET, X, Y), "`x_new` is missing"),
-        (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`net` must be an nk.MLP; got NNGP"),
+        (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`net` must be an nk.MLP or nk.Network.* got NNGP"),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW),
             "`algorithm` must be one that can be solved",

@@ -10,6 +10,7 @@ import nearkernel as nk
 from drawn import Drawn, controlled
 from helpers import points
 
+LARGE = nk.MLP(9, (99,) * 9, 1, "relu")
 NARROW = nk.MLP(4, (10, 15, 12), 1, "relu", weight_var=2.0, bias_var=0.2)
 
 
@@ -236,7 +237,7 @@ def test_moments_of_a_deeper_tangent_kernel():
             '`net` is in "mean_field" scaling',
         ),
         (
-            lambda: nk.statistics.path_sum(nk.MLP(9, (999,) * 9, 1, "relu"), [], np.ones((1, 9))),
+            lambda: nk.statistics.path_sum(LARGE, LARGE.init(jax.random.key(0)), np.ones((1, 9))),
             "a sum over .* paths for 1 inputs needs .*: use a tiny network",
         ),
     ],
