@@ -21,16 +21,21 @@ HEAD = L.Dense(OUT, weight_var=1.3, bias_var=0.2)
 RELU, TANH = L.Activation("relu"), L.Activation("tanh")
 NETWORKS = {
     "conv and flatten": [conv(), RELU, conv(strides=(2, 1)), TANH, L.Flatten(), HEAD],
-    "dilated circular conv": [conv(padding="CIRCULAR"), RELU, conv(dilation=(1, 2), padding="VALID"), RELU, L.Flatten(), HEAD],
+    "dilated circular conv": [
+        conv(padding="CIRCULAR"), RELU, conv(dilation=(1, 2), padding="VALID"), RELU, L.Flatten(), HEAD],
     "global pool": [conv(), RELU, conv(), TANH, L.GlobalAvgPool(), HEAD],
-    "pool with edges": [conv(), RELU, L.AvgPool((3, 3), (2, 2), "SAME", normalize_edges=True), conv(), RELU, L.GlobalSumPool(), HEAD],
+    "pool with edges": [
+        conv(), RELU, L.AvgPool((3, 3), (2, 2), "SAME", normalize_edges=True), conv(), RELU, L.GlobalSumPool(), HEAD],
     "sum pool": [conv(), TANH, L.SumPool((2, 2), (1, 1)), L.Flatten(), HEAD],
-    "locally connected": [conv(), RELU, L.LocallyConnected(WIDTH, (2, 2)), RELU, L.AvgPool((5, 2)), L.Flatten(), HEAD],
+    "locally connected": [
+        conv(), RELU, L.LocallyConnected(WIDTH, (2, 2)), RELU, L.AvgPool((5, 2)), L.Flatten(), HEAD],
     "norm of features": [conv(), RELU, L.LayerNorm(), conv(), L.LayerNorm("all"), TANH, L.Flatten(), HEAD],
     "norm of all features": [conv(), RELU, L.LayerNorm("all"), conv(), RELU, L.GlobalAvgPool(), HEAD],
     "sum of features": [conv(), L.Sum([[RELU], [conv(), L.Activation("gelu")]]), conv(), RELU, L.Flatten(), HEAD],
-    "residual and repeat": [conv(), L.Repeat([L.Residual([L.LayerNorm(), RELU, conv(weight_var=0.5)])], 2), TANH, L.GlobalAvgPool(), HEAD],
-    "concat and product": [L.Concat([[conv()], []]), conv(), L.Product([[RELU, conv()], [TANH, conv()]]), L.Flatten(), HEAD],
+    "residual and repeat": [
+        conv(), L.Repeat([L.Residual([L.LayerNorm(), RELU, conv(weight_var=0.5)])], 2), TANH, L.GlobalAvgPool(), HEAD],
+    "concat and product": [
+        L.Concat([[conv()], []]), conv(), L.Product([[RELU, conv()], [TANH, conv()]]), L.Flatten(), HEAD],
     "softmax attention": [conv(), RELU, L.Attention(WIDTH, 1, 4 * WIDTH, qk_var=1.5), RELU, L.GlobalAvgPool(), HEAD],
     "identity attention": [conv(), L.Attention(WIDTH, 24, 24, "sqrt", "identity", qk_var=0.1), L.Flatten(), HEAD],
 }  # fmt: skip

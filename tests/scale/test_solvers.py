@@ -143,7 +143,7 @@ def test_a_learning_rate_beyond_the_limit_is_a_status():
     assert slow.status == nk.StatusKind.diverged and slow.relative_residual < 10
     with np.errstate(over="ignore", invalid="ignore"):
         lost = nk.solve(RBF, X, Y, nk.GradientDescent(1e149, 50), solver="richardson")
-    assert not lost.ok and not np.isfinite(lost.relative_residual)
+    assert not lost.ok and not lost.relative_residual < 1e100
     centred = nk.solve(RBF, X, Y, nk.GradientDescent(lr=1.0), solver=Nystrom(30))
     assert not centred.ok and "exceeds 2/lambda_max" in centred.status.message
 
