@@ -147,7 +147,14 @@ def test_movement_measures_what_it_says():
         (lambda: nk.phase(WIDE, START, X, Y, -1.0), "`lr` must be greater than 0"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 2.0], 1.0), "not lazy at 0.1/ntk"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 0.5], 1.0), "does not diverge"),
-        (lambda: nk.dynamics.movement(WIDE, START, START[:1], X), "must be parameters of one model"),
+        (
+            lambda: nk.dynamics.movement(WIDE, START, START[:1], X),
+            r"`end` must be of the form .* MLP misses `end\[1\]",
+        ),
+        (
+            lambda: nk.dynamics.movement(nk.from_function(lambda p, x: x @ p), np.ones(5), np.ones(4), X),
+            "must be parameters of one model",
+        ),
         (lambda: nk.dynamics.movement(sum, START, START, X), "`model` must be a nearkernel model"),
     ],
 )

@@ -157,7 +157,7 @@ def test_a_linear_target_leaves_nothing_to_learn():
     "call, message",
     [
         (lambda: nk.one_step_features(X, Y, 21), "`width` must be even, since neurons come in pairs; got 21"),
-        (lambda: nk.one_step_features(X, Y, 20, 3), "`key` must be a key of JAX, e.g. .* got 3"),
+        (lambda: nk.one_step_features(X, Y, 20, "3"), "`key` must be a key such as .* got '3'"),
         (lambda: nk.one_step_features(X, Y, 0), "`width` must be at least 2"),
         (lambda: nk.one_step_features(X, Y[:3]), "`x` and `y` must have as many rows; got 600 and 3"),
         (lambda: nk.one_step_features(X, Y, 20, lr=-1.0), "`lr` must be greater than 0"),

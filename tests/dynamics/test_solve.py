@@ -9,6 +9,7 @@ import nearkernel as nk
 
 RNG = np.random.default_rng(11)
 X, Y, NEW = RNG.normal(size=(17, 6)), RNG.normal(size=(17, 3)), RNG.normal(size=(5, 6))
+CLASSES = np.eye(3)[np.arange(17) % 3]
 KERNEL = nk.kernels.RBF(2.5)
 
 
@@ -164,13 +165,17 @@ def test_the_squared_loss_written_as_a_function_agrees_with_its_closed_form():
         (lambda: nk.solve(KERNEL, X, Y, 0.1), "`algorithm` must be one that can be solved.*got float"),
         (lambda: nk.solve(KERNEL, X, Y, order=1), "`order` must be 0"),
         (lambda: nk.solve(nk.MLP(6), X, Y), r"expand yours: nk.solve\(nk.expand\(model, params\)"),
-        (lambda: nk.solve("rbf", X, Y), "`solve` needs a kernel or a model; got str"),
+        (lambda: nk.solve("rbf", X, Y), "`problem` must be a kernel or a model; got 'rbf'"),
         (
             lambda: nk.solve(KERNEL, X, Y, loss="hinge"),
             "`loss` must be one of 'squared', 'cross_entropy'; got 'hinge'",
         ),
         (lambda: nk.solve(KERNEL, X, Y[:, :1], loss="cross_entropy"), "one column of `y` per class"),
-        (lambda: nk.solve(KERNEL, X, Y, loss="cross_entropy"), "needs a finite `time` or `steps`"),
+        (lambda: nk.solve(KERNEL, X, CLASSES, loss="cross_entropy"), "needs a finite `time` or `steps`"),
+        (
+            lambda: nk.solve(KERNEL, X, Y, loss="cross_entropy"),
+            "rows of `y` that are probabilities.*row 0 has",
+        ),
         (lambda: nk.solve(KERNEL, X, Y).predict(NEW[:, :2]), "`x_new` has 2 features per row; 6 expected"),
         (
             lambda: nk.solve(KERNEL, X, Y, nk.Ridge(1.0)).predict(NEW, time=3.0),

@@ -189,7 +189,10 @@ HUGE = jax.tree.map(lambda leaf: 1e200 * leaf, THETA)
         (lambda: G.Hessian(NET, THETA, X, Y[:, :2]), "`y` has 2 outputs per row; the model has 3"),
         (lambda: G.sharpness(NET, THETA, X, Y, "hinge"), "`loss` must be one of"),
         (lambda: G.sharpness(NET, HUGE, X, Y), "the loss at `params` is inf: it has no curvature there"),
-        (lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y), "`params` holds .* NaN"),
+        (
+            lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y),
+            "`params.*` holds .* NaN",
+        ),
         (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "another has no distribution of labels"),
         (lambda: G.Hessian(NET, THETA, X, Y)(np.ones(3)), f"`vectors` must have shape \\({P},\\)"),
         (

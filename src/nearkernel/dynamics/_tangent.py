@@ -141,8 +141,10 @@ class FeatureTangent(KernelTangent, CurvedTangent):
     def input_dim(self) -> int | None:
         return self.model.in_dim
 
-    def out_dim(self, x: np.ndarray) -> int:
-        return self.model.out_dim
+    def out_dim(self, x: np.ndarray) -> int | None:
+        return (
+            self.model.out_dim if self.model.out_dim > 1 else None
+        )  # one row of weights for each column of `y`
 
     def factor(self, x: np.ndarray, algorithm: SpectralAlgorithm) -> AbstractFactor:
         return self._few(x) or super().factor(x, algorithm)
