@@ -28,9 +28,12 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def _hint(name: str) -> str:
+    """What may have been meant; private names are asked for by Python itself, and answered without any import."""
+    if name.startswith("_"):
+        return ""
     from ._check import nearest
 
-    return "" if name.startswith("_") else nearest(name, sorted({*_offered(), *_ROOMS}))
+    return nearest(name, sorted({*_offered(), *_ROOMS}))
 
 
 def __dir__() -> list[str]:

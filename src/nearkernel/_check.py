@@ -128,13 +128,7 @@ def plain_array(value: Any, name: str) -> np.ndarray:
         )
     if hasattr(value, "toarray"):
         raise TypeError(f"`{name}` is a sparse matrix; pass `{name}.toarray()`.")
-    parts = value if isinstance(value, list | tuple) else (value,)
-    masked = sum(int(np.ma.count_masked(part)) for part in parts if isinstance(part, np.ma.MaskedArray))
-    if masked:
-        raise ValueError(
-            f"`{name}` is a masked array with {masked} masked value{'s' * (masked > 1)}: leave those rows out, or fill "
-            f"them, e.g. `{name}.filled(0.0)`."
-        )
+    require_unmasked(value, name)
     try:
         if hasattr(value, "to_numpy"):  # a data frame
             value = value.to_numpy()
@@ -145,7 +139,18 @@ def plain_array(value: Any, name: str) -> np.ndarray:
         raise TypeError(f"`{name}` must be an array of numbers; got {shown(value)}.") from None
 
 
-def numeric(value: Any, name: str) -> np.ndarray:
+def require_unmasked(value: Any, name: str) -> None:
+    """Raises if values are masked: a mask is lost on the way to a plain array, and what it hid is computed with."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    masked = sum(int(np.ma.count_masked(part)) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if masked:
+        raise ValueError(
+            f"`{name}` is a masked array with {masked} masked value{'s' * (masked > 1)}: leave those rows out, or fill "
+            f"them, e.g. `{name}.filled(0.0)`."
+        )
+
+
+def numeric(value: Any, name: str, advice: str = "remove or impute") -> np.ndarray:
     """`value` as a finite float64 array."""
     raw = plain_array(value, name)
     if raw.dtype.kind == "O":
@@ -166,7 +171,7 @@ def numeric(value: Any, name: str) -> np.ndarray:
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(
             f"`{name}` holds {bad} NaN or infinite value{'s' * (bad > 1)}, "
-            f"the first at index {where}: remove or impute."
+            f"the first at index {where}: {advice}."
         )
     raise ValueError(
         f"`{name}` holds values up to {largest:.3g}, whose squares overflow: scale it towards 1."

@@ -17,6 +17,7 @@ from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
 from ._predict.app import predict
+from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
 EXIT_CODES = (
@@ -31,7 +32,7 @@ class OneLineErrors(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         typed = sys.argv[1:] if args is None else list(args)
         try:
-            with typing(typed):
+            with typing(typed), random_state_kept():  # libraries that draw tables draw random numbers, too
                 code = super().main(typed, *others, **{**extra, "standalone_mode": False}) or 0
             message = "interrupted: nothing was written" if code == 130 else ""
         except typer.TyperException as error:

@@ -5,6 +5,7 @@
 One file a claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
 """
 
+from .. import _quietly as _quietly
 from .._settings import Setting as Setting
 from .._settings import setting as setting
 from ._claim import Claim as Claim

@@ -98,7 +98,10 @@ def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
 
 def checked_subspace(subspace: Any, d: int) -> np.ndarray:
     """Rows (r, d) that span the true directions."""
-    return _basis(_directions(subspace, "subspace", d), "subspace")
+    rows = _directions(subspace, "subspace", d)
+    if len(_basis(rows, "subspace")) < len(rows):
+        raise ValueError("`subspace` must be independent directions; some of its rows depend on the others.")
+    return rows
 
 
 __all__ = ["average_gradient_outer_product", "checked_subspace", "subspace_overlap", "top_directions"]

@@ -19,6 +19,7 @@ import numpy as np
 from .._blas import one_thread
 from .._check import inputs, whole
 from .._keys import Key, generator
+from .._memory import require_fits
 from ._entropy import farthest_points
 
 _STEPS, _GAP = 20_000, 1e-11
@@ -120,6 +121,9 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
     how many projections may be drawn until one keeps distances within a factor of 2.
     """
     functions, n = inputs(functions, "functions"), whole(bits, "bits", 1, most=1000)
+    require_fits(
+        8 * 3 * 32 * n * sum(functions.shape), f"a projection to 32 `bits` = {32 * n} numbers", "use fewer"
+    )
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
     chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
     centres, dims = functions[chosen], 32 * n

@@ -1,5 +1,6 @@
 """What is the function, and how does it depend on its parameters?"""
 
+from .. import _quietly as _quietly
 from ._base import AbstractModel as AbstractModel
 from ._derivatives import AbstractDerivatives as AbstractDerivatives
 from ._derivatives import ModelDerivatives as ModelDerivatives

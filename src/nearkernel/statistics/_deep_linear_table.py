@@ -66,11 +66,7 @@ def deep_linear_table(
     if data.square == 0:
         raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
     depths, widths = wholes(depths, "depths", 0), wholes(widths, "widths")
-    if (
-        not isinstance(prior_vars, Sequence | np.ndarray)
-        or isinstance(prior_vars, str)
-        or np.ndim(np.asarray(prior_vars, dtype=object)) != 1
-    ):
+    if not isinstance(prior_vars, list | tuple | np.ndarray):
         raise TypeError(f"`prior_vars` must be a tuple such as (1.0, None); got {shown(prior_vars)}.")
     rows = {}
     for depth in depths:
