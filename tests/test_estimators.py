@@ -15,9 +15,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
+from contract import fulfils_the_contract_of_scikit_learn
 from nearkernel.estimators import (
     KernelMachine,
     NNGPClassifier,
@@ -64,9 +64,21 @@ def network(activation="relu", depth=2):
     ],
 )
 def test_scikit_learns_own_checks_pass(estimator):
-    outcomes = check_estimator(estimator(), on_skip=None)
-    assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}
-    assert not any(outcome["expected_to_fail"] for outcome in outcomes)
+    fulfils_the_contract_of_scikit_learn(estimator())
+
+
+class Evasive(NTKRegressor):
+    """Leaves checks out by a tag."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True
+        return tags
+
+
+def test_an_estimator_that_skips_the_checks_does_not_pass():
+    with pytest.raises(AssertionError):
+        fulfils_the_contract_of_scikit_learn(Evasive())
 
 
 @pytest.mark.parametrize("estimator", ALL)

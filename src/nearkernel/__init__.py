@@ -24,7 +24,13 @@ def __getattr__(name: str) -> _typing.Any:
         globals().update(_offered())
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{_nearest(name)}")
+
+
+def _nearest(name: str) -> str:
+    from ._check import nearest
+
+    return "" if name.startswith("_") else nearest(name, sorted({*_offered(), *_ROOMS}))
 
 
 def __dir__() -> list[str]:

@@ -6,5 +6,5 @@ from typing import Any
 
 
 def nearest(value: Any, choices: Sequence[str]) -> str:
-    close = difflib.get_close_matches(str(value), choices, 1)
+    close = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else ()
     return f" Did you mean {close[0]!r}?" if close else ""

@@ -107,6 +107,12 @@ def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
     expected = nk.solve(RBF, X, Y, nk.Ridge(1e-7), solver="direct").predict(X_NEW).mean
     assert "by a factor" in slow.status.message and slow.relative_residual < 1e-8
     assert np.abs(slow.predict(X_NEW).mean - expected).max() < 1e-6
+    # A factor of a matrix that is nearly singular may leave a residual too.
+    for tol, ok in ((1e-6, True), (1e-9, False)):
+        monkeypatch.setattr(_iterative, "_FACTORED", tol)
+        hard = nk.solve(RBF, X, Y, nk.Ridge(1e-9))
+        assert 1e-9 < hard.relative_residual < 1e-6 and hard.ok == ok and "by a factor" in hard.status.message
+    assert hard.status == nk.StatusKind.not_converged
     # Without a ridge, or at a finite time, the factor is the choice.
     assert isinstance(nk.solve(RBF, X, Y), nk.dynamics.Solution)
     assert isinstance(nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0)), nk.dynamics.Solution)
@@ -132,6 +138,12 @@ def test_a_tolerance_that_cannot_be_reached_is_a_status():
 def test_a_learning_rate_beyond_the_limit_is_a_status():
     found = nk.solve(RBF, X, Y, nk.GradientDescent(lr=1.0), solver="richardson")
     assert not found.ok and found.status == nk.StatusKind.diverged
+    top = nk.solve(RBF, X, Y).lambda_max
+    slow = nk.solve(RBF, X, Y, nk.GradientDescent(2.2 / top, 20), solver="richardson")
+    assert slow.status == nk.StatusKind.diverged and slow.relative_residual < 10
+    with np.errstate(over="ignore", invalid="ignore"):
+        lost = nk.solve(RBF, X, Y, nk.GradientDescent(1e300, 50), solver="richardson")
+    assert not lost.ok and not np.isfinite(lost.relative_residual)
     centred = nk.solve(RBF, X, Y, nk.GradientDescent(lr=1.0), solver=Nystrom(30))
     assert not centred.ok and "exceeds 2/lambda_max" in centred.status.message
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import shlex
 
 # The longer marks first: that of UTF-32 begins as that of UTF-16 does.
 _MARKS = (
@@ -40,4 +41,4 @@ def utf8(data: bytes, name: str) -> bytes:
 
 
 def _conversion(encoding: str, name: str) -> str:
-    return f"convert it with `iconv -f {encoding} -t UTF-8 {name} > new.csv`"
+    return f"convert it with `iconv -f {encoding} -t UTF-8 {shlex.quote(name)} > new.csv`"

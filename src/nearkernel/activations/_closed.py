@@ -7,8 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import between, finite_number
 from ._angle import angle_and_chord, safe_sqrt, signed_arcsine
 from ._base import AbstractActivation, Moments, Rows
+
+LARGEST_SLOPE = 1e75  # of which the fourth power is a number
 
 
 class PiecewiseLinear(AbstractActivation):
@@ -25,6 +28,10 @@ class PiecewiseLinear(AbstractActivation):
 
     right: float = eqx.field(static=True)
     left: float = eqx.field(static=True)
+
+    def __check_init__(self):
+        for name in ("right", "left"):
+            between(finite_number(getattr(self, name), name), name, -LARGEST_SLOPE, LARGEST_SLOPE)
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.where(z > 0, self.right * z, self.left * z)

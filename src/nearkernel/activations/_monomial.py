@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import whole
 from ._angle import safe_sqrt
 from ._base import AbstractActivation, Moments, Rows
 
@@ -14,6 +15,9 @@ class Monomial(AbstractActivation):
     r"""s(z) = z^degree; E[u^p v^p] = (q1 q2)^{p/2} sum_k m_k^2 c^k with m_k = E[z^p h_k(z)]."""
 
     degree: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        whole(self.degree, "degree", 1, most=19)  # moments of z^20 are not exact in floating point
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return z**self.degree

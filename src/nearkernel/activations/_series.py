@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import array_of
 from .._precision import is_traced
 from ._base import AbstractActivation, Moments, Rows
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
@@ -180,7 +181,7 @@ class Series(AbstractActivation):
 
     def moments(self, q: Any) -> Moments:
         xp = namespace(q)
-        shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        shape, asked, q = q.shape, q.ravel(), xp.maximum(q, _SMALLEST_Q).ravel()
         of_value, of_slope = self._energies(q)
         function, _, second = self._derivatives(q)
         z, weights = self._nodes(q)
@@ -192,7 +193,14 @@ class Series(AbstractActivation):
             origin = function(xp.zeros_like(u))
             excess = (weights * (value - origin) * (value + origin) * (z * z - 1.0)).sum(axis=0)
             curvature = excess / (2 * q) - of_slope
+        of_value = self._towards_zero(asked, q, of_value)
         return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
+
+    def _towards_zero(self, asked: Any, q: Any, value: Any) -> Any:
+        """E[s^2] at variances `asked` below the smallest that is integrated, `q`: a line down to s(0)^2."""
+        xp = namespace(q)
+        origin = self._derivatives(q)[0](xp.zeros_like(q)) ** 2
+        return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
     def coefficients(self, q: Any) -> Any:
         """a_k(q) for k < terms: (terms, n)."""
@@ -230,14 +238,17 @@ class Series(AbstractActivation):
 
     def rows(self, q: Any) -> Rows:
         xp = namespace(q)
-        q = xp.maximum(q, _SMALLEST_Q)
+        asked, q = q, xp.maximum(q, _SMALLEST_Q)
         a = self.coefficients(q)
         start, step = _POWERS[self.parity]
         tail = a[start::step]
         tail = xp.pad(tail, ((0, -len(tail) % _CHUNK), (0, 0)))
         value, slope = self._energies(q)
+        true = self._towards_zero(asked, q, value)
+        some = true > 0  # the derivative of a root at 0 is infinite, and never needed
         return {
-            "size": xp.sqrt(value),
+            "size": xp.where(some, xp.sqrt(xp.where(some, true, 1.0)), 0.0),
+            "norm": xp.sqrt(value),
             "slope": slope,
             "inverse_root": 1.0 / xp.sqrt(q),
             "a0": a[0],
@@ -253,7 +264,7 @@ class Series(AbstractActivation):
         linear = rows1["a1"] * rows2["a1"]
         slope = linear + start * c ** (start - 1) * value + c ** (start + step - 1) * step * slope
         value = rows1["a0"] * rows2["a0"] + c * linear + c**start * value
-        size = rows1["size"] * rows2["size"]
+        size = rows1["norm"] * rows2["norm"]
         out_gap = jnp.where(size > 0, jnp.maximum(1.0 - value / jnp.where(size > 0, size, 1.0), 0.0), 0.0)
         return out_gap, slope * rows1["inverse_root"] * rows2["inverse_root"]
 
@@ -317,7 +328,7 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
 
 def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:
     try:
-        return jax.eval_shape(lambda traced: function(traced), z).shape
+        return jax.eval_shape(lambda traced: array_of(function(traced), f"{name}(z)"), z).shape
     except (jax.errors.JAXTypeError, ValueError) as error:
         if isinstance(error, ValueError) and "truth value" not in str(error):
             raise

@@ -20,11 +20,13 @@ import numpy as np
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ..models import AbstractModel
+from ..models._params import checked_params
 from ._algorithms import SGD
 from ._losses import get_loss
 from ._simulate import Record, Trajectory, simulate
@@ -137,11 +139,12 @@ def gradient_moment(
 
 
 def _data(
-    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any
+    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any, name: str = "params"
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
+    checked_params(model, params, name)
     x = inputs(x, "x", getattr(model, "in_dim", None))
     y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
-    return x, y, get_loss(loss, y.shape[1])
+    return x, y, get_loss(loss, y)
 
 
 def _point_gradient(model, params, x, y, loss):
@@ -164,7 +167,7 @@ def fluctuation_observables(
     **Returns:** dict(dissipation = (theta - origin) . grad L, fluctuation = lr/2 tr C), two functions of the
     parameters.
     """
-    x, y, function = _data(model, origin, x, y, loss)
+    x, y, function = _data(model, origin, x, y, loss, "origin")
     lr, share, rest = _sampling(sgd, len(x))
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
     arguments = (model, x, y, function, lr, share, rest)
@@ -207,7 +210,7 @@ def sgd_until_stationary(
     x: Any,
     y: Any,
     sgd: SGD,
-    key: jax.Array,
+    key: Key,
     *,
     tol: float = 0.1,
     loss: Any = "squared",
@@ -225,6 +228,9 @@ def sgd_until_stationary(
     `not_converged` or `diverged`.
     """
     positive(tol, "tol")
+    key = random_key(key)
+    if not isinstance(sgd, SGD):
+        raise TypeError(f"`sgd` must be an nk.SGD; got {shown(sgd)}.")
     most = whole(sgd.steps, "steps", _FIRST_WINDOW)
     x, y, function = _data(model, params, x, y, loss)
     arguments = (model, x, y, function, *_sampling(sgd, len(x)))

@@ -14,13 +14,16 @@ from ..kernels import AbstractKernel
 from ..scale._centres import Centred, centred
 from ..scale._iterate import Iterated, relative
 from ..scale._products import Held, held_fits
-from ._algorithms import SpectralAlgorithm
+from ._algorithms import GradientDescent, SpectralAlgorithm
 from ._divergence import growth
 from ._factor import cholesky
 from ._solution import Prediction, moved_to, status_at
 from ._solvers import AbstractSolver, ConjugateGradients, IterativeSolver, Nystrom, Richardson
 
 _DIRECT = 4000  # rows up to which a factor costs less than a second
+_FACTORED = (
+    1e-6  # relative residual up to which a factor has solved: rounding alone leaves less, but for singular K
+)
 _FACTOR_COST = 150  # a Cholesky factor of n rows costs about n / 150 products with K
 
 
@@ -29,7 +32,7 @@ class MachineSolution:
 
     **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
     |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`,
-    an `nk.Status`, and its `ok`: whether the tolerance was reached.
+    an `nk.Status`, and its `ok`: whether the tolerance was reached, or K was factored.
     """
 
     def __init__(
@@ -69,7 +72,7 @@ class MachineSolution:
         for at in range(0, len(x_new), chunk):
             part = slice(at, at + chunk)
             if np.isfinite(self.coefficients).all():
-                found[part] = self.kernel.matrix(x_new[part], self.centres) @ self.coefficients
+                found[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
             else:
                 found[part] = np.inf
         return Prediction(terms=(found[:, 0] if self._vector else found,))
@@ -109,8 +112,19 @@ def solve_iteratively(
             centred(kernel, x, y, centres, solver.budget()), kernel, centres, algorithm, solver, vector
         )
     assert isinstance(solver, IterativeSolver)
-    found = solver.iterate(solver.products(kernel, x), y, algorithm)
+    products = solver.products(kernel, x)
+    if products.diagonal().any():
+        found = solver.iterate(products, y, algorithm)
+    else:
+        found = _of_no_kernel(y, algorithm.shift() or 0.0)
     return _machine(found, kernel, x, algorithm, solver, vector)
+
+
+def _of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
+    """(0 + ridge)^-1 y, the pseudo-inverse without a ridge."""
+    coefficients = y / ridge if ridge else np.zeros_like(y)
+    residual = relative(y - ridge * coefficients, y)
+    return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
 def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vector: bool) -> MachineSolution:
@@ -122,7 +136,7 @@ def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vec
 
 
 def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -> NystromSolution:
-    status, residual = status_at(algorithm, float(done.lam[-1])), math.inf
+    status, residual = status_at(algorithm, float(done.lam.max(initial=0.0))), math.inf
     if not status.ok and math.isinf(algorithm.end()):
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
     else:
@@ -143,7 +157,9 @@ def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralA
     endless = math.isinf(algorithm.end())
     if endless and found.residual <= solver.tol:
         return Status(StatusKind.converged, f"converged in {found.iterations} iterations")
-    if isinstance(solver, Richardson) and _grows(found.history):  # its residuals are those of training
+    if isinstance(solver, Richardson) and _grows(
+        found.history, algorithm
+    ):  # its residuals are those of training
         return Status(StatusKind.diverged, "diverges: the residual grows; use a smaller learning rate")
     if not endless:
         return status_at(algorithm, 0.0)
@@ -151,17 +167,19 @@ def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralA
     return _short_of(found.residual, solver.tol, f"after {found.iterations} iterations{why}")
 
 
-def _grows(residuals: np.ndarray) -> bool:
+def _grows(residuals: np.ndarray, algorithm: SpectralAlgorithm) -> bool:
     """Whether training diverged, by its residuals relative to the first, 1."""
+    inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
     with np.errstate(over="ignore"):
-        return growth(np.append(1.0, residuals) ** 2) is not None
+        return growth(np.append(1.0, residuals) ** 2, inertial=inertial) is not None
 
 
-def _short_of(residual: float, tol: float, where: str) -> Status:
+def _short_of(
+    residual: float, tol: float, where: str, advice: str = "a larger ridge, rank or tol, or solver='direct'"
+) -> Status:
     return Status(
         StatusKind.not_converged,
-        f"not converged: relative residual {residual:.2g} {where}, above tol = {tol:g}; use a larger ridge, rank or "
-        "tol, or solver='direct'",
+        f"not converged: relative residual {residual:.2g} {where}, above tol = {tol:g}; use {advice}",
     )
 
 
@@ -185,7 +203,7 @@ def solve_by_size(
     if not fits:
         return solve_iteratively(kernel, x, y, algorithm, solver, vector)
     begin = time.perf_counter()
-    held = Held(kernel.matrix(x, None))
+    held = Held(kernel.entries(x, None))
     solver = ConjugateGradients(iterations=max(20, len(x) // _FACTOR_COST))
     found = solver.iterate(held, y, algorithm)
     if found.residual > solver.tol:
@@ -195,12 +213,9 @@ def solve_by_size(
             residual = relative(y - factor.lower @ (factor.lower.T @ coefficients), y)
             seconds = time.perf_counter() - begin
             by = "by a factor of K, since conjugate gradients were too slow"
-            reached = residual <= solver.tol
-            status = (
-                Status(StatusKind.converged, f"converged {by}")
-                if reached
-                else _short_of(residual, solver.tol, by)
-            )
+            status = Status(StatusKind.converged, f"converged {by}")
+            if not residual <= _FACTORED:
+                status = _short_of(residual, _FACTORED, by, "a larger ridge")
             return MachineSolution(
                 kernel, x, coefficients, algorithm, solver, vector, residual=residual, history=found.history,
                 seconds=seconds, status=status,

@@ -10,7 +10,7 @@ from .._check import inputs
 from .._precision import in_float64
 from ..kernels import EmpiricalNTK
 from ..models import MLP, AbstractModel
-from ..models._base import require_model
+from ..models._params import checked_params
 
 
 class Movement(eqx.Module):
@@ -37,7 +37,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
     parameters, as in `nk.simulate`, which enters the tangent kernel.
     """
-    require_model(model)
+    start, end = checked_params(model, start, "start"), checked_params(model, end, "end")
     x = inputs(x, "x", getattr(model, "in_dim", None))
     a, b = flat(start), flat(end)
     if a.shape != b.shape:

@@ -20,6 +20,7 @@ from .._precision import in_float64
 from .._status import Status
 from ..kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
 from ..models import AbstractModel
+from ..models._params import checked_params
 from ._algorithms import GradientDescent
 from ._divergence import judged
 from ._losses import loss_of_zero, squared
@@ -61,6 +62,7 @@ def sample_space_descent(
     whole(order, "order", 0)
     if order > 2:
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
+    params = checked_params(model, params)
     x = inputs(x, "x", getattr(model, "in_dim", None))
     both = x if x_new is None else np.concatenate([x, inputs(x_new, "x_new", x.shape[1])])
     z = np.asarray(model(params, both)).reshape(-1)

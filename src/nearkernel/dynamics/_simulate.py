@@ -11,11 +11,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._precision import in_float64, is_traced
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
+from ..models._params import checked_factors, checked_params
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
 from ._losses import get_loss, loss_of_zero
@@ -35,6 +37,10 @@ _UNCHECKED = Status(
 def _by_name(observables: Any) -> Mapping[str, Any]:
     if isinstance(observables, str):
         observables = [observables]
+    if not isinstance(observables, Mapping | list | tuple):
+        raise TypeError(
+            f"`observables` must be a dict of functions or a list of names; got {shown(observables)}."
+        )
     return observables if isinstance(observables, Mapping) else {name: name for name in observables}
 
 
@@ -91,7 +97,7 @@ def simulate(
     *,
     loss: Any = "squared",
     lr_factors: Any = None,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     tol: float = 1e-10,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
@@ -105,10 +111,12 @@ def simulate(
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
     1. leaves the finite numbers;
-    2. ends above its start by more than 1%: a catapult that comes down again has not diverged. Random batches keep
-       even a fitted model in motion, so for `SGD` the mean over the last tenth of the records must be more than 10
-       times the loss at the start;
-    3. grows threefold or more in each of the last sixths of the records, be it below its start (not for `SGD`).
+    2. ends above its start by more than 1%. A catapult that comes down again has not diverged; one that is cut short
+       at its height counts as diverged: give it more steps. Random batches keep even a fitted model in motion, so for
+       `SGD` the mean over the last tenth of the records must be more than 10 times the loss at the start; below that
+       the message tells the rise;
+    3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, be it below its
+       start (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
 
     A loss that is rounding (below 64 eps times the loss of outputs 0) passes. Other runs of finitely many steps are
     `finished`, be they near convergence or not. Inside `jit`, `vmap` or `nk.measure` a run is one JAX expression
@@ -119,7 +127,11 @@ def simulate(
         raise TypeError(
             f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."
         )
-    record = record or Record()
+    record = Record() if record is None else record
+    if not isinstance(record, Record):
+        raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    params = checked_params(model, params)
+    lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
         x = inputs(x, "x", getattr(model, "in_dim", None))
@@ -131,12 +143,13 @@ def simulate(
     if isinstance(algorithm, SGD):
         if key is None:
             raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+        key = random_key(key)
         if algorithm.batch_size > len(x):
             raise ValueError(
                 f"`batch_size` must be at most the number of points, {len(x)}; got {algorithm.batch_size}."
             )
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if isinstance(algorithm, GradientFlow):
@@ -158,7 +171,7 @@ class _Run:
     ):
         self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
         self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
-        self.noisy = False
+        self.noisy = self.inertial = False
         self.rows: list[dict[str, Any]] = []
 
     def keep(self, rows: dict) -> bool:
@@ -185,7 +198,9 @@ class _Run:
         if not self.keep(last):
             return self.broken(before, f"diverged {where}: the loss left the finite numbers", steps)
         run = self.ended(state, status, steps)
-        status = judged(status, run.history["loss"], where, zero=self.zero, noisy=self.noisy)
+        status = judged(
+            status, run.history["loss"], where, zero=self.zero, noisy=self.noisy, inertial=self.inertial
+        )
         return dataclasses.replace(run, status=status)
 
     def broken(self, before: State, message: str, steps: int) -> Trajectory:
@@ -205,7 +220,9 @@ class _Run:
             if self.every
             else max(1, -(-total // _MOST_RECORDS) if not endless else 10)
         )
-        done, before, self.noisy = 0, state, isinstance(algorithm, SGD)
+        done, before = 0, state
+        self.noisy = isinstance(algorithm, SGD)
+        self.inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
         while done < total:
             inner = min(every, total - done)
             groups = max(1, min(-(-_CHUNK // inner), (total - done) // inner))
@@ -222,6 +239,7 @@ class _Run:
         return self.finished(state, before, short if endless else _FINISHED, done)
 
     def flow(self, algorithm: GradientFlow, state: State) -> Trajectory:
+        self.inertial = algorithm.friction is not None
         if not math.isinf(algorithm.time):
             every = self.every or algorithm.time / 100 or 1.0
             times = np.append(np.arange(0.0, algorithm.time * (1 - 1e-12), every), algorithm.time)

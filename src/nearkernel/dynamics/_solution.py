@@ -114,7 +114,11 @@ class Solution(AbstractSolution):
         residual = self._tangent.flat(self._start - self._y)
         if math.isinf(algorithm.end()) and self._factor.lam_max >= algorithm.limit():
             return np.full_like(residual, np.inf)
-        return self._factor.apply(algorithm, residual)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._factor.apply(algorithm, residual)
+        if not self._factor.lam_max >= algorithm.limit():  # beyond, it diverges, and infinity is the answer
+            require_finite_coefficients(found, residual)
+        return found
 
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
@@ -164,6 +168,14 @@ class Solution(AbstractSolution):
         return self._tangent.params(self._x, self._at(time))
 
 
+def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None:
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"`y` differs from the start by up to {np.abs(residual).max():.3g}: coefficients of the kernel overflow. "
+            "Scale `y` towards 1, or use a larger ridge."
+        )
+
+
 def end_of(algorithm: SpectralAlgorithm) -> str:
     """The end in words, such as "step 100"."""
     return f"{'step' if isinstance(algorithm, GradientDescent) else 'time'} {algorithm.end():g}"
@@ -181,9 +193,7 @@ def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:
 def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> Status:
     """The same, and whether the matrix is singular."""
     status = status_at(algorithm, factor.lam_max)
-    if not (status.ok and factor.cutoff and isinstance(factor, Spectrum)):
-        return status
-    if factor.rank == len(factor.vectors):
+    if not (status.ok and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors)):
         return status
     kind = StatusKind.singular if status.kind is StatusKind.converged else status.kind
     return Status(

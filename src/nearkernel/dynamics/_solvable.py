@@ -53,7 +53,7 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         bend = derivatives.bend(u, v)
     if not np.isfinite(bend).all():
         raise ValueError(
-            "the second derivative of this model is not finite at its start: check its parameters."
+            "the second derivative of this model is not finite at its start: check its parameters, or scale `x`."
         )
     if not bend.any() and not (derivatives.degree > 2 and derivatives.twist(u).any()):
         raise ValueError(

@@ -72,7 +72,7 @@ def solve(
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
     require_sound(tangent, x)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     if order > 0:
         if function is not squared:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")

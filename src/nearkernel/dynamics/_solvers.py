@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, nearest, positive, whole
+from .._check import inputs, nearest, plain_array, positive, shown, whole
 from .._memory import available_bytes, parse_bytes
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson, silent
@@ -207,8 +207,10 @@ class Nystrom(AbstractSolver):
     name = "nystrom"
 
     def __check_init__(self):
-        if np.ndim(self.centres) == 0:
+        if plain_array(self.centres, "centres").ndim == 0:
             whole(self.centres, "centres", 1)
+        else:
+            inputs(self.centres, "centres")
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
@@ -258,5 +260,5 @@ def get_solver(solver: Any) -> AbstractSolver | None:
     names = ["auto", *_BY_NAME]
     raise ValueError(
         f"`solver` must be one of {', '.join(map(repr, names))} or an object such as "
-        f"nk.dynamics.ConjugateGradients(tol=1e-6); got {solver!r}.{nearest(solver, names)}"
+        f"nk.dynamics.ConjugateGradients(tol=1e-6); got {shown(solver)}.{nearest(solver, names)}"
     )

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import numeric, one_of, positive, whole
+from .._check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from .._memory import cores
 from .._precision import in_float64, is_traced
 from .._status import Status, StatusKind
@@ -49,7 +49,7 @@ def top_eigenpairs(
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     _checked(operator)
-    size, k = operator.size, whole(k, "k", 1)
+    size, k, seed = operator.size, whole(k, "k", 1), whole(seed, "seed", 0)
     one_of(which, "which", tuple(_WHICH))
     positive(tol, "tol")
     if k > size:
@@ -127,12 +127,12 @@ class SpectralDensity(eqx.Module):
 
     def moment(self, order: int) -> Estimate:
         """trace(A^order) / P with the standard error over probes."""
-        order = whole(order, "order", 0)
+        order = whole(order, "order", 0, most=1000)
         rest = (self.size - len(self.outliers)) / self.size
         each = np.sum(self.outliers**order) / self.size + rest * np.sum(
             self.weights * self.nodes**order, axis=1
         )
-        count = len(each)
+        count = len(finite_result(each, "`order` is"))
         sem = np.std(each, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(())
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
@@ -147,6 +147,7 @@ class SpectralDensity(eqx.Module):
 
     def count_above(self, threshold: float) -> float:
         """The (estimated) number of eigenvalues above `threshold`."""
+        threshold = real_number(threshold, "threshold")
         rest = (self.size - len(self.outliers)) / len(self.nodes)
         return float(
             np.sum(self.outliers > threshold) + rest * np.sum(self.weights * (self.nodes > threshold))
@@ -171,10 +172,11 @@ def spectral_density(
     from scipy.linalg import eigh_tridiagonal
 
     size = _checked(operator).size
-    outliers, probes, steps = (
+    outliers, probes, steps, seed = (
         whole(outliers, "outliers", 0),
         whole(probes, "probes", 1),
         whole(steps, "steps", 1),
+        whole(seed, "seed", 0),
     )
     if outliers > size:
         raise ValueError(f"`outliers` must be at most the number of parameters, {size}; got {outliers}.")
@@ -236,4 +238,6 @@ def _checked(operator: Any) -> AbstractOperator:
 
 def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
     """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
+    if not isinstance(curvature, AbstractCurvature):
+        raise TypeError(f"`curvature` must be one such as nk.geometry.Hessian(...); got {shown(curvature)}.")
     return overlap(curvature.gradient()[:, None], vectors)

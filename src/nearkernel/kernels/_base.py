@@ -8,9 +8,10 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import inputs, positive, shown
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import in_float64, is_traced, working_dtype
+from ._finite import require_finite
 from ._tiles import Side, Tiles, matrices, ready, symmetric_tiles, traced_matrices
 
 
@@ -27,8 +28,8 @@ class AbstractKernel(eqx.Module):
             return self.traced(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         if x2 is None:
-            return self.matrix(x1, None)
-        return self.matrix(x1, inputs(x2, "x2", x1.shape[1]))
+            return self.entries(x1, None)
+        return self.entries(x1, inputs(x2, "x2", x1.shape[1]))
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
@@ -42,6 +43,10 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """k(x_i, x_i) of checked, concrete inputs."""
 
+    def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        """`matrix`, refused unless all of it is finite: what is to be computed with."""
+        return require_finite(self.matrix(x1, x2), x1, x2, f"{type(self).__name__}(x1, x2)")
+
     def input_dim(self) -> int | None:
         """How many features an input must have; None for any."""
         return None
@@ -49,7 +54,8 @@ class AbstractKernel(eqx.Module):
     @in_float64
     def diag(self, x: Any) -> np.ndarray:
         """k(x_i, x_i), (n,), without the matrix."""
-        return self.diagonal(inputs(x, "x", self.input_dim()))
+        x = inputs(x, "x", self.input_dim())
+        return require_finite(self.diagonal(x), x, None, f"{type(self).__name__}(x, x)")
 
     @in_float64
     def blocks(
@@ -67,7 +73,7 @@ class AbstractKernel(eqx.Module):
 
         def tile(i: slice, j: slice) -> np.ndarray:
             with jax.enable_x64(True):
-                return self.matrix(x[i], None if i == j else x[j])
+                return self.entries(x[i], None if i == j else x[j])
 
         return Tiles(tile, 2000, 1)  # one call keeps all cores busy
 
@@ -75,7 +81,7 @@ class AbstractKernel(eqx.Module):
         for start in range(0, len(x1), rows):
             with jax.enable_x64(True):  # not held across the yield: the caller runs in between
                 part = slice(start, min(start + rows, len(x1)))
-                block = self.matrix(x1[part], x2)
+                block = self.entries(x1[part], x2)
             yield part, block
 
     def __add__(self, other: Any) -> "AbstractKernel":
@@ -91,6 +97,12 @@ class AbstractKernel(eqx.Module):
         return Scaled(self, positive(other, "the factor of a kernel", zero=True))
 
     __rmul__ = __mul__
+
+
+def require_kernel(kernel: Any, name: str = "kernel") -> None:
+    """Raises `TypeError` unless `kernel` is a kernel."""
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`{name}` must be a kernel, e.g. nk.kernels.RBF(1.0); got {shown(kernel)}.")
 
 
 class InvariantKernel(AbstractKernel):
@@ -111,6 +123,10 @@ class InvariantKernel(AbstractKernel):
     @abc.abstractmethod
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
         """The diagonals of those matrices."""
+
+    def overflow(self, rows: Any, i: int) -> str:
+        """What to say of row data that are not finite at input `i`."""
+        return f"{type(self).__name__} overflows there"
 
     def prepared(self, norms: np.ndarray) -> "InvariantKernel":
         """This kernel made ready for inputs of these lengths."""
@@ -135,4 +151,4 @@ class InvariantKernel(AbstractKernel):
         return np.array(kernel.diagonals(side.rows)[0])
 
 
-__all__ = ["AbstractKernel", "InvariantKernel", "Side"]
+__all__ = ["AbstractKernel", "InvariantKernel", "Side", "require_kernel"]

@@ -20,6 +20,7 @@ from .._precision import in_float64, is_traced
 from ..activations import AbstractActivation
 from ..models import MLP
 from ._base import AbstractKernel, InvariantKernel
+from ._finite import require_finite
 from ._tiles import Tiles, as_column, as_row, gaps, matrices, ready, traced_matrices
 
 _UNROLLED = 6  # hidden layers of series activations
@@ -71,12 +72,14 @@ class Recursion(InvariantKernel):
 
     def _affine_rows(self, xp, size: Any) -> dict:
         """Root of the variance after the layer, and the shares of weights and bias in it: a unit vector."""
-        floor = (
-            float(np.finfo(size.dtype).tiny) ** 0.5
-        )  # an input of length 0 keeps its right angle to all others
-        scaled = xp.sqrt(self.weight_var) * xp.maximum(size, floor)
-        root = xp.sqrt(self.bias_var + scaled**2)
-        return {"root": root, "weight": scaled / root, "bias": xp.sqrt(self.bias_var) / root}
+        scaled = xp.sqrt(self.weight_var) * size
+        square = self.bias_var + scaled**2
+        some = (
+            square > 0
+        )  # an input of length 0, without biases, stays 0 and keeps its right angle to all others
+        root = xp.sqrt(xp.where(some, square, 1.0))
+        weight, bias = xp.where(some, scaled / root, 1.0), xp.where(some, xp.sqrt(self.bias_var) / root, 0.0)
+        return {"root": xp.where(some, root, 0.0), "weight": weight, "bias": bias}
 
     def _affine(self, row1: dict, row2: dict, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(covariance, gap) after the affine layer, from the gap of what goes into it: a sum of positive terms."""
@@ -116,6 +119,20 @@ class Recursion(InvariantKernel):
                 state = layer(state, row1, row2, activation)
         return self._select(state)
 
+    def overflow(self, rows: dict, i: int) -> str:
+        """Which layer's variance, or tangent kernel, is not finite at input `i`."""
+        layers = rows["layers"]
+        if self._looped:
+            layers = [jax.tree.map(lambda a, l=l: a[l], layers) for l in range(len(self.activations))]
+        for layer, own in enumerate([rows["first"], *layers], start=1):
+            for name, what in (("root", "variance"), ("ntk", "tangent kernel")):
+                if not np.isfinite(own[name][..., i] ** 2):
+                    return (
+                        f"the {what} of layer {layer} overflows at `weight_var` = {float(self.weight_var):.3g}, "
+                        f"`bias_var` = {float(self.bias_var):.3g}: lower them, or the depth"
+                    )
+        return super().overflow(rows, i)
+
     def diagonals(self, rows):
         nngp = rows["last"]["root"] ** 2
         nngp = 0.0 * nngp + self.bias_var if self.last_bias_only else nngp
@@ -127,7 +144,12 @@ class Recursion(InvariantKernel):
             return self
         ranges, ready_activations = [], []
         q = np.asarray(self.bias_var + self.weight_var * _spread(norms) ** 2 / self.in_dim)
-        for activation in self.activations:
+        for layer, activation in enumerate(self.activations, start=1):
+            if not np.isfinite(q).all():
+                raise ValueError(
+                    f"`x` is too large for this kernel: the variance of layer {layer} overflows at `weight_var` = "
+                    f"{float(self.weight_var):.3g} and inputs of length {norms.max():.3g}."
+                )
             ranges.append(q)
             ready_activations.append(activation.prepared(q))
             q = np.asarray(self.bias_var + self.weight_var * ready_activations[-1].moments(q).value)
@@ -244,15 +266,22 @@ def nngp_and_ntk(net: MLP, x1: Any, x2: Any = None) -> tuple[Any, Any]:
     if is_traced(net, x1, x2):
         return traced_matrices(kernel, x1, x2)  # type: ignore[return-value]
     x1 = inputs(x1, "x1" if x2 is not None else "x", net.in_dim)
-    x2 = None if x2 is None else inputs(x2, "x2", net.in_dim)
-    prepared, side1, side2 = ready(kernel, x1, x2)
-    return matrices(prepared, side1, side2, 2)  # type: ignore[return-value]
+    return both_kernels(net, x1, None if x2 is None else inputs(x2, "x2", net.in_dim))
+
+
+def both_kernels(net: MLP, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """`nngp_and_ntk` of checked inputs."""
+    prepared, side1, side2 = ready(_recursion(net, ("nngp", "ntk")), x1, x2)
+    nngp, ntk = matrices(prepared, side1, side2, 2)
+    return require_finite(nngp, x1, x2, "NNGP(x1, x2)"), require_finite(ntk, x1, x2, "NTK(x1, x2)")
 
 
 @in_float64
-def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for checked inputs `x` (n, d)."""
-    kernel, side, _ = ready(_recursion(net, ("nngp", "ntk")), x, None)
+def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for inputs `x` (n, d)."""
+    recursion = _recursion(net, ("nngp", "ntk"))
+    x = inputs(x, "x", net.in_dim)
+    kernel, side, _ = ready(recursion, x, None)
     require_fits(
         8 * (3 * len(net.sizes) + 9) * len(x) ** 2,
         f"kernels of {len(x)} points in every layer",
@@ -268,6 +297,7 @@ def layer_kernels(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray,
         for matrix, exact in ((nngp, diagonal["root"] ** 2), (ntk, diagonal["ntk"]), (apart, 0.0)):
             matrix[...] = 0.5 * (matrix + matrix.T)
             np.fill_diagonal(matrix, exact)
+            require_finite(matrix, x, None, f"layer_kernels(net, x)[{layer}]")
         found.append((nngp, ntk, apart))
     if kernel.last_bias_only:
         found[-1] = (np.full_like(found[-1][0], net.bias_var), found[-1][1], np.zeros_like(found[-1][2]))

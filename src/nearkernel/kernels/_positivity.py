@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, numeric, positive
+from .._check import inputs, numeric, positive, shown
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ._base import AbstractKernel
@@ -72,15 +72,15 @@ def gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     """The matrix (n, n) of any kernel on checked points."""
     if isinstance(kernel, AbstractKernel):
         return np.asarray(kernel(x), dtype=np.float64)
-    if not callable(kernel):
-        raise TypeError(
-            f"`kernel` must be a kernel or a function k(x1, x2) -> (n1, n2); got {type(kernel).__name__}."
-        )
     return cross(kernel, x, x)
 
 
 def cross(kernel: KernelLike, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """The matrix (n1, n2) of any kernel between checked points."""
+    if not callable(kernel) or isinstance(kernel, type):
+        raise TypeError(
+            f"`kernel` must be a kernel or a function k(x1, x2) -> (n1, n2); got {shown(kernel)}."
+        )
     matrix = numeric(kernel(x1, x2), "kernel(x1, x2)")
     if matrix.shape != (len(x1), len(x2)):
         raise ValueError(

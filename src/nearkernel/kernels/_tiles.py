@@ -17,6 +17,7 @@ import numpy as np
 from .._blas import one_thread
 from .._memory import cores, require_fits
 from .._precision import working_dtype
+from ._finite import length
 
 TILE = 400
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
@@ -46,23 +47,53 @@ class Tiles(NamedTuple):
 
 def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Side | None]:
     """The kernel prepared for these inputs, and both sides (None for the second if it is the first)."""
-    norms = [np.linalg.norm(x, axis=1) for x in (x1, x2) if x is not None]
+    norms = [
+        _lengths(x, name) for x, name in ((x1, "x" if x2 is None else "x1"), (x2, "x2")) if x is not None
+    ]
     kernel = kernel.prepared(np.concatenate(norms))
     return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
+
+
+def _lengths(x: np.ndarray, name: str) -> np.ndarray:
+    """|x_i| (n,), refused where its square would overflow."""
+    with np.errstate(over="ignore"):
+        found = np.linalg.norm(x, axis=1)
+    most = float(np.finfo(working_dtype()).max) ** 0.5 / 4
+    if not found.max() < most:
+        row = int(np.abs(x).max(axis=1).argmax())
+        raise ValueError(
+            f"`{name}` has a row of length {length(x[row]):.3g} (row {row}), whose square overflows: scale the inputs, "
+            "e.g. to unit variance."
+        )
+    return found
 
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
     if not kernel.compiles_rows():
-        return Side(unit, jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
+        return Side(unit, _finite_rows(kernel, rows, x))
     chunks = []
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
         rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
-    return Side(unit, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
+    return Side(unit, _finite_rows(kernel, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x))
+
+
+def _finite_rows(kernel, rows: Any, x: np.ndarray) -> Any:
+    """Row data, refused unless they are finite: entries of the matrix then are too, by Cauchy and Schwarz."""
+    for leaf in (*jax.tree.leaves(rows), *kernel.diagonals(rows)):
+        if not np.isfinite(leaf).all():
+            i = int(np.argwhere(~np.isfinite(leaf))[0][-1])
+            raise ValueError(
+                f"`x` is too large for this kernel: at row {i}, of length {length(x[i]):.3g}, "
+                f"{kernel.overflow(rows, i)}."
+            )
+    return rows
 
 
 def _bucket(n: int, most: int = TILE) -> int:

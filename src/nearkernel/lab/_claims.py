@@ -32,7 +32,7 @@ def _short(claim: type[Claim], recorded: dict[str, Any] | None) -> dict[str, Any
         "name": claim.name(),
         "topic": claim.topic(),
         "statement": claim.statement,
-        "erratum": claim.erratum,
+        "erratum": claim.told_erratum(),
         "verdict": recorded["verdict"] if same and recorded else "not run",
     }
 

@@ -8,11 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import activations
-from .._check import one_of, positive, same_dim, whole
-from .._precision import drawing, in_float64, working_dtype
-from ._base import AbstractModel, Params, at_least_float
+from .._check import between, one_of, positive, whole, wholes
+from .._keys import Key, random_key
+from .._memory import require_fits
+from .._precision import drawing, in_float64, is_traced, working_dtype
+from ._base import AbstractModel, Params, rows_of
+from ._params import require_params
 
 PARAMETRIZATIONS = ("ntk", "standard", "mean_field")
+SMALLEST_VAR, LARGEST_VAR = (
+    1e-100,
+    1e100,
+)  # squares of variances, and some of their products, are numbers still
 
 
 class MLP(AbstractModel):
@@ -51,13 +58,11 @@ class MLP(AbstractModel):
         parametrization: str = "ntk",
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
-        if isinstance(widths, str) or not np.iterable(widths):
-            raise TypeError(f"`widths` must be a tuple such as (256, 256); got {widths!r}.")
-        self.widths = tuple(whole(w, "widths", 1) for w in widths)
+        self.widths = wholes(widths, "widths")
         self.out_dim = whole(out_dim, "out_dim", 1)
         self.activation = activations.get(activation)
-        self.weight_var = positive(weight_var, "weight_var")
-        self.bias_var = positive(bias_var, "bias_var", zero=True)
+        self.weight_var = between(positive(weight_var, "weight_var"), "weight_var", SMALLEST_VAR, LARGEST_VAR)
+        self.bias_var = between(positive(bias_var, "bias_var", zero=True), "bias_var", 0.0, LARGEST_VAR)
         self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
 
     @property
@@ -74,10 +79,24 @@ class MLP(AbstractModel):
         scale = jnp.sqrt(self.weight_var) / (fan_in if last else fan_in**0.5)
         return scale, jnp.sqrt(self.bias_var)
 
+    def parameter_shapes(self) -> Params:
+        shapes = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        return [{"weight": _array(shape), "bias": _array(shape[1:])} for shape in shapes]
+
     @drawing
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
         params = []
         dtype = working_dtype()
+        if not is_traced(key):
+            sizes = [
+                (fan_in + 1) * fan_out for fan_in, fan_out in zip(self.sizes, self.sizes[1:], strict=False)
+            ]
+            require_fits(
+                dtype.itemsize * (sum(sizes) + 2 * max(sizes)),  # a draw makes as many random bits, twice
+                f"`init` of a network with widths {self.widths}",
+                "use fewer neurons; theory of infinite width needs none",
+            )
         for shape in zip(self.sizes[:-1], self.sizes[1:], strict=True):
             key, weight_key, bias_key = jax.random.split(key, 3)
             weight = jax.random.normal(weight_key, shape, dtype)
@@ -90,11 +109,8 @@ class MLP(AbstractModel):
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
-        z = at_least_float(x)
-        if z.ndim != 2:
-            raise ValueError(f"`x` must have shape (n, d); got {z.shape}.")
-        same_dim(z, "x", self.in_dim)
-        return self.layer_outputs(params, z)[-1]
+        require_params(self, params)
+        return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
         """Preactivations z^1 ... z^L, each (n, width)."""
@@ -127,3 +143,7 @@ class MLP(AbstractModel):
                 weight = bias = 1.0
             factors.append({"weight": weight, "bias": bias})
         return factors
+
+
+def _array(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, np.float64)

@@ -5,6 +5,7 @@ was made of stands in the attributes; the inputs are kept beside it.
 """
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -224,7 +225,9 @@ def create_store(
         _write_layout(new, about)
         KernelStore(new, about, True).write_inputs(x)
         os.rename(new, path)
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise OSError(f"no space left to begin {path}: free some and run this again.") from None
         if not path.exists():
             raise
         # Else another process was first, and what it made is looked at as any other store is.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-from .._check import inputs, positive, whole
+from .._check import between, inputs, positive, whole
 from .._precision import in_float64
 from ..kernels import NNGP
 from ..models import MLP
@@ -56,7 +56,8 @@ def matrix_bernstein(variance: float, largest: float, dim: int, probability: flo
 
 
 def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) -> tuple[float, float]:
-    positive(first, name), positive(largest, "largest"), positive(probability, "probability")
+    for value, what in ((first, name), (largest, "largest"), (probability, "probability")):
+        between(positive(value, what), what, 1e-100, 1e100)
     if probability >= 1:
         raise ValueError(f"`probability` must be below 1; got {probability}.")
     return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))

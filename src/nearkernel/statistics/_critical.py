@@ -11,7 +11,7 @@ import equinox as eqx
 import numpy as np
 import scipy.optimize
 
-from .._check import positive
+from .._check import numeric, positive
 from .._precision import in_float64
 from ..activations import AbstractActivation, get, moments
 from ._decay import decay_at_zero
@@ -71,7 +71,10 @@ class Critical(eqx.Module):
         """K at large `depth` when started on an attracted side: K* + coefficient / depth^power."""
         if not self.ok or self.attracts in ("all", "none"):
             raise ValueError(f"K follows no decay law here: {self.message}")
-        return self.fixed_point + self.coefficient / np.asarray(depth, np.float64) ** self.power
+        depth = numeric(depth, "depth")
+        if np.any(depth <= 0):
+            raise ValueError(f"`depth` must be greater than 0; got {depth.min():g}.")
+        return self.fixed_point + self.coefficient / depth**self.power
 
     def _weight_var(self, weight_var: float | None) -> float:
         if weight_var is None and not self.ok:
@@ -89,6 +92,8 @@ def critical(activation: Any) -> Critical:
     activation = get(activation)
     seen = scan(activation)
     ratio, slope = seen.moments.value / seen.k, seen.moments.slope
+    if not slope.any():
+        raise ValueError("`activation` is constant: no signal passes it.")
     if np.ptp(ratio) <= 1e-9 * ratio.max() and np.ptp(slope) <= 1e-9 * slope.max():
         return _scale_invariant(activation, float(ratio[0]))
     return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)

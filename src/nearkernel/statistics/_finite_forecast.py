@@ -112,7 +112,8 @@ class FiniteForecast(GaussianOutputs):
     def predict(self, x_new: Any) -> "FiniteForecast":
         """The same networks at other inputs, whose tensors are computed anew."""
         old = self._training
-        return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, inputs(x_new, "x_new"))
+        x_new = inputs(x_new, "x_new", old.net.in_dim)
+        return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, x_new)
 
     def sample(self, size: int, key: Any) -> np.ndarray:
         """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""

@@ -18,7 +18,8 @@ from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
-from ..kernels import NNGP, nngp_and_ntk
+from ..kernels import NNGP
+from ..kernels._network import both_kernels
 from ..models import MLP
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
@@ -67,7 +68,8 @@ class Forecast(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Forecast":
         """The same networks at other inputs; factors are kept."""
-        return Forecast(self._training, _Points(self._training, inputs(x_new, "x_new")), self.algorithm)
+        x_new = inputs(x_new, "x_new", self._training.net.in_dim)
+        return Forecast(self._training, _Points(self._training, x_new), self.algorithm)
 
 
 class _Training:
@@ -82,8 +84,8 @@ class _Training:
     def kernels(self, x1: np.ndarray, x2: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(covariance at the start, kernel of training)."""
         if not self.last_only:
-            return nngp_and_ntk(self.net, x1, x2)
-        start = NNGP(self.net)(x1, x2)
+            return both_kernels(self.net, x1, x2)
+        start = NNGP(self.net).entries(x1, x2)
         return start, start
 
     def factor(self, algorithm: SpectralAlgorithm) -> Cholesky | Spectrum:
