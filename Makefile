@@ -69,6 +69,7 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/lab.py
+	$(BIN)/python benchmarks/crowd.py
 	$(BIN)/python docs/speeds.py
 
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md

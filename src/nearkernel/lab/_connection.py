@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -17,6 +18,9 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        # Headers and body are written one after the other: the second must not wait until the first is acknowledged.
+        with contextlib.suppress(OSError):  # the other end may be gone already
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._late: asyncio.TimerHandle | None = None
         if len(self.connections) > MOST:
             transport.abort()
