@@ -22,7 +22,7 @@ class NoiseSpectrum(Claim):
     erratum = Erratum(
         "graduate course, line 2576",
         "the density sqrt((b - x)(x - a)) / (4 pi x), with 2 x where q x is needed",
-        "right but for its constant; it then has the mass q/2 for q below 1, and not the 1 of a law of eigenvalues",
+        "2 x stands for q x, so that one letter is lost; as it stands the density has the mass q/2, not 1",
         "share of eigenvalues in the interval, as in line 2576",
     )
 
