@@ -248,9 +248,7 @@ class Unknown(nk.kernels.AbstractKernel):
 
 def test_a_kernel_that_is_not_finite_is_said_before_it_is_written(tmp_path):
     kernel = Unknown()
-    with pytest.raises(
-        ValueError, match="`kernel` has NaN or infinite entries between rows 0 to 124 and 0 to 124"
-    ):
+    with pytest.raises(ValueError, match="is nan for row 0"):
         nk.scale.build(kernel, X, tmp_path / "K.zarr", block=BLOCK)
     assert not [*(tmp_path / "K.zarr/matrix").glob("c/*/*")]
 
