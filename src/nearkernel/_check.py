@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ._nearest import nearest as nearest
 from ._precision import is_traced
+from ._spelling import nearest as nearest
 
 _SHOWN = 60  # characters of a value in a message
 _LARGEST_WHOLE = 2**63 - 1

@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Message as Sent
 from starlette.types import Send
 
-from .._nearest import nearest
+from .._spelling import nearest
 from ._claim_run import claim_events
 from ._crew import Crew
 from ._gate import refusal
