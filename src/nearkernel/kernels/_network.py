@@ -125,8 +125,8 @@ class Recursion(InvariantKernel):
         if self._looped:
             layers = [jax.tree.map(lambda a, l=l: a[l], layers) for l in range(len(self.activations))]
         for layer, own in enumerate([rows["first"], *layers], start=1):
-            for name, what in (("root", "variance"), ("ntk", "tangent kernel")):
-                if not np.isfinite(own[name][..., i] ** 2):
+            for value, what in ((own["root"] ** 2, "variance"), (own["ntk"], "tangent kernel")):
+                if not np.isfinite(value[..., i]):
                     return (
                         f"the {what} of layer {layer} overflows at `weight_var` = {float(self.weight_var):.3g}, "
                         f"`bias_var` = {float(self.bias_var):.3g}: lower them, or the depth"
