@@ -374,3 +374,22 @@ def test_other_features_than_those_fitted_are_refused(estimator):
     x, y, x_new = data_for(estimator)
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         estimator().fit(x, y).predict(x_new[:, :2])
+
+
+@pytest.mark.parametrize("name", nk.estimators.__all__)
+def test_masked_values_are_not_computed_with(name):
+    """One masked target of 1e6 must not become a prediction of 5e5."""
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    y = np.arange(12) % 2
+    hidden_y = np.ma.array(np.where(y == 1, 1e6, 0.0), mask=y == 1)
+    hidden_x = np.ma.masked_greater(x, 1.0)
+    estimator = getattr(nk.estimators, name)()
+    with pytest.raises(
+        ValueError, match=r"`X` is a masked array with \d+ masked values?: leave those rows out"
+    ):
+        estimator.fit(hidden_x, y)
+    with pytest.raises(ValueError, match=r"`y` is a masked array with 6 masked values: leave those rows out"):
+        estimator.fit(x, hidden_y)
+    if name in ("KernelMachine", "DeepLinearBayes", "NTKClassifier"):  # all predict through one check
+        with pytest.raises(ValueError, match="`X` is a masked array"):
+            estimator.fit(x, y).predict(hidden_x)

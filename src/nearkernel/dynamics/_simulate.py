@@ -212,14 +212,16 @@ class _Run:
         history = jax.tree.map(lambda *values: np.concatenate(values), *parts)
         return Trajectory(jax.tree.map(np.array, state.params), history, status, steps)
 
+    def _steps_between(self) -> int:
+        """Steps from record to record, 0 if not said; a fraction of a step is refused."""
+        if self.every is None:
+            return 0
+        return whole(int(self.every) if float(self.every).is_integer() else self.every, "every", 1)
+
     def steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
         endless = math.isinf(algorithm.steps)
         total = self.max_steps if endless else int(algorithm.steps)
-        every = (
-            whole(int(self.every), "every", 1)
-            if self.every
-            else max(1, -(-total // _MOST_RECORDS) if not endless else 10)
-        )
+        every = self._steps_between() or max(1, -(-total // _MOST_RECORDS) if not endless else 10)
         done, before = 0, state
         self.noisy = isinstance(algorithm, SGD)
         self.inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
@@ -286,7 +288,7 @@ class _Run:
         if math.isinf(algorithm.steps):
             raise ValueError("`steps` must be finite inside jit, vmap or measure.")
         total = int(algorithm.steps)
-        every = int(self.every) if self.every else max(1, total)
+        every = self._steps_between() or max(1, total)
         state, rows = descend(
             self.problem, self.loss, self.observables, algorithm, key, state, total // every, every
         )

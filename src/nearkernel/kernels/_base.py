@@ -45,7 +45,9 @@ class AbstractKernel(eqx.Module):
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """`matrix`, refused unless all of it is finite: what is to be computed with."""
-        return require_finite(self.matrix(x1, x2), x1, x2, f"{type(self).__name__}(x1, x2)")
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.matrix(x1, x2)
+        return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
         """How many features an input must have, or its shape if it is no vector; None for any vector."""
@@ -55,7 +57,9 @@ class AbstractKernel(eqx.Module):
     def diag(self, x: Any) -> np.ndarray:
         """k(x_i, x_i), (n,), without the matrix."""
         x = inputs(x, "x", self.input_dim())
-        return require_finite(self.diagonal(x), x, None, f"{type(self).__name__}(x, x)")
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.diagonal(x)
+        return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
 
     @in_float64
     def blocks(

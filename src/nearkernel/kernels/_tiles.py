@@ -51,8 +51,9 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
     norms = [
         _lengths(x, name) for x, name in ((x1, "x" if x2 is None else "x1"), (x2, "x2")) if x is not None
     ]
-    kernel = kernel.prepared(np.concatenate(norms))
-    return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernel = kernel.prepared(np.concatenate(norms))
+        return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
 
 
 def _lengths(x: np.ndarray, name: str) -> np.ndarray:
@@ -73,8 +74,7 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
     if not kernel.compiles_rows():
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
+        rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
         return Side(unit, _finite_rows(kernel, rows, x), len(x))
     chunks = []
     size = _bucket(len(x), 4 * TILE)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import finite_result, inputs, positive
 from .._memory import available_bytes, human_bytes
 from .._precision import in_float64
 from .._status import Status, StatusKind
@@ -20,6 +20,7 @@ from ._responses import Response, Responses, responses
 from ._trained import Law, Start, start_of, trained_law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
+_DECAYS = 200.0  # after which the slowest residual is below all rounding
 _RANK = 1e-10  # of the largest eigenvalue: below, the end of training is not a matter of rounding
 
 
@@ -66,6 +67,8 @@ class FiniteForecast(GaussianOutputs):
             for name, (mean, cov) in law.corrections.items()
         }
         self.mean = self.terms[0] + self.terms[1]
+        if self.ok:
+            finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
@@ -157,8 +160,10 @@ class _Training:
         return found
 
     def responses(self, algorithm: SpectralAlgorithm) -> Responses:
-        lr = algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0
-        found = responses(self.lam, lr, algorithm.end())
+        lr, time = (algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0), algorithm.end()
+        if not lr and self.lam[0] > _RANK * self.lam[-1] and self.lam[0] * time > _DECAYS:
+            time = math.inf  # of every mode nothing is left
+        found = responses(self.lam, lr, time)
         if self.outputs == 1:
             return found  # otherwise each eigenvalue belongs to as many modes as there are outputs
         modes = np.repeat(np.arange(len(self.lam)), self.outputs)
