@@ -1,5 +1,6 @@
 """NNGP and NTK of networks: covariance and tangent kernel of one output in the limit of infinite width."""
 
+import weakref
 from typing import Any
 
 import equinox as eqx
@@ -8,7 +9,7 @@ import numpy as np
 
 from .._check import inputs
 from .._memory import require_fits
-from .._precision import in_float64, is_traced
+from .._precision import in_float64, is_traced, working_dtype
 from ..models import AbstractNetwork, Network
 from ..models._flatten import Flatten
 from ..models._layer import inverse
@@ -19,14 +20,30 @@ from ._tiles import Tiles, gaps, ready
 from ._wide import Wide
 
 
+_KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
+
+
 def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
-    """The kernels of the network's limit."""
+    """The kernels of the network's limit, made once for a network."""
+    key = id(net), outputs, working_dtype().name
+    if key not in _KNOWN:
+        found = _wide(net, outputs)
+        if is_traced(net):
+            return found
+        _KNOWN[key] = found
+        weakref.finalize(net, _KNOWN.pop, key, None)
+    return _KNOWN[key]
+
+
+def _wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
     require_wide(net, " and ".join({"nngp": "NNGP", "ntk": "NTK"}[name] for name in outputs))
+    dtype = working_dtype()
+    layers = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, net.limit())
     if len(net.in_shape) == 1:
-        return Wide(net.limit(), float(net.in_shape[0]), outputs)
+        return Wide(layers, float(net.in_shape[0]), outputs)
     from ._positions import PositionWide
 
-    return PositionWide(net.limit(), net.in_shape, outputs)
+    return PositionWide(layers, net.in_shape, outputs)
 
 
 class _NetworkKernel(AbstractKernel):
