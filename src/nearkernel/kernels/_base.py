@@ -137,8 +137,8 @@ class InvariantKernel(AbstractKernel):
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
         """The diagonals of those matrices."""
 
-    def overflow(self, rows: Any, i: int) -> str:
-        """What to say of row data that are not finite at input `i`."""
+    def overflow(self, norm: np.ndarray) -> str:
+        """What to say of an input of this length (1,) whose row data are not finite."""
         return f"{type(self).__name__} overflows there"
 
     def prepared(self, norms: np.ndarray) -> "InvariantKernel":

@@ -8,7 +8,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._compose import AbstractContainer, Leaf, Sequential
+from .._check import listed
+from ._compose import AbstractContainer, Leaf, Sequential, layer_list
 from ._layer import Pair, Params, Row, Shape, covariance, inverse, located, mixed_gap, root
 from ._layout import Layout
 from ._walk import Walk, demoted
@@ -20,9 +21,10 @@ class AbstractBranches(AbstractContainer):
     parts: tuple[Sequential, ...]
 
     def __init__(self, branches: Any):
-        self.parts = tuple(Sequential(branch) for branch in branches)
+        lists = listed(branches, "branches", "[[nk.layers.Dense(64)], []]")
+        self.parts = tuple(Sequential(layer_list(part, f"branches[{i}]")) for i, part in enumerate(lists))
         if not self.parts:
-            raise ValueError(f"`{type(self).__name__}` needs at least one branch, a list of layers.")
+            raise ValueError("`branches` must have at least one branch, a list of layers; got [].")
 
     @abc.abstractmethod
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
@@ -163,7 +165,7 @@ class Residual(AbstractContainer):
             return kind if self.branch.after(kind) == kind else "features"
 
     def __init__(self, layers: Any):
-        self.branch = Sequential(layers)
+        self.branch = Sequential(layer_list(layers))
 
     def branches(self):
         return (("branch", self.branch.layers),)
