@@ -165,7 +165,7 @@ def test_an_mlp_may_have_variances_and_activations_of_each_layer():
         (lambda: L.LayerNorm("channels"),
          "`axes` must be one of 'channel', 'all'; got 'channels'. Did you mean 'channel'"),
         (lambda: L.Sum([]), "`branches` must have at least one branch"),
-        (lambda: nk.Network(3, [L.Conv(2, 3), L.Dense(1)]), "it moves over positions, and its input has none: use Dense"),
+        (lambda: nk.Network(3, [L.Conv(2, 3), L.Dense(1)]), "it moves over positions, and its input has none: use"),
         (lambda: L.Repeat([L.Dense(3)], 10**9), "`count` must be at most 1000000; got 1000000000"),
         (lambda: L.AvgPool(2, normalize_edges="no"), "`normalize_edges` must be True or False; got 'no'"),
         (lambda: nk.MLP(3, (4,), weight_var=(1.0, 2.0, 3.0)),
