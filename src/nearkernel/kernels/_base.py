@@ -10,12 +10,12 @@ import numpy as np
 
 from .._check import inputs, positive, shown
 from .._memory import parse_bytes, rows_that_fit
-from .._precision import in_float64, is_traced, working_dtype
+from .._precision import Portable, in_float64, is_traced, working_dtype
 from ._finite import require_finite
 from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
 
 
-class AbstractKernel(eqx.Module):
+class AbstractKernel(Portable, eqx.Module):
     """`kernel(x1, x2)` gives the matrix (n1, n2); `kernel(x)` the symmetric one (n, n).
 
     Concrete arrays in give float64 NumPy arrays out; arrays traced by the caller's `jit`, `grad` or `vmap` stay
