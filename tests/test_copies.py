@@ -22,10 +22,11 @@ from public_calls._good import KEY, NET, PARAMS, RBF, X_NEW, X, Y, phi, psi
 
 K, S, D, G = nk.kernels, nk.statistics, nk.dynamics, nk.geometry
 COPIED = {"pickle": lambda a: pickle.loads(pickle.dumps(a)), "deepcopy": copy.deepcopy}
+WIDE = nk.MLP(3, (400,), activation="erf", bias_var=0.1)
 GD = nk.GradientDescent(0.05, 5)
 
 
-def first_layer(params, key):
+def first_layer(params):
     return params[0]["bias"]
 
 
@@ -39,8 +40,10 @@ def ones(key):
 
 def conv() -> nk.Network:
     layers = nk.layers
-    body = layers.Residual([layers.Activation("tanh"), layers.Conv(4, 3)])
-    return nk.Network((6, 2), [layers.Conv(4, 3), layers.Repeat([body], 2), layers.GlobalAvgPool(), layers.Dense(1)])
+    body = layers.Residual([layers.Activation("erf"), layers.Conv(4, 3)])
+    return nk.Network(
+        (6, 2), [layers.Conv(4, 3), layers.Repeat([body], 2), layers.GlobalAvgPool(), layers.Dense(1)]
+    )
 
 
 MODELS = {
@@ -54,7 +57,13 @@ MODELS = {
     "DiagonalNetwork": lambda: nk.models.DiagonalNetwork(3),
     "MultiIndexPolynomial": good.polynomial,
     "activations": lambda: [nk.activations.get(name) for name in nk.activations.names()],
-    "algorithms": lambda: [nk.Ridge(0.1), GD, nk.GradientFlow(2.0), nk.DirectOptimization(), nk.SGD(0.1, 5, 2, key=0)],
+    "algorithms": lambda: [
+        nk.Ridge(0.1),
+        GD,
+        nk.GradientFlow(2.0),
+        nk.DirectOptimization(),
+        nk.SGD(0.1, 5, 2),
+    ],
 }
 RECORDS = {
     "solution": good.solution,
@@ -65,10 +74,11 @@ RECORDS = {
     "solution, linearized": lambda: nk.solve(nk.expand(NET, PARAMS), X, Y, nk.Ridge(0.1)),
     "solution, empirical": lambda: nk.solve(K.EmpiricalNTK(NET, PARAMS), X, Y),
     "solution, images": lambda: nk.solve(K.NNGP(conv()), np.ones((2, 6, 2)) + np.eye(2, 6)[..., None], Y[:2]),
-    "solution, order 1": good.nearly,
+    "solution, order 1": lambda: nk.solve(nk.QuadraticModel(phi, psi, 0.01), X, Y, nk.Ridge(0.1), order=1),
+    "solution, order 2": lambda: nk.solve(nk.expand(WIDE, WIDE.init(KEY), 3), X, Y, GD, order=2),
     "feature learning": lambda: good.nearly().feature_learning(X_NEW, Y[:2]),
     "forecast": good.forecast,
-    "forecast, order 1": lambda: nk.forecast(NET, X[:3], Y[:3], nk.GradientFlow(), X_NEW, order=1),
+    "forecast, order 1": lambda: nk.forecast(WIDE, X[:3], Y[:3], nk.GradientFlow(), X_NEW, order=1),
     "posterior": good.posterior,
     "trajectory": lambda: nk.simulate(NET, PARAMS, X, Y, GD),
     "estimate": lambda: nk.measure(first_layer, good.RELU, 8, KEY),
@@ -102,7 +112,9 @@ def differences(found, expected, path="") -> str:
         pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(found, expected, strict=True))]
     elif isinstance(expected, dict):
         pairs = [(f"{path}[{key!r}]", found[key], expected[key]) for key in expected]
-    elif hasattr(expected, "__dict__") and not isinstance(expected, type) and not hasattr(expected, "__code__"):
+    elif (
+        hasattr(expected, "__dict__") and not isinstance(expected, type) and not hasattr(expected, "__code__")
+    ):
         pairs = [(f"{path}.{key}", vars(found)[key], value) for key, value in vars(expected).items()]
     else:
         same = callable(expected) or found == expected or (found != found and expected != expected)
@@ -166,7 +178,9 @@ def test_another_process_predicts_the_same(tmp_path):
         "import jax; assert not jax.config.jax_enable_x64"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(file), str(tmp_path / "found.npy")], capture_output=True, text=True
+        [sys.executable, "-c", program, str(file), str(tmp_path / "found.npy")],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     expected = [predictions(each).reshape(2, -1) for each in found]
