@@ -45,8 +45,8 @@ class AbstractKernel(Portable, eqx.Module):
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """`matrix`, refused unless all of it is finite: what is to be computed with."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = self.matrix(x1, x2)
+        with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
+            found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
@@ -57,7 +57,7 @@ class AbstractKernel(Portable, eqx.Module):
     def diag(self, x: Any) -> np.ndarray:
         """k(x_i, x_i), (n,), without the matrix."""
         x = inputs(x, "x", self.input_dim())
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)
         return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
 
