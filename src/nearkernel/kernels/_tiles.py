@@ -73,15 +73,12 @@ def _lengths(x: np.ndarray, name: str) -> np.ndarray:
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
-    if not kernel.compiles_rows():
-        rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
-        return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
-    chunks = []
+    chunks, on_host = [], not kernel.compiles_rows()
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
-        rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
-        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
+        rows = kernel.rows(part) if on_host else _rows(kernel, _padded(part, (size,)).astype(dtype))
+        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a, dtype)[..., :m], rows))
     rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
     return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
 
