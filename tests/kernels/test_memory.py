@@ -14,7 +14,8 @@ import nearkernel as nk
 K, d = nk.kernels, 20
 x = np.random.default_rng(0).normal(size=(4000, d))
 net = nk.MLP(d, (8,), activation="relu", bias_var=0.1)
-kernels = dict(rbf=K.RBF(3.0), ntk=K.NTK(net), sum=K.RBF(3.0) + 0.5 * K.Laplace(2.0), empirical=K.EmpiricalNTK(net, net.init(0)))
+kernels = dict(rbf=K.RBF(3.0), ntk=K.NTK(net), sum=K.RBF(3.0) + 0.5 * K.Laplace(2.0))
+kernels["empirical"] = K.EmpiricalNTK(net, net.init(0))
 
 
 def field(name):

@@ -3,6 +3,7 @@
 A few tens of configurations in every run, and hundreds among the slow tests; always the same ones.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -13,7 +14,6 @@ from hypothesis import strategies as st
 import nearkernel as nk
 from any_configuration import N, data, definite_kernels, kernels, networks, numbers, regularized
 from nearkernel import estimators
-
 
 K = nk.kernels
 
@@ -127,7 +127,7 @@ def _end_law(kernel, points, time):
         1e-8,
     )
     residuals = [np.linalg.norm(flow.predict(x, t).mean - y) for t in (0.0, time, 2 * time, math.inf)]
-    assert all(b <= a + 1e-9 for a, b in zip(residuals, residuals[1:], strict=False))
+    assert all(b <= a + 1e-9 for a, b in itertools.pairwise(residuals))
 
 
 def _forecast_law(net, time, points, seed, factor):
