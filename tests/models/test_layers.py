@@ -212,3 +212,17 @@ def test_inputs_of_another_shape_are_told():
         nk.kernels.NTK(net)(np.ones((2, 3, 4)))
     with pytest.raises(ValueError, match=r"`x` must have shape \(n, 4, 3\); got \(2, 4\)"):
         net(net.init(jax.random.key(0)), np.ones((2, 4)))
+
+
+def test_bad_networks_in_one_line_are_told():
+    with pytest.raises(
+        ValueError, match=r"`in_shape` must have positions and channels, such as \(32, 32, 3\)"
+    ):
+        nk.CNN((8,))
+    with pytest.raises(ValueError, match="`head` must be"):
+        nk.CNN((8, 8, 1), head="mean")
+    with pytest.raises(
+        ValueError, match=r"`layers\[1\]`, PositionEmbedding.*few channels: put Dense or Conv"
+    ):
+        nk.kernels.NTK(nk.Network((4, 2), [L.Conv(3, 2), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))
+        nk.kernels.NTK(nk.Network((4, 2), [L.Identity(), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))

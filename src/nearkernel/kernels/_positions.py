@@ -23,8 +23,10 @@ from ..models._layout import Layout
 from ..models._walk import Walk, exact_own, overflow
 from ._gather import Gather, gather_for
 from ._tiles import Side, Tiles, finite_rows, matrices, tiles_of, too_large
+from ._wide import trusted
 
 _FEW_CHANNELS = 8
+_FEW_INPUTS = 16  # that stand for all where a range is asked for
 _TILE_ENTRIES = 2**17  # positions times pairs: a megabyte an array
 _ROW_BYTES = 2**28
 
@@ -171,6 +173,7 @@ class PositionWide(eqx.Module):
         return overflow(self.layers, row) or "the kernel overflows there"
 
     def _prepared(self, x: np.ndarray) -> "PositionWide":
+        """Each activation made ready for the range of sizes that reaches it."""
         if not self.layers.depends_on_range():
             return self
         try:
@@ -181,15 +184,28 @@ class PositionWide(eqx.Module):
 
     def _prepared_for(self, x: np.ndarray) -> "PositionWide":
         first, rest = self.split()
-        start, entry = Entry().rows(jnp.asarray(_channels_first(x)))
+        start, _ = Entry().rows(jnp.asarray(_channels_first(x)))
         ready, row = first.prepared_by(start, False)
-        if rest.layers:
-            head = {"entry": entry, "first": Walk().rows(ready, start, False)[1]}
+        if rest.layers and Sequential(rest.layers[1:]).depends_on_range():
             known = PositionWide(Sequential((*ready.layers, *rest.layers)), self.in_shape, self.outputs)
-            row, _ = known._gather(rest.layers[0]).rows(row, known._shifted(head, head, outer=False))
-            after, _ = Sequential(rest.layers[1:]).prepared_by(row, False)
-            ready = Sequential((*ready.layers, rest.layers[0], *after.layers))
-        return PositionWide(ready, self.in_shape, self.outputs)
+            few = x[_spread(np.asarray(row.size).mean(axis=tuple(range(self.rank))))]
+            after, _ = Sequential(rest.layers[1:]).prepared_by(_mixed(known, _channels_first(few)), False)
+            rest = Sequential((rest.layers[0], *after.layers))
+        layers = Sequential((*ready.layers, *rest.layers))
+        if not trusted(layers):
+            raise ValueError(
+                "`net` has an activation with a kink that is not known by name, whose averages over nearly equal "
+                'positions need quadrature: use "relu", "leaky_relu(slope)", "abs" or a smooth activation.'
+            )
+        return PositionWide(layers, self.in_shape, self.outputs)
+
+    def after_mixer(self, x: Any) -> Row:
+        """Moments of inputs (channels, *positions, n) after the first layer that compares every two positions."""
+        first, rest = self.split()
+        row, entry = Entry().rows(x)
+        row, data = Walk().rows(first, row, False)
+        head = {"entry": entry, "first": data}
+        return self._gather(rest.layers[0]).rows(row, self._shifted(head, head, outer=False))[0]
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """All its matrices, of checked, concrete inputs."""
@@ -226,6 +242,16 @@ def _channels_first(x: np.ndarray) -> np.ndarray:
     return np.moveaxis(x, (0, -1), (-1, 0)).astype(working_dtype())
 
 
+def _spread(sizes: np.ndarray) -> np.ndarray:
+    """A fixed number of inputs that span the range of sizes."""
+    return np.argsort(sizes)[np.linspace(0, len(sizes) - 1, _FEW_INPUTS).round().astype(int)]
+
+
 @jax.jit
 def _rows(kernel, x):
     return kernel.rows(x)
+
+
+@jax.jit
+def _mixed(kernel, x):
+    return kernel.after_mixer(x)

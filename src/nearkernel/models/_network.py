@@ -37,7 +37,7 @@ class AbstractNetwork(AbstractModel):
     def init(self, key: Key) -> Params:
         key = random_key(key)
         self.require_memory(key)
-        return self.layers.init(key, self.in_shape)
+        return _draw(self.layers, key, self.in_shape, working_dtype().name)
 
     def require_memory(self, key: Any) -> None:
         """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
@@ -79,7 +79,13 @@ class AbstractNetwork(AbstractModel):
 
     def limit(self) -> Sequential:
         """The layers as infinitely many channels see them."""
-        return grouped(self.layers.limit(self.in_shape))
+        return grouped(self.layers.limit(self.in_shape), self.in_shape)
+
+
+@jax.jit(static_argnums=(2, 3))
+def _draw(layers: Sequential, key: jax.Array, shape: Shape, dtype: str) -> Params:
+    """All parameters in one program; `dtype` is that of `nk.precision`."""
+    return layers.init(key, shape)
 
 
 def _dropping(key: jax.Array):

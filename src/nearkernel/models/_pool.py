@@ -83,6 +83,9 @@ class AbstractWindowPool(AbstractPool):
         self.window = Window(filter, filter if strides is None else strides, padding)
         self.normalize_edges = truth(normalize_edges, "normalize_edges")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.window.filter})"
+
     def shape(self, shape: Shape) -> Shape:
         return (*self.window.grid(shape[:-1]), shape[-1])
 
@@ -104,6 +107,7 @@ class AvgPool(AbstractWindowPool):
     `normalize_edges`: whether a window that "SAME" padding cuts is divided by the number of its positions inside.
     """
 
+    __init__ = AbstractWindowPool.__init__  # said again for type checkers
     averages = True
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
@@ -121,6 +125,7 @@ class AvgPool(AbstractWindowPool):
 class SumPool(AbstractWindowPool):
     """Sums over windows; arguments as for `AvgPool`."""
 
+    __init__ = AbstractWindowPool.__init__
     averages = False
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
