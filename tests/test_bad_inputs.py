@@ -70,6 +70,12 @@ NOT_CALLED = {
         "SpectralAlgorithm",
     ),
     *("SpectralDensity", "StablePair", "StationarySGD", "Taylor", "Trajectory", "Unbounded"),
+    *(
+        "BlockFlow",
+        "CNN",
+        "ResMLP",
+        "Transformer",
+    ),  # a record; networks that are made of layers, which are called
     *("build", "names", "open_store"),  # files have tests of their own
 }
 ROOMS = ("activations", "models", "layers", "kernels", "scale", "dynamics", "statistics", "geometry")

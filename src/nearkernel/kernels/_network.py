@@ -19,7 +19,6 @@ from ._finite import require_finite
 from ._tiles import Tiles, gaps, ready
 from ._wide import Wide
 
-
 _KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
 
 
