@@ -20,9 +20,9 @@ from .._precision import working_dtype
 from ..models._compose import Sequential
 from ..models._layer import AbstractWideLayer, Pair, Row, covariance, gap_of_distance, inverse
 from ..models._layout import Layout
-from ..models._walk import Walk
+from ..models._walk import Walk, exact_own, overflow
 from ._gather import Gather, gather_for
-from ._tiles import Side, Tiles, matrices, tiles_of
+from ._tiles import Side, Tiles, finite_rows, matrices, tiles_of, too_large
 from ._wide import trusted
 
 _FEW_CHANNELS = 8
@@ -150,8 +150,8 @@ class PositionWide(eqx.Module):
         kernel = self._prepared(x)
         return kernel, kernel._side(x)
 
-    def _side(self, x: np.ndarray) -> Side:
-        x = _channels_first(x)
+    def _side(self, inputs: np.ndarray) -> Side:
+        x = _channels_first(inputs)
         positions = math.prod(self.in_shape[:-1])
         held = 8 * positions * (positions if self.compares else 64)
         size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
@@ -161,12 +161,28 @@ class PositionWide(eqx.Module):
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
             rows = _rows(self, np.pad(part, missing, mode="edge"))
             chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
-        return Side(None, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x.shape[-1])
+        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+        return Side(None, finite_rows(self, rows, inputs, inputs), x.shape[-1])
+
+    def overflow(self, x: np.ndarray) -> str:
+        """What to say of an input (1, *positions, channels) whose row data are not finite."""
+        row, entry = Entry().rows(_channels_first(x))
+        if self.compares:
+            layout = Layout(self.rank, every=True, outer=False)
+            row = row._replace(own=exact_own(Entry().pairs(entry, entry, None, layout), row))
+        return overflow(self.layers, row) or "the kernel overflows there"
 
     def _prepared(self, x: np.ndarray) -> "PositionWide":
         """Each activation made ready for the range of sizes that reaches it."""
         if not self.layers.depends_on_range():
             return self
+        try:
+            return self._prepared_for(x)
+        except OverflowError:
+            largest = int(np.abs(x).max(axis=tuple(range(1, x.ndim))).argmax())
+            raise too_large(self, x, largest, x) from None
+
+    def _prepared_for(self, x: np.ndarray) -> "PositionWide":
         first, rest = self.split()
         start, _ = Entry().rows(jnp.asarray(_channels_first(x)))
         ready, row = first.prepared_by(start, False)

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import truth
 from ._layer import (
     AbstractPiecewiseLayer,
     AbstractWideLayer,
@@ -80,7 +81,7 @@ class AbstractWindowPool(AbstractPool):
         self, filter: Any = (2, 2), strides: Any = None, padding: str = "VALID", normalize_edges: bool = False
     ):
         self.window = Window(filter, filter if strides is None else strides, padding)
-        self.normalize_edges = bool(normalize_edges)
+        self.normalize_edges = truth(normalize_edges, "normalize_edges")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.window.filter})"

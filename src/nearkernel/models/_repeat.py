@@ -8,13 +8,14 @@ import jax.numpy as jnp
 
 from .._check import whole
 from ..activations import AbstractActivation
-from ._compose import AbstractContainer, Leaf, Sequential, plain
+from ._compose import AbstractContainer, Leaf, Sequential, layer_list, plain
 from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located, namespace
 from ._layout import Layout
 from ._walk import Walk, prepare
 
 _UNROLLED = 6  # blocks whose activations have a number of terms of their own each
 _LONGEST = 4  # layers of a block
+_MOST = 10**6  # blocks: a loop over more would not end
 
 
 class Repeat(AbstractContainer):
@@ -27,8 +28,8 @@ class Repeat(AbstractContainer):
     count: int = eqx.field(static=True)
 
     def __init__(self, layers: Any, count: int):
-        self.body = Sequential(layers)
-        self.count = whole(count, "count", 1)
+        self.body = Sequential(layer_list(layers))
+        self.count = whole(count, "count", 1, _MOST)
 
     def __repr__(self) -> str:
         return f"Repeat of {len(self.body.layers)} layers, {self.count} times"
@@ -69,7 +70,13 @@ class Repeat(AbstractContainer):
         return x
 
     def limit(self, shape: Shape) -> AbstractWideLayer:
-        return stacked([self.body.limit(shape)] * self.count)
+        block = self.body.limit(shape)
+        if self.count == 1:
+            return block
+        return Stacked(
+            jax.tree.map(lambda a: jnp.broadcast_to(jnp.asarray(a), (self.count, *jnp.shape(a))), block),
+            self.count,
+        )
 
     def need(self, every: bool) -> bool:
         return self.body.need(every)
