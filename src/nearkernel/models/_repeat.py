@@ -137,7 +137,15 @@ class Stacked(AbstractContainer):
                 row, data = walk.rows(block, row, every)
                 found.append(data)
             return row, jax.tree.map(lambda *leaves: namespace(leaves[0]).stack(leaves), *found)
-        return jax.lax.scan(lambda r, block: walk.rows(block, r, every), row, self.block)
+        first = jax.tree.map(lambda a: a[0], self.block)
+        after = jax.eval_shape(lambda r: walk.rows(first, r, every)[0], row)
+        means = row.mean is not None or after.mean is not None
+
+        def step(row: Row, block: AbstractWideLayer) -> tuple[Row, Any]:
+            new, data = walk.rows(block, row, every)
+            return _with_mean(new, means), data
+
+        return jax.lax.scan(step, _with_mean(row, means), self.block)
 
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
         if walk.on_host:
@@ -151,6 +159,11 @@ class Stacked(AbstractContainer):
             return walk.pairs(block, data1, data2, pair, layout, every), None
 
         return jax.lax.scan(step, pair, (self.block, one, two))[0]
+
+
+def _with_mean(row: Row, means: bool) -> Row:
+    """The same moments, a mean of zero written out: a loop needs one structure."""
+    return row._replace(mean=0.0 * row.size) if means and row.mean is None else row
 
 
 def _is_function(node: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Networks made of layers: convolution, pooling, residual branches, normalization, attention."""
