@@ -164,6 +164,17 @@ def test_every_public_name_stands_in_the_api_once():
     assert sorted(shown) == sorted(offered), f"docs/api lacks or repeats {set(shown) ^ offered}"
 
 
+def test_the_table_of_layers_is_that_of_the_classes():
+    specification = importlib.util.spec_from_file_location("layers_table", ROOT / "docs" / "layers_table.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    assert module.page() == module.PAGE.read_text(), "run docs/layers_table.py"
+    shown = {type(layer).__name__ for layer in module.LAYERS}
+    assert shown == {
+        name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")
+    }
+
+
 def test_speeds_of_the_comparison_are_those_of_the_benchmarks():
     text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
     assert text == script("speeds").page(text), "run `python docs/speeds.py`"

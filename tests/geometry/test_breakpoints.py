@@ -277,3 +277,51 @@ def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError), match=message) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+def test_convolutional_networks_are_cut_where_their_slope_jumps():
+    L = nk.layers
+    conv = L.Conv(3, (2, 2), bias_var=0.2)
+    layers = [
+        conv,
+        L.Activation("relu"),
+        L.AvgPool((2, 2), (1, 1)),
+        conv,
+        L.Activation("relu"),
+        L.Flatten(),
+        L.Dense(2),
+    ]
+    net = nk.Network((3, 4, 2), layers)
+    params = net.init(1)
+    start, end = np.random.default_rng(0).normal(size=(2, 24))
+    cut = nk.geometry.breakpoints(net, params, start, end)
+    assert len(cut) > 5
+    ends = np.concatenate([[0.0], cut, [1.0]])
+    inside = ends[:-1, None] + np.diff(ends)[:, None] * [0.1, 0.5, 0.9]
+    x = start + inside.reshape(-1, 1) * (end - start)
+    z = np.asarray(net(params, x.reshape(-1, 3, 4, 2))).reshape(len(inside), 3, 2)
+    np.testing.assert_allclose(z[:, 1], 0.5 * (z[:, 0] + z[:, 2]), atol=1e-12)
+    slopes = (z[:, 2] - z[:, 0]) / (inside[:, 2] - inside[:, 0])[:, None]
+    assert (np.abs(np.diff(slopes, axis=0)).max(axis=1) > 1e-9).all()
+    for bad, message in (
+        (
+            [L.Dense(3), L.LayerNorm(), L.Dense(1)],
+            r"`layers\[1\]`, LayerNorm.*has no linear regions",
+        ),
+        (
+            [L.Product([[L.Dense(3)], [L.Dense(3)]]), L.Dense(1)],
+            r"`layers\[0\]`, Product of 2 branches: .* no linear",
+        ),
+        ([L.Dense(3), L.Activation("tanh"), L.Dense(1)], r"`layers\[1\]` must be \"relu\""),
+        (
+            [L.Dense(3), L.Residual([L.Activation("relu"), L.Dense(3)]), L.Dense(1)],
+            r"has an activation inside",
+        ),
+        (
+            [L.Dense(3), L.Activation("relu"), L.Dense(2), L.Activation("abs"), L.Dense(1)],
+            "the same activation everywhere",
+        ),
+    ):
+        bent = nk.Network(4, bad)
+        with pytest.raises(TypeError, match=message):
+            nk.geometry.breakpoints(bent, bent.init(0), np.zeros(4), np.ones(4))

@@ -34,10 +34,12 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
     neuron that switches where nothing behind it looks at it makes no bend; `crossings` has all that switch.
     The network has `len(breakpoints(...)) + 1` linear pieces on the way.
 
-    **Arguments:** `net`, an `nk.MLP` with relu, leaky relu or abs, of any depth; `params`; `start`, `end`, two points
-    (d,), or numbers if d = 1.
+    **Arguments:** `net`, an `nk.MLP` with relu, leaky relu or abs, of any depth, or an `nk.Network` of such activations
+    and affine layers (convolutions, pooling, Flatten); `params`; `start`, `end`, two points (d,), or numbers if d = 1.
+    Images have their pixels in one row.
     """
-    cut = _cut(layers_of(net, params), *two_points(start, end, net.in_dim))
+    layers = layers_of(net, params)
+    cut = _cut(layers, *two_points(start, end, layers.in_dim))
     jump = np.abs(np.diff(cut.slopes, axis=0))
     seen = np.any(jump > np.maximum(cut.rounding[1:], cut.rounding[:-1]), axis=1)
     return cut.knots[1:-1][seen]
@@ -49,7 +51,8 @@ def crossings(net: Any, params: Any, start: Any, end: Any) -> Crossings:
 
     **Arguments:** as of `breakpoints`. A preactivation that is zero on a whole piece does not change sign there.
     """
-    return crossings_of(layers_of(net, params), *two_points(start, end, net.in_dim))
+    layers = layers_of(net, params)
+    return crossings_of(layers, *two_points(start, end, layers.in_dim))
 
 
 def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> Crossings:

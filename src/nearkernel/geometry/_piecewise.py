@@ -1,12 +1,19 @@
 """A piecewise linear network as plain matrices: what lines and planes are cut by."""
 
+import math
 from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from .._check import numeric
+from .._precision import in_float64
 from ..activations import PiecewiseLinear
-from ..models import MLP
+from ..models import MLP, Network
+from ..models._activation import Activation
+from ..models._layer import AbstractPiecewiseLayer
+from ..models._network import leaves, missing
 from ..models._params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
@@ -22,6 +29,11 @@ class Layers(NamedTuple):
     biases: list[np.ndarray]
     right: float
     left: float
+
+    @property
+    def in_dim(self) -> int:
+        """Numbers of an input."""
+        return len(self.weights[0])
 
     def factors(self, on: np.ndarray) -> np.ndarray:
         """The slope of s, where a neuron is on and where it is off."""
@@ -48,9 +60,12 @@ def require_piecewise_linear(net: Any) -> None:
 
 
 def layers_of(net: Any, params: Any) -> Layers:
-    """The layers of a checked network with checked parameters."""
-    require_piecewise_linear(net)
+    """A network with its parameters, as a function of inputs in rows."""
+    if not isinstance(net, Network):
+        require_piecewise_linear(net)
     params = checked_params(net, params)
+    if isinstance(net, Network):
+        return _sequence(net, params)
     weights, biases = [], []
     for layer, entry in enumerate(params):
         weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))
@@ -58,6 +73,57 @@ def layers_of(net: Any, params: Any) -> Layers:
         weights.append(weight_scale * weight)
         biases.append(bias_scale * bias)
     return Layers(weights, biases, float(net.activation.right), float(net.activation.left))
+
+
+@in_float64
+def _sequence(net: Network, params: Any) -> Layers:
+    """Of a network made of layers: what stands between two activations, as one matrix."""
+    found = missing(net.layers, AbstractPiecewiseLayer)
+    if found:
+        raise TypeError(f"`{found[0]}`, {found[1]!r}: a network with it has no linear regions.")
+    shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
+    slopes: set[tuple[float, float]] = set()
+    for k, layer in enumerate(net.layers.layers):
+        if isinstance(layer, Activation):
+            if not isinstance(layer.function, PiecewiseLinear):
+                raise TypeError(
+                    f'`layers[{k}]` must be "relu", "leaky_relu(slope)", "abs" or "linear", by name; got {layer!r}: '
+                    "other networks have no linear regions."
+                )
+            slopes.add((float(layer.function.right), float(layer.function.left)))
+            parts.append(Affine([], shape))
+        elif any(isinstance(leaf, Activation) for leaf in leaves(layer)):
+            raise TypeError(
+                f"`layers[{k}]`, {layer!r}, has an activation inside: lines are followed through plain sequences."
+            )
+        else:
+            parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
+        shape = layer.shape(shape)
+    if len(slopes) > 1:
+        raise TypeError(
+            "`net` must have the same activation everywhere: lines are followed through one kind of kink."
+        )
+    right, left = next(iter(slopes), (1.0, 1.0))
+    weights, biases = zip(*(part.matrix() for part in parts), strict=True)
+    return Layers(list(weights), list(biases), right, left)
+
+
+class Affine(NamedTuple):
+    """Layers without activations, each with its parameters, and the shape of what enters."""
+
+    layers: list[tuple[Any, Any]]
+    shape: tuple[int, ...]
+
+    def outputs(self, flat: Any) -> Any:
+        x = flat.reshape(1, *self.shape)
+        for layer, own in self.layers:
+            x = layer(own, x)
+        return x.ravel()
+
+    def matrix(self) -> tuple[np.ndarray, np.ndarray]:
+        """(inputs, outputs) and (outputs,)."""
+        zero = jnp.zeros(math.prod(self.shape))
+        return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
 
 
 def two_points(start: Any, end: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:

@@ -77,7 +77,7 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> Regions:
     Each layer's preactivations are affine on the polygons of the layer before, and each neuron cuts the polygons that
     its zero line passes through. Time and memory grow with the number of polygons, about (sum of widths)^2 / 2.
 
-    **Arguments:** `net`, an `nk.MLP` with relu, leaky relu or abs and two inputs, of any depth; `params`; `box`,
+    **Arguments:** `net`, as of `breakpoints`, with two inputs; `params`; `box`,
     ((x_low, x_high), (y_low, y_high)); `plane`, (origin (d,), axes (2, d)), for a network of d inputs:
     x = origin + u_1 axes[0] + u_2 axes[1], and box, polygons and gradients are in the coordinates u.
     """
@@ -87,7 +87,7 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> Regions:
         raise ValueError(
             f"`box` must be ((x_low, x_high), (y_low, y_high)) with low < high; got {shown(box)}."
         )
-    origin, axes = _plane(plane, net.in_dim)
+    origin, axes = _plane(plane, layers.in_dim)
     centre, half = _centre_and_half(corners)
     # In units of the box, rounding does not depend on where the box is.
     local = layers.shifted(origin + centre @ axes, half[:, None] * axes)

@@ -11,7 +11,18 @@ import jax.numpy as jnp
 from .._check import listed
 from ._activation import Activation
 from ._compose import AbstractContainer, Leaf, Sequential, layer_list
-from ._layer import Pair, Params, Row, Shape, covariance, inverse, located, mixed_gap, root
+from ._layer import (
+    AbstractPiecewiseLayer,
+    Pair,
+    Params,
+    Row,
+    Shape,
+    covariance,
+    inverse,
+    located,
+    mixed_gap,
+    root,
+)
 from ._layout import Layout
 from ._walk import Walk, demoted
 
@@ -112,7 +123,7 @@ class AbstractBranches(AbstractContainer):
         return self.combined_pairs(one["own"], two["own"], pairs, out)
 
 
-class Sum(AbstractBranches):
+class Sum(AbstractBranches, AbstractPiecewiseLayer):
     """The sum of branches, `Sum([branch1, branch2])`, lists of layers; [] is the identity."""
 
     def after(self, kind: str) -> str:
@@ -149,7 +160,7 @@ class Sum(AbstractBranches):
         return Pair(jnp.maximum(1.0 - total * (one["inverse"] * two["inverse"]), 0.0), tangent)
 
 
-class Residual(AbstractContainer):
+class Residual(AbstractContainer, AbstractPiecewiseLayer):
     """x + branch(x), with the layers of a branch."""
 
     branch: Sequential
@@ -209,7 +220,7 @@ class Residual(AbstractContainer):
         return self._sum().pairs_by(walk, one, two, pair, layout, every)
 
 
-class Concat(AbstractBranches):
+class Concat(AbstractBranches, AbstractPiecewiseLayer):
     """The channels of all branches, side by side."""
 
     weights: Any  # share of each branch in the channels; known once the input's shape is

@@ -19,7 +19,7 @@ def plain(layer: AbstractLayer, params: Params, x: jax.Array) -> jax.Array:
     return layer(params, x)
 
 
-class AbstractContainer(AbstractWideContainer, AbstractPiecewiseLayer):
+class AbstractContainer(AbstractWideContainer):
     """A layer made of layers, which evaluates them by a function that it is given (`run`)."""
 
     @abc.abstractmethod
@@ -55,7 +55,7 @@ def absorbs(layer: Any, following: AbstractLayer) -> bool:
     return isinstance(layer, AbstractContainer) and layer.absorbs(following)
 
 
-class Sequential(AbstractContainer):
+class Sequential(AbstractContainer, AbstractPiecewiseLayer):
     """Layers one after the other. Parameters are a list with one entry per layer that has any."""
 
     layers: tuple[Any, ...]

@@ -158,9 +158,9 @@ def leaves(layer: AbstractLayer) -> Iterator[AbstractLayer]:
 
 
 def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str, AbstractLayer] | None:
-    """The first layer, not made of others, that is not of a kind, and where it stands."""
-    if not layer.branches():
-        return None if isinstance(layer, kind) else (path, layer)
+    """The first layer that is not of a kind, and where it stands."""
+    if not isinstance(layer, kind):
+        return path, layer
     for name, layers in layer.branches():
         here = path if isinstance(layer, Sequential) else f"{path}.{name}"
         for i, each in enumerate(layers):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from .._check import whole
 from ..activations import AbstractActivation
 from ._compose import AbstractContainer, Leaf, Sequential, layer_list, plain
-from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located, namespace
+from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, located, namespace
 from ._layout import Layout
 from ._walk import Walk, prepare
 
@@ -18,7 +18,7 @@ _LONGEST = 4  # layers of a block
 _MOST = 10**6  # blocks: a loop over more would not end
 
 
-class Repeat(AbstractContainer):
+class Repeat(AbstractContainer, AbstractPiecewiseLayer):
     """The same layers `count` times, with parameters of their own each time: compiled once.
 
     Parameters are those of the layers, with a leading axis of length `count`.
