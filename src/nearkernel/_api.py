@@ -21,10 +21,13 @@ from .dynamics import solve as solve
 from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
+from .models import LoRA as LoRA
 from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand
 from .models import from_function as from_function
+from .models import from_torch as from_torch
+from .models import to_torch as to_torch
 from .statistics import critical as critical
 from .statistics import forecast as forecast
 from .statistics import measure as measure

@@ -16,3 +16,8 @@ from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._scaled import Scaled as Scaled
+from ._torch import from_torch as from_torch
+from ._torch import to_torch as to_torch
+from ._torch import torch_operations as torch_operations
+from ._torch_model import TorchModel as TorchModel
+from ._trainable import LoRA as LoRA
