@@ -33,17 +33,17 @@ def called(module, x, output=None):
     return z.reshape(len(z), -1)
 
 
-def of_torch(module, names, x, weights, direction, output=None):
+def of_torch(module, names, x, weights, direction, output=None, derivatives=2):
     """z, the gradient of sum(weights * z), and its derivative along `direction`: by double backward."""
     by_name = dict(module.named_parameters(remove_duplicate=False))
     trained = [by_name[name].requires_grad_() for name in names]
     z = called(module, x, output)
     total = (z * torch.as_tensor(weights)).sum()
-    first = torch.autograd.grad(total, trained, create_graph=True, allow_unused=True)
+    first = torch.autograd.grad(total, trained, create_graph=derivatives > 1, allow_unused=True)
     first = [torch.zeros_like(p) if g is None else g for g, p in zip(first, trained, strict=True)]
     slope = sum((g * torch.as_tensor(direction[name])).sum() for g, name in zip(first, names, strict=True))
     second = [None] * len(names)
-    if slope.requires_grad:
+    if derivatives > 1 and slope.requires_grad:
         second = torch.autograd.grad(slope, trained, allow_unused=True)
     second = [torch.zeros_like(p) if h is None else h for h, p in zip(second, trained, strict=True)]
     as_dict = lambda found: {name: g.detach().numpy() for name, g in zip(names, found, strict=True)}
@@ -74,13 +74,15 @@ def apart(found, expected):
     return float(difference / max(largest, 1e-12))
 
 
-def compared(module, example, x, output=None, seed=0, **options):
+def compared(module, example, x, output=None, seed=0, derivatives=2, **options):
     """Errors of outputs, gradient and Hessian-vector product at `x`, a batch of another size than `example`."""
     model, params = nk.from_torch(module, example, output=output, **options)
     reference = copy.deepcopy(module).double()
+    if not derivatives:
+        return [apart(np.asarray(model(params, x)), called(reference, x, output).detach().numpy())]
     rng = np.random.default_rng(seed)
     direction = {name: rng.normal(size=np.shape(leaf)) for name, leaf in params.items()}
     weights = rng.normal(size=np.shape(model(params, x)))
-    expected = of_torch(reference, list(params), x, weights, direction, output)
+    expected = of_torch(reference, list(params), x, weights, direction, output, derivatives)
     found = of_jax(model, params, x, weights, direction)
-    return [apart(one, other) for one, other in zip(found, expected, strict=True)]
+    return [apart(one, other) for one, other in zip(found, expected, strict=True)][: derivatives + 1]

@@ -26,6 +26,7 @@ from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand
 from .models import from_function as from_function
+from .models import from_network as from_network
 from .models import from_torch as from_torch
 from .models import to_torch as to_torch
 from .statistics import critical as critical

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import MLP, AbstractModel, FeatureDerivatives, Scaled
+from ..models import MLP, AbstractModel, FeatureDerivatives, Scaled, TorchModel
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
 _ROUNDING = 1e-8
+_NAMED = 3  # kinks in a message
 
 
 def require_sound(tangent: AbstractTangent, x: np.ndarray) -> None:
@@ -64,8 +65,9 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         _require_symmetric(derivatives, u, v)
     if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner):
         warnings.warn(
-            "the activation has kinks: its second derivative is zero almost everywhere, and what happens when a neuron "
-            "crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of different layers.",
+            f"{_kinked(tangent.inner)} has kinks: its second derivative is zero almost everywhere, and what happens "
+            "when a neuron crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of "
+            "different layers.",
             stacklevel=4,
         )
 
@@ -89,9 +91,22 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
             )
 
 
-def has_kinks(model: AbstractModel) -> bool:
-    """Whether an MLP's activation is piecewise linear: no curvature anywhere, and yet not a line."""
+def _kinked(model: AbstractModel) -> str:
+    """What has kinks, for a message."""
     model = model.model if isinstance(model, Scaled) else model
+    if not isinstance(model, TorchModel):
+        return "the activation"
+    return f"the model ({', '.join(model.kinks[:_NAMED])}{', ...' * (len(model.kinks) > _NAMED)})"
+
+
+def has_kinks(model: AbstractModel) -> bool:
+    """Whether an MLP's activation is piecewise linear: no curvature anywhere, and yet not a line.
+
+    Of a PyTorch module: whether trained parameters meet an operation whose derivative jumps.
+    """
+    model = model.model if isinstance(model, Scaled) else model
+    if isinstance(model, TorchModel):
+        return bool(model.kinks)
     if not isinstance(model, MLP) or not model.widths:
         return False
     z = jnp.linspace(-3.1, 3.3, 40)

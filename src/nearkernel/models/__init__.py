@@ -13,6 +13,8 @@ from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
 from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
+from ._network import NetworkModel as NetworkModel
+from ._network import from_network as from_network
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._scaled import Scaled as Scaled

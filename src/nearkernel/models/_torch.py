@@ -12,9 +12,9 @@ from ._aten import OPERATIONS, Program, kinks
 from ._base import AbstractModel, Params
 from ._expand import Taylor
 from ._scaled import Scaled
-from ._torch_check import require_same
+from ._torch_check import require_same, run_torch
 from ._torch_model import Entry, Input, TorchModel
-from ._torch_trace import quiet, trace
+from ._torch_trace import trace
 from ._trainable import Parameter, choose
 
 
@@ -64,8 +64,7 @@ def from_torch(
     _require_evaluation_mode(torch, module)
     arguments = _arguments(torch, module, example)
     wrapped = _wrapper(torch)(module, arguments.call, output)
-    with quiet(), torch.no_grad():
-        _require_rows(wrapped(*arguments.leaves), len(arguments.leaves[0]))
+    _require_rows(run_torch(torch, wrapped, arguments.leaves), len(arguments.leaves[0]))
     program, constants, by_row = trace(wrapped, arguments.leaves)
     held = _Held(torch, module)
     program = Program(
@@ -289,4 +288,5 @@ def _array(tensor: Any, dtype: Any) -> jax.Array:
     else:
         tensor = tensor.detach().cpu()
         array = (tensor.double() if tensor.is_floating_point() else tensor).numpy()
-    return jnp.asarray(array, dtype if array.dtype.kind == "f" else None)
+    # A copy: JAX may use the memory it is given, and PyTorch changes its tensors in place.
+    return jnp.asarray(array.copy(), dtype if array.dtype.kind == "f" else None)

@@ -55,12 +55,14 @@ def _with_another_row(torch: Any, leaf: Any) -> Any:
 def _by_torch(torch: Any, wrapped: Any, rows: list) -> tuple[Any, float]:
     """Outputs with their graph, in float64 where the module runs in it, and how accurate they are."""
     try:
-        return _run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
+        return run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
     except RuntimeError:  # a type that is fixed in the module's code does not fit
-        return _run_torch(torch, wrapped, rows, None), _LOOSE
+        return run_torch(torch, wrapped, rows), _LOOSE
 
 
-def _run_torch(torch: Any, wrapped: Any, rows: list, dtype: Any) -> Any:
+def run_torch(torch: Any, wrapped: Any, rows: Sequence[Any], dtype: Any = None) -> Any:
+    """Outputs of the module with copies of its weights and buffers, so that it is not changed."""
+
     def cast(tensor: Any) -> Any:
         copy = tensor.detach().clone()
         return copy.to(dtype) if dtype is not None and copy.is_floating_point() else copy

@@ -1,6 +1,7 @@
 """Operations that act on each entry.
 
-At kinks, derivatives are those that PyTorch chooses: 0 for relu at 0, 1 for clamp at its bounds, 0 for hardtanh there.
+At kinks, derivatives are those that PyTorch chooses: 0 for relu and abs at 0, for clamp 1 and for hardtanh 0 at their
+bounds.
 """
 
 import math
@@ -16,6 +17,8 @@ _LINEAR_FROM = 40.0  # log(1 + e^x) is x to the last digit
 
 enter_all(
     {
+        "__lshift__": jnp.left_shift,
+        "__rshift__": jnp.right_shift,
         "acos": jnp.arccos,
         "acosh": jnp.arccosh,
         "angle": jnp.angle,
@@ -79,7 +82,7 @@ enter_all(
 )
 enter_all(
     {
-        "abs": jnp.abs,
+        "abs": lambda x: x * jnp.sign(x) if jnp.issubdtype(x.dtype, jnp.floating) else jnp.abs(x),
         "ceil": jnp.ceil,
         "floor": jnp.floor,
         "floor_divide": jnp.floor_divide,
@@ -207,16 +210,6 @@ def threshold(x, threshold, value):
     return jnp.where(x <= threshold, value, x)
 
 
-@operation("hardshrink", kinked=True)
-def hard_shrink(x, lambd=0.5):
-    return jnp.where((x >= -lambd) & (x <= lambd), 0.0, x)
-
-
-@operation("softshrink", kinked=True)
-def soft_shrink(x, lambd=0.5):
-    return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, 0.0))
-
-
 @operation("elu", kinked=True)
 def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
     below = jnp.where(x > 0, 0.0, x)  # e^x must not overflow where it is not used
@@ -261,11 +254,7 @@ enter_all(
     {
         "_conj": jnp.conj,
         "_conj_physical": jnp.conj,
-        "conj_physical": jnp.conj,
-        "imag": jnp.imag,
         "polar": lambda abs, angle: jax.lax.complex(abs * jnp.cos(angle), abs * jnp.sin(angle)),
-        "real": jnp.real,
-        "resolve_conj": lambda x: x,
         "view_as_complex": lambda x: jax.lax.complex(x[..., 0], x[..., 1]),
         "view_as_real": lambda x: jnp.stack([x.real, x.imag], axis=-1),
     }

@@ -38,6 +38,11 @@ def add_product(x, first, second, beta=1, alpha=1):
     return product if beta == 0 else product + (x if beta == 1 else beta * x)
 
 
+@operation("bilinear")
+def bilinear(input1, input2, weight, bias=None):
+    return _plus(jnp.einsum("...i,oij,...j->...o", input1, weight, input2), bias)
+
+
 @operation("einsum")
 def einsum(equation, tensors, path=None):
     return jnp.einsum(equation.replace(" ", ""), *tensors)

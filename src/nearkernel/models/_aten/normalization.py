@@ -66,7 +66,6 @@ def log_softmax(x, dim, half_to_float=False):
     return x - jnp.log(jnp.sum(jnp.exp(x), axis=dim, keepdims=True))
 
 
-@operation("_safe_softmax")
 def safe_softmax(x, dim):
     """Softmax that is 0 where everything is masked."""
     masked = jnp.all(x == -jnp.inf, axis=dim, keepdims=True)

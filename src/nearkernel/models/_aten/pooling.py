@@ -142,4 +142,5 @@ for _n in (1, 2, 3):
     operation(f"adaptive_max_pool{_n}d", kinked=True)(_adaptive_max_pool(_n))
     operation(f"avg_pool{_n}d")(_average_pool(_n))
     operation(f"adaptive_avg_pool{_n}d")(_adaptive_average_pool(_n))
+for _n in (2, 3):
     OPERATIONS[f"_adaptive_avg_pool{_n}d"] = OPERATIONS[f"adaptive_avg_pool{_n}d"]

@@ -83,11 +83,6 @@ def variance(x, dim=None, correction=None, keepdim=False):
 operation("var.correction")(variance)
 
 
-@operation("var.default")
-def variance_of_all(x, unbiased=True):
-    return variance(x, None, int(unbiased))
-
-
 @operation("var.dim")
 def variance_along(x, dim, unbiased=True, keepdim=False):
     return variance(x, dim, int(unbiased), keepdim)
@@ -107,7 +102,7 @@ def variance_and_mean(x, dim=None, correction=None, keepdim=False):
 def vector_norm(x, ord=2, dim=None, keepdim=False):
     """At 0 its derivative is 0, as in PyTorch."""
     along = {"axis": axes(x, dim), "keepdims": keepdim}
-    size = jnp.abs(x)
+    size = x * jnp.sign(x) if jnp.issubdtype(x.dtype, jnp.floating) else jnp.abs(x)
     if ord == np.inf:
         return jnp.max(size, **along)
     if ord == -np.inf:

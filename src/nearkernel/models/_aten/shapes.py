@@ -9,20 +9,7 @@ import jax.numpy as jnp
 
 from ._table import OPERATIONS, enter_all, operation
 
-enter_all(
-    {
-        name: lambda x, *_: x
-        for name in (
-            "_to_copy",
-            "alias",
-            "clone",
-            "contiguous",
-            "detach_copy",
-            "lift_fresh_copy",
-            "expand_as",
-        )
-    }
-)
+enter_all({name: lambda x: x for name in ("_to_copy", "alias", "clone")})
 enter_all(
     {
         "flip": lambda x, dims: jnp.flip(x, tuple(dims)),
@@ -65,7 +52,7 @@ enter_all(
 )
 
 
-@operation("view", "_unsafe_view", "reshape", "_reshape_copy")
+@operation("view", "_unsafe_view")
 def reshape(x, size):
     return jnp.reshape(x, tuple(size))
 
