@@ -1,5 +1,6 @@
 """Networks of Flax, Equinox and Keras as models: what trains is passed, what does not is held."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -32,14 +33,18 @@ class NetworkModel(AbstractModel):
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
         dtype = jnp.result_type(*jax.tree.leaves(params))
-        cast = lambda array: jnp.asarray(array, dtype if jnp.result_type(array).kind == "f" else None)
+
+        def cast(array: Any) -> Any:
+            floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
+            return jnp.asarray(array, dtype) if floating else array  # integers, keys
+
         x = cast(x)
-        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), x))
+        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), jnp.asarray(x)))
         if z.ndim == 0 or len(z) != len(x):
             raise ValueError(
                 f"`network` must return one row per input; for x {x.shape} it returns {z.shape}."
             )
-        return z.reshape(len(z), -1)
+        return z.reshape(len(z), -1).astype(dtype)
 
 
 @in_float64
@@ -54,7 +59,7 @@ def from_network(network: Any, variables: Any = None) -> tuple[NetworkModel, Par
     makes them.
 
     **Returns:** a `NetworkModel`, and `params` in float64: a tree as the library has it, for Keras a list in the order
-    of `network.trainable_variables`.
+    of `network.trainable_variables`. Keras itself computes in float32 on JAX, and a warning says so.
 
     ```python
     model, params = nk.from_network(module, module.init(key, x[:1]))  # Flax linen
@@ -123,32 +128,16 @@ def _keras(network: Any, _: Any) -> tuple[Callable, Any, Any]:
         )
     if not network.built:
         raise ValueError("`network` has no weights yet: call it on an input, or network.build(shape), first.")
-    network = _in_float64(keras, network)
+    warnings.warn(
+        "Keras computes in float32 on JAX, whatever its policy: outputs and derivatives have seven digits.",
+        stacklevel=5,
+    )
     values = lambda variables: [jnp.asarray(np.asarray(each.value)) for each in variables]
 
     def function(params: Any, rest: Any, x: Any) -> Any:
         return network.stateless_call(params, rest, x, training=False)[0]
 
     return function, values(network.trainable_variables), values(network.non_trainable_variables)
-
-
-def _in_float64(keras: Any, network: Any) -> Any:
-    """Layers of Keras cast to the type that they were made with: the same network, made with float64."""
-    if all(layer.compute_dtype == "float64" for layer in network._flatten_layers()):
-        return network
-
-    def twin(layer: Any) -> Any:
-        return type(layer).from_config({**layer.get_config(), "dtype": "float64"})
-
-    try:
-        found = keras.models.clone_model(network, clone_function=twin, recursive=True)
-    except ValueError:
-        raise ValueError(
-            "a Keras network that is neither Sequential nor Functional must be made in float64: call "
-            'keras.config.set_dtype_policy("float64") before making it.'
-        ) from None
-    found.set_weights(network.get_weights())
-    return found
 
 
 _READERS = {
