@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser test test-slow lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser torch test test-slow lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -27,7 +27,7 @@ lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
 test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-slow: $(DEV_READY)  ## run only the slow statistical checks
+test-slow: $(DEV_READY) torch  ## run only the slow checks: statistics, PyTorch, pages of the documentation
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 lint: $(DEV_READY)  ## ruff (lint and format) and mypy
@@ -43,6 +43,12 @@ browser:  ## Chromium for the tests of the lab, installed where that is possible
 	  echo "Installing Chromium for the tests of the lab ..."; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "note: Chromium cannot be installed here, so the lab's browser tests are skipped; install it by hand."
+
+torch: $(DEV_READY)  # PyTorch for the tests of nk.from_torch, installed where that is possible
+	@$(BIN)/python -c 'import torch' 2>/dev/null || { \
+	  echo "Installing PyTorch for the slow tests ..."; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[torch]'; } || \
+	  echo "note: PyTorch cannot be installed here, so its tests are skipped; install it by hand."
 
 docs-serve: $(DEV_READY)  ## the same at http://127.0.0.1:8000, built anew on every change
 	$(MKDOCS) serve

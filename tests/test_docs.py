@@ -1,7 +1,7 @@
 """The documentation is true: its code runs, its printed results come out, its links lead somewhere.
 
 All ```python blocks of a page run in order in one namespace. A ```text block right after one is what it prints.
-An HTML comment `<!-- not run -->` before a block leaves it out.
+An HTML comment `<!-- not run -->` before a block leaves it out, `<!-- needs torch -->` where that is not installed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import nearkernel as nk
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
-    r"(?P<skip><!-- not run -->\s*)?^```python\n(?P<code>.*?)^```$"
+    r"(?:<!-- (?P<skip>not run|needs (?P<library>\w+)) -->\s*)?^```python\n(?P<code>.*?)^```$"
     r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -81,8 +81,11 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     module = types.ModuleType("page")
+    absent = set()
     for block in _BLOCK.finditer(text):
-        if block["skip"]:
+        if block["library"] and importlib.util.find_spec(block["library"]) is None:
+            absent.add(block["library"])
+        if block["skip"] == "not run" or block["library"] in absent:
             continue
         line = text[: block.start("code")].count("\n")
         code = compile("\n" * line + block["code"], str(page), "exec")  # so that a traceback names the line
@@ -92,6 +95,8 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
             found = printed.getvalue()
             assert same_text(found, block["printed"]), f"{name_of(page)}:{line + 1} prints\n{found}"
     assert not jax.config.jax_enable_x64
+    if absent:
+        pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -29,7 +29,8 @@ def require_model(model: Any) -> None:
     """Refuses what is not a model."""
     if not isinstance(model, AbstractModel):
         raise TypeError(
-            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function, "
+            "nk.from_torch or nk.from_network."
         )
 
 
