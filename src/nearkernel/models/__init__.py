@@ -1,5 +1,6 @@
 """What is the function, and how does it depend on its parameters?"""
 
+from .. import _quietly as _quietly
 from ._base import AbstractModel as AbstractModel
 from ._derivatives import AbstractDerivatives as AbstractDerivatives
 from ._derivatives import ModelDerivatives as ModelDerivatives
@@ -9,12 +10,14 @@ from ._expand import Taylor as Taylor
 from ._expand import expand as expand
 from ._feature_derivatives import FeatureDerivatives as FeatureDerivatives
 from ._features import FeatureModel as FeatureModel
+from ._from_network import NetworkModel as NetworkModel
+from ._from_network import from_network as from_network
 from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
 from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
-from ._network import NetworkModel as NetworkModel
-from ._network import from_network as from_network
+from ._network import AbstractNetwork as AbstractNetwork
+from ._network import Network as Network
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._scaled import Scaled as Scaled

@@ -1,147 +1,181 @@
-"""Networks of Flax, Equinox and Keras as models: what trains is passed, what does not is held."""
+"""Networks made of layers."""
 
-import warnings
-from collections.abc import Callable
+import abc
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-import numpy as np
 
-from .._precision import in_float64
-from ._base import AbstractModel, Params, in_working_precision
+from .._check import whole
+from .._keys import Key, random_key
+from .._memory import require_fits
+from .._precision import drawing, in_float64, is_traced, working_dtype
+from ._base import AbstractModel, Params, at_least_float
+from ._compose import Sequential, plain
+from ._dense import Dense
+from ._flatten import Dropout
+from ._layer import AbstractLayer, AbstractWideLayer, Shape, located
+from ._params import require_params
+from ._repeat import grouped
 
 
-class NetworkModel(AbstractModel):
-    """A network of another JAX library: see `from_network`.
+class AbstractNetwork(AbstractModel):
+    """A model that is a sequence of layers."""
 
-    `model(params, x)`, (n, *shape) to (n, out): outputs of more dimensions are flattened.
+    @property
+    @abc.abstractmethod
+    def in_shape(self) -> Shape:
+        """The shape of one input."""
 
-    **Fields:** `frozen`, arrays that do not train, such as running statistics.
-    """
+    @property
+    @abc.abstractmethod
+    def layers(self) -> Sequential:
+        """Its layers."""
 
-    function: Callable = eqx.field(static=True)
-    frozen: Any
+    @drawing
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
+        self.require_memory(key)
+        return self.layers.init(key, self.in_shape)
 
-    def init(self, key: jax.Array) -> Params:
-        raise ValueError(
-            "a model of nk.from_network has no `init`: its parameters are those that nk.from_network returned with it; "
-            "nk.from_function(f, init=...) takes a function that draws them."
+    def require_memory(self, key: Any) -> None:
+        """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
+        if is_traced(key):
+            return
+        sizes = [leaf.size for leaf in jax.tree.leaves(self.parameter_shapes())] or [0]
+        require_fits(
+            working_dtype().itemsize
+            * (sum(sizes) + 2 * max(sizes)),  # a draw makes as many random bits, twice
+            f"`init` of a network with {sum(sizes):,} parameters",
+            "use fewer neurons; theory of infinite width needs none",
         )
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
-        dtype = jnp.result_type(*jax.tree.leaves(params))
+    def parameter_shapes(self) -> Params:
+        return jax.eval_shape(lambda key: self.layers.init(key, self.in_shape), jax.random.key(0))
 
-        def cast(array: Any) -> Any:
-            floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
-            return jnp.asarray(array, dtype) if floating else array  # integers, keys
+    @in_float64
+    def __call__(self, params: Params, x: Any, key: jax.Array | None = None) -> jax.Array:
+        require_params(self, params)
+        x = at_least_float(x)
+        if x.shape[1:] != self.in_shape:
+            expected = ", ".join(["n", *map(str, self.in_shape)])
+            raise ValueError(f"`x` must have shape ({expected}); got {x.shape}.")
+        return self.layers.run(plain if key is None else _dropping(key), params, x)
 
-        x = cast(x)
-        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), jnp.asarray(x)))
-        if z.ndim == 0 or len(z) != len(x):
-            raise ValueError(
-                f"`network` must return one row per input; for x {x.shape} it returns {z.shape}."
-            )
-        return z.reshape(len(z), -1).astype(dtype)
+    @in_float64
+    def lr_factors(self) -> Params:
+        """Learning-rate factors, a tree like the parameters, that the layers' parametrizations imply."""
+        return self.layers.lr_factors(self.in_shape)
+
+    @property
+    def mean_field(self) -> bool:
+        """Whether a layer is in mean-field scaling: the tangent kernel then moves even at infinite width."""
+        return any(
+            isinstance(layer, Dense) and layer.parametrization == "mean_field"
+            for layer in leaves(self.layers)
+        )
+
+    def limit(self) -> Sequential:
+        """The layers as infinitely many channels see them."""
+        return grouped(self.layers.limit(self.in_shape))
 
 
-@in_float64
-def from_network(network: Any, variables: Any = None) -> tuple[NetworkModel, Params]:
-    """A network of Flax (linen or nnx), Equinox or Keras as a model, and its parameters.
+def _dropping(key: jax.Array):
+    """Evaluates layers, with a fresh mask in each `Dropout`."""
+    count = 0
 
-    The network is called in evaluation mode. What trains is `params`: "params" of Flax linen, `nnx.Param`, the
-    floating-point arrays of Equinox, `network.trainable_variables` of Keras. All else stays as it is.
+    def leaf(layer: AbstractLayer, params: Params, x: jax.Array) -> jax.Array:
+        nonlocal count
+        if not isinstance(layer, Dropout):
+            return layer(params, x)
+        count += 1
+        return layer.dropped(jax.random.fold_in(key, count), x)
 
-    **Arguments:** `network`, a `flax.linen.Module`, `flax.nnx.Module`, `equinox.Module` (a function of one input,
-    mapped over rows) or a built `keras.Model` of the backend "jax"; `variables`, of a linen module, as `module.init`
-    makes them.
+    return leaf
 
-    **Returns:** a `NetworkModel`, and `params` in float64: a tree as the library has it, for Keras a list in the order
-    of `network.trainable_variables`. Keras itself computes in float32 on JAX, and a warning says so.
 
-    ```python
-    model, params = nk.from_network(module, module.init(key, x[:1]))  # Flax linen
-    model, params = nk.from_network(network)  # Flax nnx, Equinox, Keras
-    ```
+class Network(AbstractNetwork):
+    """Layers one after the other, for inputs of a given shape: `nk.Network((8, 8, 3), [layers.Conv(64, (3, 3)), ...])`.
+
+    **Arguments:** `in_shape`, of one input: (features,) for vectors, (length, channels) for sequences, (height, width,
+    channels) for images; `layers`, a list. The last layer must end in one number per output, (out,).
+    Parameters are a list with one entry per layer that has any.
     """
-    reader = next((read for base, read in _READERS.items() if _is(network, base)), None)
-    if isinstance(network, eqx.Module) and not isinstance(network, AbstractModel):
-        reader = _equinox
-    if reader is None:
-        hint = (
-            ": use nk.from_torch(module, example)" if _is(network, "torch.nn.modules.module.Module") else ""
-        )
+
+    _in_shape: Shape = eqx.field(static=True)
+    _layers: Sequential
+
+    def __init__(self, in_shape: Any, layers: Any):
+        if isinstance(in_shape, int):
+            in_shape = (in_shape,)
+        self._in_shape = tuple(whole(size, "in_shape", 1) for size in in_shape)
+        if not self.in_shape:
+            raise ValueError("`in_shape` must be the shape of one input, such as (32, 32, 3); got ().")
+        self._layers = Sequential(layers)
+        _require_layers(self._layers, "layers")
+        with located("layers", self._layers):
+            shape = self._layers.shape(self.in_shape)
+        if len(shape) != 1:
+            raise ValueError(
+                f"`layers` end in shape {shape}, which still has positions: add Flatten(), GlobalAvgPool() or "
+                "GlobalSumPool()."
+            )
+
+    @property
+    def in_shape(self) -> Shape:
+        return self._in_shape
+
+    @property
+    def layers(self) -> Sequential:
+        return self._layers
+
+    def __repr__(self) -> str:
+        return f"Network({self.in_shape}, [{', '.join(map(repr, self._layers.layers))}])"
+
+
+def _require_layers(layer: AbstractLayer, path: str) -> None:
+    for name, layers in layer.branches():
+        here = path if isinstance(layer, Sequential) and name == "layers" else f"{path}.{name}"
+        for i, each in enumerate(layers):
+            if not isinstance(each, AbstractLayer):
+                raise TypeError(f"`{here}[{i}]` must be a layer of nk.layers; got {each!r}.")
+            _require_layers(each, f"{here}[{i}]")
+
+
+def leaves(layer: AbstractLayer) -> Iterator[AbstractLayer]:
+    """The layers that are not made of others, in order."""
+    if not layer.branches():
+        yield layer
+    for _, layers in layer.branches():
+        for each in layers:
+            yield from leaves(each)
+
+
+def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str, AbstractLayer] | None:
+    """The first layer, not made of others, that is not of a kind, and where it stands."""
+    if not layer.branches():
+        return None if isinstance(layer, kind) else (path, layer)
+    for name, layers in layer.branches():
+        here = path if isinstance(layer, Sequential) else f"{path}.{name}"
+        for i, each in enumerate(layers):
+            found = missing(each, kind, f"{here}[{i}]")
+            if found:
+                return found
+    return None
+
+
+def require_wide(net: Any, verb: str) -> None:
+    """Raises unless every layer has a wide limit, and may follow the one before it."""
+    if not isinstance(net, AbstractNetwork):
         raise TypeError(
-            f"`network` must be a network of Flax, Equinox or Keras; got {type(network).__name__}{hint or '.'}"
+            f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}."
         )
-    if variables is not None and reader is not _linen:
-        raise TypeError("`variables` are for networks of flax.linen, which hold none; leave them out.")
-    function, params, frozen = reader(network, variables)
-    if not jax.tree.leaves(params):
-        raise ValueError("`network` has no parameters that train.")
-    return NetworkModel(function, in_working_precision(frozen)), in_working_precision(params)
-
-
-def _is(network: Any, base: str) -> bool:
-    """Whether `network` is of the class `base`, without importing its library."""
-    return any(f"{each.__module__}.{each.__qualname__}" == base for each in type(network).__mro__)
-
-
-def _linen(network: Any, variables: Any) -> tuple[Callable, Any, Any]:
-    if not hasattr(variables, "keys") or "params" not in variables:
+    found = missing(net.layers, AbstractWideLayer)
+    if found:
         raise TypeError(
-            "a network of flax.linen needs its variables: nk.from_network(module, module.init(key, x[:1])); "
-            f"got {type(variables).__name__}."
+            f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known."
         )
-    frozen = {name: variables[name] for name in variables if name != "params"}
-    return lambda params, rest, x: network.apply({"params": params, **rest}, x), variables["params"], frozen
-
-
-def _nnx(network: Any, _: Any) -> tuple[Callable, Any, Any]:
-    from flax import nnx
-
-    for path, each in nnx.iter_graph(network):
-        dropping = isinstance(each, nnx.Dropout) and not each.deterministic and each.rate > 0
-        if dropping or (isinstance(each, nnx.BatchNorm) and not each.use_running_average):
-            place = ".".join(map(str, path)) or type(each).__name__
-            raise ValueError(f"`network` is in training mode ({place!r}): call network.eval() first.")
-    graph, params, *others = nnx.split(network, nnx.Param, ...)
-    rest = others[0]
-    return lambda params, rest, x: nnx.merge(graph, params, rest)(x), params, rest
-
-
-def _equinox(network: Any, _: Any) -> tuple[Callable, Any, Any]:
-    params, rest = eqx.partition(network, eqx.is_inexact_array)
-    frozen, static = eqx.partition(rest, eqx.is_array)
-    return lambda params, rest, x: jax.vmap(eqx.combine(params, rest, static))(x), params, frozen
-
-
-def _keras(network: Any, _: Any) -> tuple[Callable, Any, Any]:
-    import keras
-
-    if keras.backend.backend() != "jax":
-        raise ValueError(
-            f"Keras must run on JAX; its backend is {keras.backend.backend()!r}: set KERAS_BACKEND=jax before you "
-            "import it."
-        )
-    if not network.built:
-        raise ValueError("`network` has no weights yet: call it on an input, or network.build(shape), first.")
-    warnings.warn(
-        "Keras computes in float32 on JAX, whatever its policy: outputs and derivatives have seven digits.",
-        stacklevel=5,
-    )
-    values = lambda variables: [jnp.asarray(np.asarray(each.value)) for each in variables]
-
-    def function(params: Any, rest: Any, x: Any) -> Any:
-        return network.stateless_call(params, rest, x, training=False)[0]
-
-    return function, values(network.trainable_variables), values(network.non_trainable_variables)
-
-
-_READERS = {
-    "flax.linen.module.Module": _linen,
-    "flax.nnx.module.Module": _nnx,
-    "keras.src.models.model.Model": _keras,
-}
+    with located("layers", net.layers):
+        net.layers.after("inputs")

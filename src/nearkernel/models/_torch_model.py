@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._keys import Key
 from .._precision import in_float64, is_traced
 from ._aten import Program, dtype_of
 from ._base import AbstractModel, Params
@@ -40,8 +41,8 @@ class TorchModel(AbstractModel):
     """A PyTorch module as a model: see `from_torch`.
 
     `model(params, x)`, (n, *shape) to (n, out): outputs of more dimensions are flattened. `x` is one array, or a tuple
-    or dict of arrays for a module of several inputs; or (n, d), with all inputs of a row in one line, which
-    `model.flatten(x)` makes for functions that take (n, d).
+    or dict of arrays for a module of several inputs; or (n, d), with all inputs of a row in one line. Functions such as
+    `nk.solve` take one array: (n, *shape) of a module with one input, else what `model.flatten(x)` makes.
 
     **Fields:** `inputs`, name, shape and kind of each; `frozen`, weights and buffers that do not train, by name;
     `kinks`, where trained parameters meet a function whose derivative jumps.
@@ -57,7 +58,13 @@ class TorchModel(AbstractModel):
     state: tuple[Entry, ...] = eqx.field(static=True)
     kinks: tuple[str, ...] = eqx.field(static=True)
 
-    def init(self, key: jax.Array) -> Params:
+    @property
+    def in_shape(self) -> tuple[int, ...]:
+        """The shape of one input; of a row with all inputs in one line if there are several."""
+        one = len(self.inputs) == 1 and not self.keyed
+        return self.inputs[0].shape if one else (sum(each.size for each in self.inputs),)
+
+    def init(self, key: Key) -> Params:
         raise ValueError(
             "a model of nk.from_torch has no `init`: its parameters are those that nk.from_torch returned with it."
         )
@@ -114,7 +121,7 @@ class TorchModel(AbstractModel):
             )
 
     def flatten(self, x: Any) -> np.ndarray:
-        """All inputs of each row in one line, (n, d): for functions that take (n, d)."""
+        """All inputs of each row in one line, (n, d): what `nk.solve` and others take if there are several inputs."""
         arrays = [np.asarray(array) for array in self._arrays(x)]
         return np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float64)
 

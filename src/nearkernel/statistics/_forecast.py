@@ -18,8 +18,10 @@ from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
-from ..kernels import NNGP, nngp_and_ntk
-from ..models import MLP
+from ..kernels import NNGP
+from ..kernels._network import both_kernels
+from ..models import MLP, AbstractNetwork
+from ..models._network import require_wide
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
 
@@ -28,7 +30,7 @@ class Forecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,); `terms`, (mean,) at
-    order 0; `status` and `ok` as of a `Solution`; `algorithm`.
+    order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
@@ -54,7 +56,7 @@ class Forecast(GaussianOutputs):
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @in_float64
     def at(self, time: float) -> "Forecast":
@@ -67,13 +69,14 @@ class Forecast(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Forecast":
         """The same networks at other inputs; factors are kept."""
-        return Forecast(self._training, _Points(self._training, inputs(x_new, "x_new")), self.algorithm)
+        x_new = inputs(x_new, "x_new", self._training.net.in_shape)
+        return Forecast(self._training, _Points(self._training, x_new), self.algorithm)
 
 
 class _Training:
     """Kernels and factors of the training set: made once, shared by all times and new inputs."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
         self.net, self.x, self.y, self.vector, self.last_only = net, x, y, vector, last_only
         self.start, self.train = self.kernels(x)
         self._cholesky: dict[float, Cholesky | None] = {}
@@ -82,8 +85,8 @@ class _Training:
     def kernels(self, x1: np.ndarray, x2: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(covariance at the start, kernel of training)."""
         if not self.last_only:
-            return nngp_and_ntk(self.net, x1, x2)
-        start = NNGP(self.net)(x1, x2)
+            return both_kernels(self.net, x1, x2)
+        start = NNGP(self.net).entries(x1, x2)
         return start, start
 
     def factor(self, algorithm: SpectralAlgorithm) -> Cholesky | Spectrum:
@@ -215,9 +218,8 @@ def forecast(
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    if net.parametrization == "mean_field":
+    require_wide(net, "nk.forecast")
+    if net.mean_field:
         raise ValueError(
             '`net` has parametrization="mean_field": its kernel moves even at infinite width; use "ntk".'
         )
@@ -226,11 +228,15 @@ def forecast(
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", net.in_dim).copy()
-    x_new = inputs(x_new, "x_new", net.in_dim)
+    x = inputs(x, "x", net.in_shape).copy()
+    x_new = inputs(x_new, "x_new", net.in_shape)
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
+        if not isinstance(net, MLP):
+            raise TypeError(
+                "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            )
         return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)
