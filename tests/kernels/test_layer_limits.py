@@ -36,6 +36,8 @@ NETWORKS = {
         conv(), L.Repeat([L.Residual([L.LayerNorm(), RELU, conv(weight_var=0.5)])], 2), TANH, L.GlobalAvgPool(), HEAD],
     "concat and product": [
         L.Concat([[conv()], []]), conv(), L.Product([[RELU, conv()], [TANH, conv()]]), L.Flatten(), HEAD],
+    "concat and activation": [
+        L.Concat([[conv()], [conv(weight_var=9.0), RELU, conv()]]), TANH, L.Flatten(), HEAD],
     "softmax attention": [conv(), RELU, L.Attention(WIDTH, 1, 4 * WIDTH, qk_var=1.5), RELU, L.GlobalAvgPool(), HEAD],
     "identity attention": [conv(), L.Attention(WIDTH, 24, 24, "sqrt", "identity", qk_var=0.1), L.Flatten(), HEAD],
 }  # fmt: skip
@@ -62,6 +64,25 @@ def test_drawn_networks_agree(name):
             theory,
             found.sem[kind],
         )
+
+
+def test_an_activation_after_concat_sees_each_group_with_its_own_variance():
+    x = points(5, 3)
+    one, two = [L.Dense(7, weight_var=0.3)], [L.Dense(21, weight_var=6.0), RELU, L.Dense(14, bias_var=1.0)]
+    after = nk.Network(3, [L.Concat([one, two]), TANH, L.Dense(1)])
+    inside = nk.Network(3, [L.Concat([[*one, TANH], [*two, TANH]]), L.Dense(1)])
+    shares = [nk.kernels.nngp_and_ntk(nk.Network(3, [*branch, TANH, L.Dense(1)]), x) for branch in (one, two)]
+    for found, same, *parts in zip(
+        nk.kernels.nngp_and_ntk(after, x), nk.kernels.nngp_and_ntk(inside, x), *shares, strict=True
+    ):
+        np.testing.assert_allclose(found, same, rtol=1e-15)
+        np.testing.assert_allclose(found, parts[0] / 3 + 2 * parts[1] / 3, rtol=1e-12)
+    for block in (
+        L.Repeat([L.Dense(3), L.Concat([[L.Dense(1)], [L.Dense(2)]])], 1),
+        L.Sum([[L.Concat([one, one])]] * 2),
+    ):
+        with pytest.raises(ValueError, match=r"`layers\[1\]`, .*not Gaussian"):
+            nk.kernels.NTK(nk.Network(3, [block, TANH, L.Dense(1)]))(x)
 
 
 @pytest.mark.parametrize("head", ("flatten", "pool"))

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ._activation import Activation
 from ._compose import AbstractContainer, Leaf, Sequential
 from ._layer import Pair, Params, Row, Shape, covariance, inverse, located, mixed_gap, root
 from ._layout import Layout
@@ -115,7 +116,7 @@ class Sum(AbstractBranches):
     def after(self, kind: str) -> str:
         self.require_independent()
         kinds = set(self.each("after", kind))
-        return kinds.pop() if len(kinds) == 1 else "features"
+        return kinds.pop() if len(kinds) == 1 and kinds != {"groups"} else "features"
 
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
         return sum(outputs[1:], outputs[0])
@@ -160,7 +161,7 @@ class Residual(AbstractContainer):
                 "its branch has no weights, so that it is not independent of its input: add Dense or Conv"
             )
         with located("branch", self):
-            return kind if self.branch.after(kind) == kind else "features"
+            return kind if self.branch.after(kind) == kind != "groups" else "features"
 
     def __init__(self, layers: Any):
         self.branch = Sequential(layers)
@@ -223,6 +224,12 @@ class Concat(AbstractBranches):
             if len(kinds) == 1
             else "features"
         )
+
+    def absorbs(self, following: Any) -> bool:
+        return isinstance(following, Activation)
+
+    def absorbing(self, following: Any) -> "Concat":
+        return Concat([(*part.layers, following) for part in self.parts], self.weights)
 
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
         return jnp.concatenate(outputs, axis=-1)
