@@ -68,6 +68,15 @@ NOT_CALLED = {
     ),
     *("SpectralDensity", "StablePair", "StationarySGD", "Taylor", "Trajectory", "Unbounded"),
     *("build", "names", "open_store"),  # files have tests of their own
+    *("AbstractNetwork", "Named", "Network"),  # layers too
+    *(
+        "NetworkModel",
+        "TorchModel",
+        "from_network",
+        "from_torch",
+        "to_torch",
+        "torch_operations",
+    ),  # and other libraries
 }
 ROOMS = ("activations", "models", "kernels", "scale", "dynamics", "statistics", "geometry")
 

@@ -53,8 +53,7 @@ def test_each_order_is_another_power_of_the_lazy_scale(make):
     x, x_new = rng.normal(size=(9, *shape)), rng.normal(size=(5, *shape))
     y = np.sin(x.reshape(9, -1)[:, 0]) + 0.5 * x.reshape(9, -1)[:, 1]
     model, theta = nk.from_torch(module, x)
-    flat, flat_new = model.flatten(x), model.flatten(x_new)
-    kernel = nk.kernels.EmpiricalNTK(model, theta).full(flat).reshape(9, 9)
+    kernel = nk.kernels.EmpiricalNTK(model, theta).full(x).reshape(9, 9)
     most, steps = np.linalg.eigvalsh(kernel)[-1], 60
     start = module(torch.tensor(x_new)).detach().numpy()
     errors, weight_errors = [], []
@@ -65,8 +64,8 @@ def test_each_order_is_another_power_of_the_lazy_scale(make):
         net = trained_by_pytorch(module, alpha, x, y[:, None], algorithm.lr, steps)
         trained = alpha * (net(torch.tensor(x_new)).detach().numpy() - start)[:, 0]
         expanded = nk.expand(scaled, params, degree=3)
-        solutions = [nk.solve(expanded, flat, y, algorithm, order) for order in (0, 1, 2)]
-        errors.append([np.linalg.norm(each.predict(flat_new).mean - trained) for each in solutions])
+        solutions = [nk.solve(expanded, x, y, algorithm, order) for order in (0, 1, 2)]
+        errors.append([np.linalg.norm(each.predict(x_new).mean - trained) for each in solutions])
         loaded = copy.deepcopy(module)
         apart = []
         for each in solutions:
@@ -85,7 +84,7 @@ def test_simulating_the_model_is_training_the_module():
     x, y = rng.normal(size=(6, *shape)), rng.normal(size=(6, 1))
     model, theta = nk.from_torch(module, x)
     scaled = nk.Scaled(model, 2.0)
-    run = nk.simulate(scaled, scaled.at(theta), model.flatten(x), y, nk.GradientDescent(lr=1e-3, steps=50))
+    run = nk.simulate(scaled, scaled.at(theta), x, y, nk.GradientDescent(lr=1e-3, steps=50))
     net = trained_by_pytorch(module, 2.0, x, y, 1e-3, 50)
     found = nk.to_torch(scaled, run.params)
     for name, tensor in net.state_dict().items():
@@ -107,5 +106,5 @@ def test_the_tangent_kernel_is_that_of_pytorchs_autograd(name, method):
     ]
     jacobian = torch.stack(rows).numpy()
     expected = (jacobian @ jacobian.T).reshape(4, 2, 4, 2)
-    found = nk.kernels.EmpiricalNTK(model, params, method=method).full(model.flatten(x))[:, :2, :, :2]
+    found = nk.kernels.EmpiricalNTK(model, params, method=method).full(x)[:, :2, :, :2]
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()

@@ -50,6 +50,7 @@ class LoRA(eqx.Module):
 
     def __check_init__(self):
         whole(self.rank, "rank", 1)
+        whole(self.seed, "seed", 0)
         if self.alpha is not None:
             positive(self.alpha, "alpha")
 
