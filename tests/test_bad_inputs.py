@@ -69,6 +69,7 @@ NOT_CALLED = {
     *("SpectralDensity", "StablePair", "StationarySGD", "Taylor", "Trajectory", "Unbounded"),
     *("build", "names", "open_store"),  # files have tests of their own
     *("AbstractNetwork", "Named", "Network"),  # layers too
+    *("Inspection", "Verdict"),
     *(
         "NetworkModel",
         "TorchModel",

@@ -16,6 +16,7 @@ from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
+from .dynamics import inspect as inspect
 from .dynamics import one_step_features as one_step_features
 from .dynamics import phase as phase
 from .dynamics import simulate as simulate

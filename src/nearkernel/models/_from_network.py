@@ -74,12 +74,12 @@ def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -
     model, params = nk.from_network(network)  # Flax nnx, Equinox, Keras
     ```
     """
-    reader = next((read for base, read in _READERS.items() if _is(network, base)), None)
+    reader = next((read for base, read in _READERS.items() if is_of(network, base)), None)
     if isinstance(network, eqx.Module) and not isinstance(network, AbstractModel):
         reader = _equinox
     if reader is None:
         hint = (
-            ": use nk.from_torch(module, example)" if _is(network, "torch.nn.modules.module.Module") else ""
+            ": use nk.from_torch(module, example)" if is_of(network, "torch.nn.modules.module.Module") else ""
         )
         raise TypeError(
             f"`network` must be a network of Flax, Equinox or Keras; got {type(network).__name__}{hint or '.'}"
@@ -93,7 +93,7 @@ def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -
     return NetworkModel(function, in_working_precision(frozen), shape), in_working_precision(params)
 
 
-def _is(network: Any, base: str) -> bool:
+def is_of(network: Any, base: str) -> bool:
     """Whether `network` is of the class `base`, without importing its library."""
     return any(f"{each.__module__}.{each.__qualname__}" == base for each in type(network).__mro__)
 
