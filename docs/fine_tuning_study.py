@@ -2,7 +2,7 @@
 
     python docs/fine_tuning_study.py        # about twenty minutes on two cores; needs PyTorch
 
-Writes docs/fine_tuning_table.md and docs/figures/fine_tuning.png.
+Writes the tables of docs/guides/before-you-fine-tune.md and docs/figures/fine_tuning.png.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fine_tuning_networks import ARCHITECTURES, CLASSES, TRAIN, digits, head_of, network, task
+from fine_tuning_report import write
 from fine_tuning_runs import pretrained, trainers
 from scipy.stats import spearmanr
 
@@ -117,9 +118,11 @@ def main():
             for loss in LOSSES if arguments.only in name else ():
                 began = time.perf_counter()
                 rows.extend(studied(name, loss))
+                print(f"{name}, {loss}: {time.perf_counter() - began:.0f} s", flush=True)
                 if arguments.raw:
                     arguments.raw.write_text(json.dumps(rows))
-                print(f"{name}, {loss}: {time.perf_counter() - began:.0f} s", flush=True)
+    if not arguments.only:
+        write(rows, STEPS, PIECES)
 
 
 if __name__ == "__main__":

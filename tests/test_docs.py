@@ -142,6 +142,7 @@ def script(name: str) -> types.ModuleType:
 def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
     commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
     commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
+    commands["fine_tuning"] = "python docs/fine_tuning_study.py"  # minutes, and PyTorch
     assert set(commands) == {path.stem for path in (ROOT / "docs/figures").iterdir()}
     shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
     missing = [

@@ -60,6 +60,21 @@ def test_a_pair_of_model_and_parameters():
     assert found["linearized_at"][0] == 0 and len(found["linearized_at"]) <= 3
 
 
+@pytest.mark.slow
+def test_a_module_of_pytorch_and_which_of_it_trains():
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'nearkernel[torch]'")
+    Path("cnn.py").write_text(
+        "from torch import nn\n"
+        "cnn = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10)).eval()\n"
+    )
+    words = ("inspect", "cnn.py:cnn", "digits", *FEW, "--shape", "1,8,8", "--standardize", "--json")
+    whole = json.loads(nearkernel(*words).stdout)
+    head = json.loads(nearkernel(*words, "--trainable", "3").stdout)
+    assert whole["parameters"] == 20 + 730 and whole["kinked"]
+    assert head["parameters"] == 730 and not head["kinked"] and head["verdict"] == "trust"
+    assert max(row["self_check"] for row in head["curve"]) < 1e-9  # linear in its last layer
+
+
 @pytest.mark.parametrize(
     "words, message",
     [

@@ -92,6 +92,28 @@ def test_simulating_the_model_is_training_the_module():
     assert run.history["loss"][-1] < 0.9 * run.history["loss"][0]
 
 
+def test_inspecting_a_module_foretells_its_training():
+    module, shape = smooth_cnn()
+    rng = np.random.default_rng(3)
+    x, x_new, y = rng.normal(size=(6, *shape)), rng.normal(size=(5, *shape)), rng.normal(size=(6, 1))
+    model, params = nk.from_torch(module, x)
+    found = nk.inspect(model, params, x, y, x_new, nk.GradientDescent(lr=2e-3, steps=40), pieces=4)
+    net = copy.deepcopy(module)
+    optimizer = torch.optim.SGD(net.parameters(), lr=2e-3)
+    for _ in range(40):
+        optimizer.zero_grad()
+        (0.5 * (net(torch.tensor(x)) - torch.tensor(y)) ** 2).sum().backward()
+        optimizer.step()
+    trained, start = (each(torch.tensor(x_new)).detach().numpy() for each in (net, module))
+    error = np.linalg.norm(found.prediction - trained) / np.linalg.norm(trained - start)
+    assert found.verdict == "trust" and error < 0.1
+    loaded = copy.deepcopy(module)
+    loaded.load_state_dict(nk.to_torch(model, found.params))
+    np.testing.assert_allclose(
+        loaded(torch.tensor(x_new)).detach(), trained, atol=0.1 * np.abs(trained - start).max()
+    )
+
+
 @pytest.mark.parametrize("name", ["group_norm_cnn", "encoder"])
 @pytest.mark.parametrize("method", ["jacobian", "products"])
 def test_the_tangent_kernel_is_that_of_pytorchs_autograd(name, method):

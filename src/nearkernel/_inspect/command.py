@@ -84,6 +84,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
             "effective_dimension": found.effective_dimension,
         },
         "linearized_at": found.expanded_at,
+        "unstable_at": found.unstable_at,
         "kinked": found.kinked,
         "parameters": found.parameters,
         "seconds": {"inspection": found.seconds, "training": found.training_seconds},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..dynamics import Inspection, Verdict
@@ -43,6 +45,11 @@ def outcome(rows: Rows, found: Inspection) -> list[str]:
     if rows.labels is not None and found.prediction is not None and found.verdict is not Verdict.distrust:
         right = float((found.prediction.argmax(1) == rows.labels).mean())
         lines.append(f"Predicted accuracy on the new rows: {100 * right:.0f} %.")
+    if math.isfinite(found.unstable_at):
+        lines.append(
+            f"At step {found.unstable_at:g} the learning rate exceeds 2/lambda_max of the kernel there: the linear "
+            "theory is unstable from then on."
+        )
     if len(found.expanded_at) > 1:
         lines.append(f"Linearized at steps {', '.join(f'{at:g}' for at in found.expanded_at)}.")
     return lines

@@ -26,7 +26,7 @@ _STRETCH = 0.1  # largest check within a stretch that is followed by another
 
 
 class Inspection(eqx.Module):
-    r"""What training will do to a network, at a few moments, with a self-check beside each prediction.
+    """What training will do to a network, at a few moments, with a self-check beside each prediction.
 
     **Fields:**
 
@@ -38,9 +38,9 @@ class Inspection(eqx.Module):
       the end.
     - `halfway` (n,): when the residual of each training point has fallen to half; infinite if it does not.
     - `eigenvalues` of the tangent kernel, largest first; `alignment`, the share of the initial residual along each;
-      `effective_dimension`, $(\sum \lambda)^2 / \sum \lambda^2$.
-    - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: the moment at which the rate was
-      seen to exceed 2/lambda_max of the kernel there, infinite if it was not; `kinked`: whether the network has kinks.
+      `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
+    - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: when the rate was seen to
+      exceed 2/lambda_max of the kernel at that moment, infinite if it was not; `kinked`: whether the network has kinks.
     - `parameters`, how many train; `seconds` of the inspection; `training_seconds`, of the steps of gradient descent,
       from the time that one takes (nan for a flow).
     """
@@ -90,10 +90,10 @@ def inspect(
     steps: int = 100,
     pieces: int = 1,
 ) -> Inspection:
-    r"""What full-batch training will do to `model` from `params` on (`x`, `y`), and whether to believe it.
+    """What full-batch training will do to `model` from `params` on (`x`, `y`), and whether to believe it.
 
     The network is replaced by its linearization, which is solved. The self-check
-    $|z(\theta_{lin}) - z_{lin}| / |z_{lin} - z_0|$ then asks the network itself at the predicted weights. It is
+    |z(theta_lin) - z_lin| / |z_lin - z_0| then asks the network itself at the predicted weights theta_lin. It is
     small as long as the network is nearly linear along its path.
 
     **Arguments:**
