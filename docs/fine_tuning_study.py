@@ -22,7 +22,7 @@ import nearkernel as nk
 from nearkernel.dynamics._inspect import halfway
 from nearkernel.dynamics._losses import cross_entropy, squared
 
-SEEDS, STEPS, PIECES = 5, 100, 6
+SEEDS, FRESH, STEPS, PIECES = 5, 2, 100, 6  # seeds that the promised errors were chosen by, and others
 LOSSES = {"squared": squared, "cross_entropy": cross_entropy}
 
 
@@ -30,14 +30,14 @@ def parameters(name, seed):
     return {key: tensor.detach().double().numpy() for key, tensor in network(name, seed).named_parameters()}
 
 
-def studied(name, loss):
+def studied(name, loss, seeds):
     """Rows of results for one architecture and one loss."""
     function = LOSSES[loss]
     (early, labels), _ = digits()
     model, params = nk.from_torch(network(name, 0), early[:2])
     before = pretrained(model, jnp.asarray(early), jnp.asarray(np.eye(CLASSES)[labels]), function)
     train = trainers(model, function, STEPS)
-    for seed in range(SEEDS):
+    for seed in seeds:
         rows, y = task(seed)
         scratch = {key: jnp.asarray(value) for key, value in parameters(name, seed).items() if key in params}
         tuned = dict(before(scratch, jax.random.key(seed)))
@@ -110,6 +110,9 @@ def true_halfway(outputs, z0, y, moments, loss):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", default="", help="networks with this in their name")
+    parser.add_argument(
+        "--seeds", type=int, nargs=2, default=(0, SEEDS + FRESH), help="the first, and the last plus one"
+    )
     parser.add_argument("--raw", type=Path, help="keep all results in this file")
     arguments = parser.parse_args()
     rows = []
@@ -117,12 +120,12 @@ def main():
         for name in ARCHITECTURES:
             for loss in LOSSES if arguments.only in name else ():
                 began = time.perf_counter()
-                rows.extend(studied(name, loss))
+                rows.extend(studied(name, loss, range(*arguments.seeds)))
                 print(f"{name}, {loss}: {time.perf_counter() - began:.0f} s", flush=True)
                 if arguments.raw:
                     arguments.raw.write_text(json.dumps(rows))
     if not arguments.only:
-        write(rows, STEPS, PIECES)
+        write(rows, SEEDS, STEPS, PIECES)
 
 
 if __name__ == "__main__":

@@ -106,11 +106,11 @@ def test_inspecting_a_module_foretells_its_training():
         optimizer.step()
     trained, start = (each(torch.tensor(x_new)).detach().numpy() for each in (net, module))
     error = np.linalg.norm(found.prediction - trained) / np.linalg.norm(trained - start)
-    assert found.verdict == "trust" and error < 0.1
+    assert found.verdict == "trust" and error < 0.25
     loaded = copy.deepcopy(module)
     loaded.load_state_dict(nk.to_torch(model, found.params))
     np.testing.assert_allclose(
-        loaded(torch.tensor(x_new)).detach(), trained, atol=0.1 * np.abs(trained - start).max()
+        loaded(torch.tensor(x_new)).detach(), trained, atol=0.25 * np.abs(trained - start).max()
     )
 
 
