@@ -120,10 +120,25 @@ def verdicts(rows, fresh, names):
         "",
         "The limits of the self-check were set before the study. The promised errors were chosen with part of these "
         f"results in view, and so was the rule for rates that are too large; the last column tries both on "
-        f"{len(fresh)} networks with other seeds, other images and other pre-training.",
+        f"{len(fresh)} networks with other seeds: other weights, another draw of the images.",
+        "",
+        "The table counts every network at each of 13 moments, and early ones are easy. At the last step alone:",
+        "",
+        *(f"- {name}: {at_the_end(rows, kind)}." for kind, name in names.items()),
     ]
     lines += ["", f"Rank correlation of self-check and output error: {', '.join(ranks)}."]
     return lines
+
+
+def at_the_end(rows, kind):
+    """How many networks have each verdict at the last step, and of how many it is kept."""
+    ends = [(Verdict.of(row[kind]["check"][-1]), row[kind]["error"][-1]) for row in rows]
+    parts = []
+    for verdict, limit in PROMISED.items():
+        errors = [error for said, error in ends if said is verdict]
+        kept = sum(error <= limit for error in errors)
+        parts.append(f"{verdict.value!r} for {len(errors)} of {len(ends)} networks, kept by {kept}")
+    return "; ".join(parts)
 
 
 def kept_by(rows, kind, verdict, limit):
