@@ -1,5 +1,6 @@
 """NNGP and NTK of networks: covariance and tangent kernel of one output in the limit of infinite width."""
 
+import weakref
 from typing import Any
 
 import equinox as eqx
@@ -8,24 +9,40 @@ import numpy as np
 
 from .._check import inputs
 from .._memory import require_fits
-from .._precision import in_float64, is_traced
-from ..models import MLP, AbstractNetwork
-from ..models._dense import Dense
+from .._precision import in_float64, is_traced, working_dtype
+from ..models import AbstractNetwork, Network
+from ..models._flatten import Flatten
+from ..models._layer import inverse
 from ..models._network import require_wide
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._tiles import Tiles, gaps, ready
 from ._wide import Wide
 
+_KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
+
 
 def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
-    """The kernels of the network's limit."""
+    """The kernels of the network's limit, made once for a network."""
+    key = id(net), outputs, working_dtype().name
+    if key not in _KNOWN:
+        found = _wide(net, outputs)
+        if is_traced(net):
+            return found
+        _KNOWN[key] = found
+        weakref.finalize(net, _KNOWN.pop, key, None)
+    return _KNOWN[key]
+
+
+def _wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
     require_wide(net, " and ".join({"nngp": "NNGP", "ntk": "NTK"}[name] for name in outputs))
+    dtype = working_dtype()
+    layers = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, net.limit())
     if len(net.in_shape) == 1:
-        return Wide(net.limit(), float(net.in_shape[0]), outputs)
+        return Wide(layers, float(net.in_shape[0]), outputs)
     from ._positions import PositionWide
 
-    return PositionWide(net.limit(), net.in_shape, outputs)
+    return PositionWide(layers, net.in_shape, outputs)
 
 
 class _NetworkKernel(AbstractKernel):
@@ -91,21 +108,27 @@ def both_kernels(
 
 
 @in_float64
-def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for inputs `x` (n, d)."""
+def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) after every layer with parameters, each (n, n), for inputs `x` (n, *in_shape).
+
+    Where outputs still have positions, these are means over equal positions, as `Flatten` would give.
+    """
     require_wide(net, "layer_kernels")
     x = inputs(x, "x", net.in_shape)
-    layers = net.layers.limit(net.in_shape)  # not grouped: each layer is looked at
-    kernel, side, _ = ready(Wide(layers, float(net.in_dim), ("nngp", "ntk")), x, None)
     require_fits(
-        8 * (3 * len(net.sizes) + 9) * len(x) ** 2,
+        8 * (3 * len(net.layers.layers) + 9) * len(x) ** 2,
         f"kernels of {len(x)} points in every layer",
         "use fewer points",
     )
+    if len(net.in_shape) > 1 or len(net.layers.layers) > len(net.layers.limit(net.in_shape).layers):
+        return _after_each(net, x)  # positions, or layers that are one in the limit
+    layers = net.layers.limit(net.in_shape)  # not grouped: each layer is looked at
+    kernel, side, _ = ready(Wide(layers, float(net.in_shape[0]), ("nngp", "ntk")), x, None)
     found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
-    for layer, row, pair in kernel.states(norms, gaps(unit, unit, True)):
-        if not isinstance(layer, Dense):
+    states = kernel.states(norms, gaps(unit, unit, True))
+    for layer, (_, row, pair) in zip(net.layers.layers, states, strict=True):
+        if not layer.has_params():
             continue
         apart, ntk = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
         size = np.asarray(row.size)
@@ -115,4 +138,18 @@ def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.nda
             np.fill_diagonal(matrix, exact)
             require_finite(matrix, x, None, f"layer_kernels(net, x)[{len(found)}]")
         found.append((nngp, ntk, apart))
+    return found
+
+
+def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of networks that are cut after each layer with parameters."""
+    found, shape, layers = [], net.in_shape, net.layers.layers
+    for k, (layer, _) in enumerate(net.layers.shapes(net.in_shape)):
+        shape = layer.shape(shape)
+        if not layer.has_params():
+            continue
+        end = [] if len(shape) == 1 else [Flatten()]
+        nngp, ntk = both_kernels(Network(net.in_shape, [*layers[: k + 1], *end]), x, None)
+        sizes = np.sqrt(np.diagonal(nngp))
+        found.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
     return found

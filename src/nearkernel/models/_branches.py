@@ -8,8 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import listed
 from ._activation import Activation
-from ._compose import AbstractContainer, Leaf, Sequential
+from ._compose import AbstractContainer, Leaf, Sequential, layer_list
 from ._layer import Pair, Params, Row, Shape, covariance, inverse, located, mixed_gap, root
 from ._layout import Layout
 from ._walk import Walk, demoted
@@ -21,9 +22,10 @@ class AbstractBranches(AbstractContainer):
     parts: tuple[Sequential, ...]
 
     def __init__(self, branches: Any):
-        self.parts = tuple(Sequential(branch) for branch in branches)
+        lists = listed(branches, "branches", "[[nk.layers.Dense(64)], []]")
+        self.parts = tuple(Sequential(layer_list(part, f"branches[{i}]")) for i, part in enumerate(lists))
         if not self.parts:
-            raise ValueError(f"`{type(self).__name__}` needs at least one branch, a list of layers.")
+            raise ValueError("`branches` must have at least one branch, a list of layers; got [].")
 
     @abc.abstractmethod
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
@@ -164,7 +166,7 @@ class Residual(AbstractContainer):
             return kind if self.branch.after(kind) == kind != "groups" else "features"
 
     def __init__(self, layers: Any):
-        self.branch = Sequential(layers)
+        self.branch = Sequential(layer_list(layers))
 
     def branches(self):
         return (("branch", self.branch.layers),)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from .._check import listed
 from ._layer import AbstractLayer, AbstractPiecewiseLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
 from ._walk import AbstractWideContainer, Walk, demoted, prepare
@@ -42,6 +43,11 @@ class AbstractContainer(AbstractWideContainer, AbstractPiecewiseLayer):
 
 def evaluate(layer: AbstractLayer, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
     return layer.run(leaf, params, x) if isinstance(layer, AbstractContainer) else leaf(layer, params, x)
+
+
+def layer_list(layers: Any, name: str = "layers") -> list[Any]:
+    """`layers` as a list; what is in it is looked at when a network is made, which knows the place."""
+    return listed(layers, name, "[nk.layers.Dense(64), nk.layers.Activation()]")
 
 
 def absorbs(layer: Any, following: AbstractLayer) -> bool:
