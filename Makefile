@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser test test-merge test-slow test-portable lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser torch test test-merge test-slow test-portable lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -30,7 +30,7 @@ test: lint docs browser  ## set up .venv, lint, check types, build the documenta
 test-merge: $(DEV_READY)  ## what else runs before a change is merged: all claims, all pages' code
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py
 
-test-slow: $(DEV_READY) browser  ## run only the slow statistical checks (half an hour)
+test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
@@ -49,6 +49,12 @@ browser:  ## Chromium for the tests of the lab, installed where that is possible
 	  echo "Installing Chromium for the tests of the lab ..."; \
 	  { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "note: Chromium cannot be installed here, so the lab's browser tests are skipped; install it by hand."
+
+torch: $(DEV_READY)  # PyTorch for the tests of nk.from_torch, installed where that is possible
+	@$(BIN)/python -c 'import torch' 2>/dev/null || { \
+	  echo "Installing PyTorch for the slow tests ..."; \
+	  $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[torch]'; } || \
+	  echo "note: PyTorch cannot be installed here, so its tests are skipped; install it by hand."
 
 docs-serve: $(DEV_READY)  ## the same at http://127.0.0.1:8000, built anew on every change
 	$(MKDOCS) serve

@@ -52,7 +52,8 @@ def text_of(item) -> str:
 
 def parameters(line) -> list[griffe.Parameter]:
     """How a class is made: as written, or by its fields; nothing for what only verbs make."""
-    written = [item.members["__init__"].parameters for item in line if "__init__" in item.members]
+    made = [item.members["__init__"] for item in line if "__init__" in item.members]
+    written = [init.parameters for init in made if init.is_function]  # it may be an attribute
     if written:
         return [] if "**Fields" in text_of(line[-1]) else list(written[-1])
     record = any(base.canonical_path in _RECORDS for item in line for base in item.bases)

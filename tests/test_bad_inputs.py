@@ -77,6 +77,15 @@ NOT_CALLED = {
         "Transformer",
     ),  # a record; networks that are made of layers, which are called
     *("build", "names", "open_store"),  # files have tests of their own
+    *("Inspection", "Verdict"),
+    *(
+        "NetworkModel",
+        "TorchModel",
+        "from_network",
+        "from_torch",
+        "to_torch",
+        "torch_operations",
+    ),  # and other libraries
 }
 ROOMS = ("activations", "models", "layers", "kernels", "scale", "dynamics", "statistics", "geometry")
 

@@ -1,7 +1,7 @@
 """The documentation is true: its code runs, its printed results come out, its links lead somewhere.
 
 All ```python blocks of a page run in order in one namespace. A ```text block right after one is what it prints.
-An HTML comment `<!-- not run -->` before a block leaves it out.
+An HTML comment `<!-- not run -->` before a block leaves it out, `<!-- needs torch -->` where that is not installed.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import nearkernel as nk
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _BLOCK = re.compile(
-    r"(?P<skip><!-- not run -->\s*)?^```python\n(?P<code>.*?)^```$"
+    r"(?:<!-- (?P<skip>not run|needs (?P<library>\w+)) -->\s*)?^```python\n(?P<code>.*?)^```$"
     r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
@@ -82,8 +82,11 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
     module = types.ModuleType("page")
+    absent = set()
     for block in _BLOCK.finditer(text):
-        if block["skip"]:
+        if block["library"] and importlib.util.find_spec(block["library"]) is None:
+            absent.add(block["library"])
+        if block["skip"] == "not run" or block["library"] in absent:
             continue
         line = text[: block.start("code")].count("\n")
         code = compile("\n" * line + block["code"], str(page), "exec")  # so that a traceback names the line
@@ -93,6 +96,8 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
             found = printed.getvalue()
             assert same_text(found, block["printed"]), f"{name_of(page)}:{line + 1} prints\n{found}"
     assert not jax.config.jax_enable_x64
+    if absent:
+        pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -137,6 +142,7 @@ def script(name: str) -> types.ModuleType:
 def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
     commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
     commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
+    commands["fine_tuning"] = "python docs/fine_tuning_study.py"  # minutes, and PyTorch
     assert set(commands) == {path.stem for path in (ROOT / "docs/figures").iterdir()}
     shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
     missing = [
@@ -201,7 +207,8 @@ def test_imports_go_only_downward():
                 target = found[1] or found[2]
                 fine = target in rooms[:floor] or (
                     target.startswith("_")
-                    and target not in ("_predict", "_advise", "_ladder", "_kernel", "_claims", "_look")
+                    and target
+                    not in ("_predict", "_inspect", "_advise", "_ladder", "_kernel", "_claims", "_look")
                 )
                 assert fine, f"{room}/{path.name} imports {target}, which is not below it"
 

@@ -16,6 +16,7 @@ from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
+from .dynamics import inspect as inspect
 from .dynamics import one_step_features as one_step_features
 from .dynamics import phase as phase
 from .dynamics import simulate as simulate
@@ -24,6 +25,7 @@ from .models import CNN as CNN
 from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
+from .models import LoRA as LoRA
 from .models import Network as Network
 from .models import QuadraticModel as QuadraticModel
 from .models import ResMLP as ResMLP
@@ -31,6 +33,9 @@ from .models import Scaled as Scaled
 from .models import Transformer as Transformer
 from .models import expand as expand
 from .models import from_function as from_function
+from .models import from_network as from_network
+from .models import from_torch as from_torch
+from .models import to_torch as to_torch
 from .statistics import critical as critical
 from .statistics import forecast as forecast
 from .statistics import measure as measure

@@ -83,6 +83,11 @@ CALLS = [
         dict(x=x, y=("probabilities", ONE_HOT)),
     ),
     Call(
+        "inspect",
+        lambda **a: nk.inspect(NET, PARAMS, **a).fitted,
+        dict(x=x, y=y, x_new=x, algorithm=("algorithm", nk.GradientFlow(1.0)), pieces=("steps", 1)),
+    ),
+    Call(
         "GradientDescent",
         nk.GradientDescent,
         dict(lr=("positive", 0.1), steps=("steps", 3), momentum=("positive", 0.5)),

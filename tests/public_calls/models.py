@@ -118,6 +118,11 @@ CALLS = [
         nk.Scaled(NET).__call__,
         dict(params=("call params", nk.Scaled(NET).init(KEY)), x=x),
     ),
+    Call(
+        "LoRA",
+        nk.LoRA,
+        dict(rank=("whole", 2), alpha=("positive", 2.0), seed=("steps", 0)),
+    ),
     Call("expand", nk.expand, dict(model=model, params=params, degree=("whole", 1))),
     Call("Taylor.__call__", nk.expand(NET, PARAMS).__call__, dict(params=("call params", PARAMS), x=x)),
     Call(

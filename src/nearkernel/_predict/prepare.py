@@ -42,7 +42,7 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
             f"{option} leaves {kept - tests} training and {tests} test rows of {total}; "
             f"at least 2 and 1 are needed ({MIN_ROWS} rows in all)."
         )
-    train, test = _shuffled(data, kept, tests, seed)
+    train, test = shuffled(data, kept, tests, seed)
     notes = (
         []
         if kept == total
@@ -82,7 +82,7 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
     )
 
 
-def _shuffled(data: Data, kept: int, tests: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def shuffled(data: Data, kept: int, tests: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of training and test rows; each class keeps its share in both where the rows allow."""
     order = np.random.default_rng(seed).permutation(len(data.x))[:kept]
     if data.classes:

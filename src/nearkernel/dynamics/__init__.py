@@ -19,6 +19,8 @@ from ._fluctuation import sgd_stationary as sgd_stationary
 from ._fluctuation import sgd_until_stationary as sgd_until_stationary
 from ._implicit_bias import implicit_minimizer as implicit_minimizer
 from ._implicit_bias import implicit_potential as implicit_potential
+from ._inspect import Inspection as Inspection
+from ._inspect import inspect as inspect
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
 from ._margin import MarginPath as MarginPath
@@ -55,4 +57,5 @@ from ._solvers import Nystrom as Nystrom
 from ._solvers import Richardson as Richardson
 from ._subspace import average_gradient_outer_product as average_gradient_outer_product
 from ._subspace import subspace_overlap as subspace_overlap
+from ._verdict import Verdict as Verdict
 from ._walk import walk_density as walk_density

@@ -49,10 +49,10 @@ class FunctionSpaceSolution:
         shape = self._tangent.flat(self._start).shape
         arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
         if isinstance(algorithm, GradientDescent):
-            weights = np.array(_descend(*arguments, algorithm.lr, algorithm.momentum, int(time)))
+            weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
         else:
-            found, success = _flow(*arguments, float(time), algorithm.friction)
-            weights = np.array(found)
+            found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+            weights = np.array(found[0])
             if not success:
                 message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
                 return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
@@ -83,7 +83,7 @@ def _outputs(matrix, start, a):
 
 
 @jax.jit(static_argnums=(0,))
-def _descend(loss, matrix, start, y, a, lr, momentum, steps):
+def descend_by(loss, matrix, start, y, a, lr, momentum, steps):
     def step(_, state):
         a, velocity = state
         velocity = momentum * velocity + lr * _force(loss, matrix, start, y, a)
@@ -92,10 +92,10 @@ def _descend(loss, matrix, start, y, a, lr, momentum, steps):
     return jax.lax.fori_loop(0, steps, step, (a, jnp.zeros_like(a)))[0]
 
 
-def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
-    """The coefficients at `time`, and whether the solver got there."""
-    if time == 0.0:
-        return a, True
+def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None):
+    """The coefficients at each of `times`, and whether the solver got to the last."""
+    if times[-1] == 0.0:
+        return a[None], True
     matrix = jnp.asarray(matrix)
 
     def field(state):
@@ -105,6 +105,6 @@ def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
             return force, jnp.zeros_like(force)
         return velocity, force - friction * velocity
 
-    times = jnp.asarray([0.0, time])
-    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), times, rtol=1e-8, atol=1e-10)
-    return positions[-1], bool(success)
+    every = jnp.asarray([0.0, *times])
+    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), every, rtol=1e-8, atol=1e-10)
+    return positions[1:], bool(success)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import AbstractModel, AbstractNetwork, FeatureDerivatives, Scaled
+from ..models import AbstractModel, AbstractNetwork, FeatureDerivatives, Scaled, TorchModel
 from ..models._activation import Activation
 from ..models._network import leaves
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
@@ -15,6 +15,7 @@ from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
 _ROUNDING = 1e-8
+_NAMED = 3  # kinks in a message
 
 
 def require_sound(tangent: AbstractTangent, x: np.ndarray) -> None:
@@ -67,8 +68,9 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         _require_symmetric(derivatives, u, v)
     if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner):
         warnings.warn(
-            "the activation has kinks: its second derivative is zero almost everywhere, and what happens when a neuron "
-            "crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of different layers.",
+            f"{_kinked(tangent.inner)} has kinks: its second derivative is zero almost everywhere, and what happens "
+            "when a neuron crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of "
+            "different layers.",
             stacklevel=4,
         )
 
@@ -92,9 +94,22 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
             )
 
 
-def has_kinks(model: AbstractModel) -> bool:
-    """Whether all activations of a network are piecewise linear: no curvature anywhere, and yet not lines."""
+def _kinked(model: AbstractModel) -> str:
+    """What has kinks, for a message."""
     model = model.model if isinstance(model, Scaled) else model
+    if not isinstance(model, TorchModel):
+        return "the activation"
+    return f"the model ({', '.join(model.kinks[:_NAMED])}{', ...' * (len(model.kinks) > _NAMED)})"
+
+
+def has_kinks(model: AbstractModel) -> bool:
+    """Whether all activations of a network are piecewise linear: no curvature anywhere, and yet not lines.
+
+    Of a PyTorch module: whether trained parameters meet an operation whose derivative jumps.
+    """
+    model = model.model if isinstance(model, Scaled) else model
+    if isinstance(model, TorchModel):
+        return bool(model.kinks)
     if not isinstance(model, AbstractNetwork):
         return False
     functions = [layer.function for layer in leaves(model.layers) if isinstance(layer, Activation)]

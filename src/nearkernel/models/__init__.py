@@ -13,6 +13,8 @@ from ._expand import Taylor as Taylor
 from ._expand import expand as expand
 from ._feature_derivatives import FeatureDerivatives as FeatureDerivatives
 from ._features import FeatureModel as FeatureModel
+from ._from_network import NetworkModel as NetworkModel
+from ._from_network import from_network as from_network
 from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
@@ -22,3 +24,8 @@ from ._network import Network as Network
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._scaled import Scaled as Scaled
+from ._torch import from_torch as from_torch
+from ._torch import to_torch as to_torch
+from ._torch import torch_operations as torch_operations
+from ._torch_model import TorchModel as TorchModel
+from ._trainable import LoRA as LoRA

@@ -18,6 +18,7 @@ Each costs a few passes of the model, in bounded memory.
 import abc
 import collections
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -124,7 +125,8 @@ class ModelDerivatives(AbstractDerivatives):
         for at in range(0, len(self.x), self._rows):
             rows = self.x[at : at + self._rows]
             part = slice(at * self.out, (at + len(rows)) * self.out)
-            yield np.pad(rows, ((0, self._rows - len(rows)), (0, 0)), mode="edge"), part
+            missing = [(0, self._rows - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
+            yield np.pad(rows, missing, mode="edge"), part
 
     def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[Any, Any]:
         """A pass over all rows and directions, in chunks of both: (R, m) and (R, P), or None."""
@@ -183,7 +185,7 @@ _MOST_KNOWN = 256
 
 def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
     leaves, structure = jax.tree.flatten((model, params))
-    key = structure, tuple(np.shape(leaf) for leaf in leaves), x.shape[1]
+    key = structure, tuple(np.shape(leaf) for leaf in leaves), x.shape[1:]
     try:
         hash(key)
     except TypeError:  # a model that holds what cannot be compared
@@ -201,10 +203,10 @@ def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
     """Numbers that one evaluation makes for each input, read off its trace."""
 
     def made(count: int) -> int:
-        rows = jax.ShapeDtypeStruct((count, x.shape[1]), np.float64)
+        rows = jax.ShapeDtypeStruct((count, *x.shape[1:]), np.float64)
         return _sizes(jax.make_jaxpr(lambda p, r: model(p, r))(params, rows).jaxpr)
 
-    return max(made(3) - made(2), x.shape[1], 1)
+    return max(made(3) - made(2), math.prod(x.shape[1:]), 1)
 
 
 def _sizes(jaxpr: Any) -> int:

@@ -49,9 +49,9 @@ def from_function(f: Callable[[Any, Any], Any], init: Callable[[Any], Any] | Non
 
     ```python
     flax_net = nk.from_function(module.apply, init=lambda key: module.init(key, x[:1]))
-    params, static = eqx.partition(mlp, eqx.is_inexact_array)
-    equinox_net = nk.from_function(lambda p, x: jax.vmap(eqx.combine(p, static))(x))
     ```
+
+    `nk.from_network` and `nk.from_torch` take networks of other libraries as they are.
     """
     if not callable(f):
         raise TypeError(f"`f` must be a function f(params, x); got {type(f).__name__}.")

@@ -1,0 +1,45 @@
+"""A network from a file of the user's: FILE.py:NAME."""
+
+from __future__ import annotations
+
+import inspect
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..models import AbstractModel
+from ..models._from_network import is_of
+
+
+def network_of(place: str, example: np.ndarray, trainable: str | None) -> tuple[AbstractModel, Any]:
+    """Model and parameters at `place`."""
+    found = _named(place)
+    if inspect.isfunction(found):
+        found = found()
+    if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], AbstractModel):
+        model, params = found
+    elif is_of(found, "torch.nn.modules.module.Module"):
+        return nk.from_torch(found, example, trainable=trainable)
+    else:
+        parts = found if isinstance(found, tuple) else (found,)
+        model, params = nk.from_network(*parts[:2], in_shape=example.shape[1:])
+    if trainable is not None:
+        raise ValueError("--trainable is for PyTorch modules; choose parameters in the file of this network.")
+    return model, params
+
+
+def _named(place: str) -> Any:
+    file, _, name = place.rpartition(":")
+    if not file or not name.isidentifier():
+        raise ValueError(f"{place!r} must be FILE.py:NAME, such as net.py:network.")
+    if not Path(file).is_file():
+        raise ValueError(f"{file}: no such file.")
+    names = runpy.run_path(file)
+    if name not in names:
+        known = [each for each in names if not each.startswith("_")]
+        raise ValueError(f"{file} has no {name!r}; it has {', '.join(known[-8:]) or 'no names'}.")
+    return names[name]

@@ -1,0 +1,46 @@
+"""`report.html` of an inspection."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from .. import _look
+from .._look import Html
+from .._settings import flag
+from .._terminal import command_line
+from .._versions import versions
+from ..dynamics import Inspection
+from . import words
+from .options import Options, Rows
+
+
+def report_html(options: Options, rows: Rows, found: Inspection, svg: str) -> Html:
+    """The whole page."""
+    settings = {
+        flag(name): value
+        for name, value in dataclasses.asdict(options).items()
+        if value not in (None, (), False)
+    }
+    return _look.page(
+        f"nearkernel: inspection of {options.network}",
+        f"nearkernel inspect · {words.training(options, found)}",
+        words.headline(found),
+        words.network(options, rows, found),
+        _look.section("Prediction", _look.paragraphs(*words.outcome(rows, found))),
+        _look.section("Loss", _look.table(words.CURVE_HEAD, words.curve(found))),
+        _look.pictures(
+            _look.figure(
+                "Prediction and self-check",
+                "The self-check compares the network at the predicted weights with its linearization. At the right, "
+                "how the initial residual lies along the directions of the tangent kernel, largest first.",
+                _look.inline(svg, "inspection"),
+                wide=True,
+            )
+        ),
+        _look.section("Tangent kernel", _look.paragraphs(*words.kernel(found))),
+        _look.section("What is learned when", _look.paragraphs(*words.learned(rows, found))),
+        _look.section("Cost", _look.paragraphs(words.cost(found))),
+        _look.section("Settings", _look.definitions(settings)),
+        _look.reproduce(command_line()),
+        _look.footer(versions()),
+    )

@@ -1,0 +1,97 @@
+"""The inspection in words, for the terminal and the report alike."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..dynamics import Inspection, Verdict
+from .options import Options, Rows
+
+CURVE_HEAD = ("step", "predicted loss", "self-check", "verdict")
+PROMISE = {
+    Verdict.trust: "the network stays close to its linearization",
+    Verdict.care: "the course is right, the values are rough",
+    Verdict.distrust: "the network leaves its linearization: train it, or use --pieces",
+}
+
+
+def headline(found: Inspection) -> str:
+    return f"{found.verdict.value.capitalize()}: {PROMISE[found.verdict]}."
+
+
+def training(options: Options, found: Inspection) -> str:
+    loss = options.loss.replace("_", "-")
+    steps = int(found.algorithm.steps)
+    return f"{steps} steps of full-batch gradient descent, lr {found.algorithm.lr:.4g}, {loss} loss summed over rows"
+
+
+def network(options: Options, rows: Rows, found: Inspection) -> str:
+    kinks = "; it has kinks, which the linearization does not see" if found.kinked else ""
+    return (
+        f"{options.network} on {rows.name}: {len(rows.x)} training rows, {len(rows.x_new)} new ones; "
+        f"{found.parameters} parameters train{kinks}"
+    )
+
+
+def outcome(rows: Rows, found: Inspection) -> list[str]:
+    lines = [
+        f"Loss from {found.loss_before:.4g} to {found.loss[-1]:.4g}; self-check at the end {found.check[-1]:.2g}.",
+        f"Verdict 'trust' up to step {found.trusted_until:g}."
+        if found.trusted_until
+        else "No step has the verdict 'trust'.",
+    ]
+    if rows.labels is not None and found.prediction is not None and found.verdict is not Verdict.distrust:
+        right = float((found.prediction.argmax(1) == rows.labels).mean())
+        lines.append(f"Predicted accuracy on the new rows: {100 * right:.0f} %.")
+    if math.isfinite(found.unstable_at):
+        lines.append(
+            f"At step {found.unstable_at:g} the learning rate exceeds 2/lambda_max of the kernel there: the linear "
+            "theory is unstable from then on."
+        )
+    if len(found.expanded_at) > 1:
+        lines.append(f"Linearized at steps {', '.join(f'{at:g}' for at in found.expanded_at)}.")
+    return lines
+
+
+def curve(found: Inspection) -> list[tuple[str, ...]]:
+    return [
+        (f"{moment:g}", f"{loss:.4g}", f"{check:.2g}", verdict.value)
+        for moment, loss, check, verdict in zip(
+            found.moments, found.loss, found.check, found.verdicts, strict=True
+        )
+    ]
+
+
+def kernel(found: Inspection) -> list[str]:
+    total = len(found.eigenvalues)
+    shares = np.cumsum(found.alignment)
+    several = [k for k in (1, 10, 100) if k < total]
+    parts = ", ".join(f"{100 * shares[k - 1]:.0f} % along the first {k}" for k in several)
+    lines = [
+        f"Largest eigenvalue {found.eigenvalues[0]:.4g}, effective dimension {found.effective_dimension:.3g} "
+        f"of {total}."
+    ]
+    return [*lines, f"Of the initial residual, {parts}."] if parts else lines
+
+
+def learned(rows: Rows, found: Inspection) -> list[str]:
+    """When training rows are learned, by class."""
+    at = lambda part: f"step {np.median(part):g}" if np.isfinite(np.median(part)) else "not by the end"
+    lines = [f"Residual of a training row at half of its size (median): {at(found.halfway)}."]
+    if rows.classes:
+        which = rows.y.argmax(1)
+        groups = {
+            name: found.halfway[which == k] for k, name in enumerate(rows.classes) if (which == k).any()
+        }
+        ordered = sorted(groups, key=lambda name: np.median(groups[name]))
+        lines.append("By class: " + ", ".join(f"{name} {at(groups[name])}" for name in ordered) + ".")
+    return lines
+
+
+def cost(found: Inspection) -> str:
+    return (
+        f"The inspection took {found.seconds:.2g} s; training takes about {found.training_seconds:.2g} s, "
+        "without compilation."
+    )

@@ -1,0 +1,73 @@
+"""One stretch of training, predicted from the linearization at its start: weights, outputs, and how wrong they are."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from ..kernels import EmpiricalNTK
+from ..models import AbstractModel, ModelDerivatives
+from ._algorithms import GradientDescent, GradientFlow
+from ._evolve import descend_by, flow_at
+from ._factor import spectrum
+from ._losses import squared
+from ._tangent import _outputs
+
+Timed = GradientDescent | GradientFlow
+
+
+class Arrival(NamedTuple):
+    """The prediction for one moment: parameters, outputs (rows, out), and the network's outputs at these parameters."""
+
+    params: Any
+    outputs: np.ndarray
+    actual: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        return float(np.linalg.norm(self.actual - self.outputs))
+
+
+class Stretch:
+    """Training from `params` on the first rows of `rows`, as many as `y` (n, out) has."""
+
+    def __init__(self, model: AbstractModel, params: Any, rows: np.ndarray, y: np.ndarray):
+        self.model, self.params, self.rows, self.y = model, params, rows, y
+        self.start = np.asarray(_outputs(model, params, rows))
+        self.x = rows[: len(y)]
+        matrix = EmpiricalNTK(model, params).full(self.x).reshape(y.size, y.size)
+        self.matrix = jnp.asarray(matrix)
+        self.spectrum = spectrum(np.array(matrix))
+
+    def arrivals(self, algorithm: Timed, loss: Callable, moments: np.ndarray) -> Iterator[Arrival]:
+        """At each of `moments`, counted from the beginning of this stretch."""
+        everywhere = ModelDerivatives(self.model, self.params, self.rows, 1)
+        here = ModelDerivatives(self.model, self.params, self.x, 1)
+        flat, tree = ravel_pytree(self.params)
+        for weights in self._coefficients(algorithm, loss, moments):
+            step = here.pull(weights.reshape(1, -1))
+            outputs = self.start + everywhere.push(step).reshape(self.start.shape)
+            params = jax.tree.map(np.asarray, tree(flat + step[0]))
+            yield Arrival(params, outputs, np.asarray(_outputs(self.model, params, self.rows)))
+
+    def _coefficients(self, algorithm: Timed, loss: Callable, moments: np.ndarray) -> Iterator[np.ndarray]:
+        """a (N, 1) of z = z_0 + K a at each moment."""
+        start = self.start[: len(self.y)]
+        if loss is squared:
+            for moment in moments:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    yield -self.spectrum.apply(algorithm.at(moment), (start - self.y).reshape(-1, 1))
+            return
+        a, before = jnp.zeros((self.y.size, 1)), 0.0
+        if isinstance(algorithm, GradientFlow):
+            found, fine = flow_at(loss, self.matrix, start, self.y, a, moments, None)
+            yield from np.asarray(found) if fine else np.full((len(moments), *a.shape), np.nan)
+            return
+        for moment in moments:
+            steps = int(moment - before)
+            a = descend_by(loss, self.matrix, start, self.y, a, algorithm.lr, 0.0, steps)
+            before = moment
+            yield np.asarray(a)

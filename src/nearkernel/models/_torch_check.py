@@ -1,0 +1,91 @@
+"""Whether a converted module is the module: its outputs, its derivatives, and rows that do not see each other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ._aten import dtype_of
+from ._torch_model import TorchModel
+from ._torch_trace import quiet
+
+_TOLERANCE = 1e-4  # a wrong operation is wrong by more; a module that rounds to float32 inside is not
+_LOOSE = 1e-2  # for a module that does not run in float64
+_ROUNDING = 1e-9
+
+
+def require_same(
+    torch: Any, wrapped: Any, leaves: Sequence[Any], model: TorchModel, params: dict[str, Any]
+) -> None:
+    """Compares outputs of `model` and the module at `leaves`; refuses derivatives that are not those of the outputs."""
+    rows = [_with_another_row(torch, leaf) for leaf in leaves]
+    expected, tolerance = _by_torch(torch, wrapped, rows)
+    _require_plain_backward(torch, expected)
+    arrays = [
+        np.asarray(row.cpu().double() if each.kind == "float" else row.cpu(), dtype_of(each.kind, np.float64))
+        for row, each in zip(rows, model.inputs, strict=True)
+    ]
+    z = np.asarray(model.compiled(params, arrays))
+    apart = _apart(z, expected.detach().cpu().double().numpy().reshape(z.shape))
+    if not apart <= tolerance:
+        raise RuntimeError(
+            f"the JAX model of `module` differs from it at `example`, by {apart:.1e} of the largest output: please "
+            "report it; `check=False` goes on regardless."
+        )
+    twice = [np.concatenate([array[1:], array[1:]]) for array in arrays]
+    if _apart(np.asarray(model.compiled(params, twice))[1], z[1]) > _ROUNDING:
+        raise ValueError(
+            "`module` mixes the rows of a batch: an output changes with the other inputs. Each row must depend on its "
+            "own input only (batch_first=True for sequences; no batch normalization without running statistics)."
+        )
+
+
+def _apart(found: np.ndarray, expected: np.ndarray) -> float:
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30))
+
+
+def _with_another_row(torch: Any, leaf: Any) -> Any:
+    """Two rows that differ, also where the example has but one."""
+    first, second = leaf[0], leaf[1]
+    if leaf.is_floating_point():
+        second = 0.9 * second + 0.1 * second.flip(tuple(range(second.ndim)))
+    return torch.stack([first, second.flip(-1) if second.ndim else second])
+
+
+def _by_torch(torch: Any, wrapped: Any, rows: list) -> tuple[Any, float]:
+    """Outputs with their graph, in float64 where the module runs in it, and how accurate they are."""
+    try:
+        return run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
+    except RuntimeError:  # a type that is fixed in the module's code does not fit
+        return run_torch(torch, wrapped, rows), _LOOSE
+
+
+def run_torch(torch: Any, wrapped: Any, rows: Sequence[Any], dtype: Any = None) -> Any:
+    """Outputs of the module with copies of its weights and buffers, so that it is not changed."""
+
+    def cast(tensor: Any) -> Any:
+        copy = tensor.detach().clone()
+        return copy.to(dtype) if dtype is not None and copy.is_floating_point() else copy
+
+    state = {name: cast(tensor) for name, tensor in wrapped.named_buffers()}
+    for name, tensor in wrapped.named_parameters():
+        state[name] = cast(tensor).requires_grad_(tensor.is_floating_point())
+    with quiet(), torch.enable_grad():
+        return torch.func.functional_call(wrapped, state, tuple(map(cast, rows)))
+
+
+def _require_plain_backward(torch: Any, output: Any) -> None:
+    """Refuses functions that define their own backward: tracing sees only what they compute."""
+    seen, stack = set(), [output.grad_fn]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        stack.extend(following for following, _ in node.next_functions)
+        if isinstance(node, torch.autograd.function.BackwardCFunction):
+            name = type(node).__name__.removesuffix("Backward")
+            raise ValueError(
+                f"`module` uses {name}, a torch.autograd.Function with a backward of its own, which nk.from_torch "
+                "cannot follow; `check=False` goes on with the derivative of its forward."
+            )

@@ -1,0 +1,95 @@
+"""`nearkernel inspect` as a user meets it."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from commands import nearkernel, self_contained
+
+NETWORK = """
+import equinox as eqx, jax, jax.numpy as jnp
+import nearkernel as nk
+
+mlp = eqx.nn.MLP(4, 3, 8, 1, activation=jnp.tanh, key=jax.random.key(0))
+number = 3
+
+def network():
+    return mlp
+
+def pair():
+    net = nk.MLP(4, (8,), 3, "relu")
+    return net, net.init(0)
+"""
+FEW = ("--train", 12, "--new", 9, "--steps", 20)
+
+
+@pytest.fixture(autouse=True)
+def network(inside_an_empty_folder):
+    Path("net.py").write_text(NETWORK)
+
+
+def test_a_network_of_equinox_the_main_job():
+    result = nearkernel("inspect", "net.py:network", "iris", *FEW)
+    assert sorted(os.listdir("out")) == ["inspection.json", "inspection.png", "report.html"]
+    found = json.loads(Path("out/inspection.json").read_text())
+    assert found["data"] == {"name": "iris", "train": 12, "new": 9, "notes": []}
+    assert found["verdict"] in ("trust", "with care", "do not trust") and found["parameters"] == 67
+    assert [row["step"] for row in found["curve"]][-1] == 20
+    assert len(found["predictions"]) == 9 and len(found["halfway"]) == 12
+    assert len(found["kernel"]["alignment"]) == len(found["kernel"]["eigenvalues"]) <= 36
+    for words in (
+        "12 training rows, 9 new ones; 67 parameters train",
+        "20 steps of full-batch gradient",
+        "self-check",
+    ):
+        assert words in result.stdout
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    self_contained(page)
+    assert "What is learned when" in page and "nearkernel inspect net.py:network iris" in page
+
+
+def test_a_pair_of_model_and_parameters():
+    result = nearkernel(
+        "inspect", "net.py:pair", "iris", *FEW, "--loss", "cross_entropy", "--pieces", 3, "--lr", 0.01,
+        "--standardize", "--json",
+    )  # fmt: skip
+    found = json.loads(result.stdout)
+    assert found["algorithm"] == {"lr": 0.01, "steps": 20} and found["kinked"]
+    assert found["linearized_at"][0] == 0 and len(found["linearized_at"]) <= 3
+
+
+@pytest.mark.slow
+def test_a_module_of_pytorch_and_which_of_it_trains():
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'nearkernel[torch]'")
+    Path("cnn.py").write_text(
+        "from torch import nn\n"
+        "cnn = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 10)).eval()\n"
+    )
+    words = ("inspect", "cnn.py:cnn", "digits", *FEW, "--shape", "1,8,8", "--standardize", "--json")
+    whole = json.loads(nearkernel(*words).stdout)
+    head = json.loads(nearkernel(*words, "--trainable", "3").stdout)
+    assert whole["parameters"] == 20 + 730 and whole["kinked"]
+    assert head["parameters"] == 730 and not head["kinked"] and head["verdict"] == "trust"
+    assert max(row["self_check"] for row in head["curve"]) < 1e-9  # linear in its last layer
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (("net.py", "iris"), "'net.py' must be FILE.py:NAME, such as net.py:network."),
+        (("no.py:net", "iris"), "no.py: no such file."),
+        (("net.py:nothing", "iris"), "net.py has no 'nothing'; it has"),
+        (("net.py:number", "iris"), "`network` must be a network of Flax, Equinox or Keras; got int."),
+        (("net.py:network", "iris", "--shape", "2,3"), "--shape 2,3 has 6 numbers; a row of iris has 4."),
+        (("net.py:network", "iris", "--shape", "a"), "--shape must be numbers such as 1,8,8; got 'a'."),
+        (("net.py:network", "iris", "--lr", "0"), "--lr must be positive and finite; got 0.0."),
+        (("net.py:network", "iris", "--trainable", "head"), "--trainable is for PyTorch modules"),
+        (("net.py:network", "diabetes", "--loss", "cross_entropy"), "--loss cross_entropy needs classes"),
+    ],
+)
+def test_bad_input_costs_one_line(words, message):
+    result = nearkernel("inspect", *words, code=2)
+    assert message in " ".join(result.stderr.split()) and result.stderr.count("\n") == 1
+    assert not os.path.exists("out")
