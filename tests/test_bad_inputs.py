@@ -45,6 +45,7 @@ NOT_CALLED = {
     ),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
+    *("LeaveOneOut", "Ridges", "Tuned"),
     *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),
     *(
         "ModelDerivatives",
