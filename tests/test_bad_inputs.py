@@ -45,7 +45,7 @@ NOT_CALLED = {
     ),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
-    *("LeaveOneOut", "Ridges", "Tuned"),
+    *("LeaveOneOut", "Ridges", "Tuned", "Extrapolation", "LearningCurve", "TrainedCurve"),
     *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),
     *(
         "ModelDerivatives",

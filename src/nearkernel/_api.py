@@ -30,6 +30,7 @@ from .models import expand as expand
 from .models import from_function as from_function
 from .statistics import critical as critical
 from .statistics import forecast as forecast
+from .statistics import learning_curve as learning_curve
 from .statistics import measure as measure
 from .statistics import phase_diagram as phase_diagram
 from .statistics import propagate as propagate

@@ -99,6 +99,11 @@ def test_outputs_of_an_expanded_network_are_left_out_together(algorithm):
     np.testing.assert_allclose(found.residual, retrained(linear, x, y, algorithm), atol=1e-9)
 
 
+def test_a_kernel_that_is_zero_predicts_nothing():
+    found = nk.solve(nk.kernels.Linear(), np.zeros((3, 2)), Y[:3], nk.GradientFlow(1.0)).leave_one_out()
+    np.testing.assert_allclose(found.prediction, 0.0, atol=1e-13)
+
+
 def test_another_time_is_another_algorithm():
     solution = nk.solve(KERNEL, X, Y[:, 0])
     expected = nk.solve(KERNEL, X, Y[:, 0], nk.GradientFlow(0.7)).leave_one_out().residual
@@ -175,5 +180,5 @@ def test_estimators_tune_themselves():
         assert isinstance(KernelMachine(algorithm="flow").fit(X, y).solution_.algorithm, nk.GradientFlow)
         assert NNGPRegressor(noise="loo").fit(X, y).solution_.algorithm.strength > 0
         assert NTKClassifier(algorithm="ridge").fit(X, y > 0).predict(X).shape == (19,)
-    with pytest.raises(ValueError, match="`algorithm` must be one of 'ridge', 'flow'; got 'rigde'"):
+    with pytest.raises(TypeError, match="or 'ridge' or 'flow'; got 'rigde'"):
         NTKRegressor(algorithm="rigde").fit(X, y)

@@ -33,6 +33,8 @@ from ._good import (
     y,
 )
 
+CURVE_X = np.random.default_rng(3).normal(size=(10, 3))
+
 CALLS = [
     Call(
         "forecast",
@@ -110,6 +112,62 @@ CALLS = [
             activation=("activation", "erf"),
             weight_vars=("vector", np.array([1.0, 2.0])),
             bias_vars=("vector", np.array([0.0, 0.1])),
+        ),
+    ),
+    Call(
+        "learning_curve",
+        lambda **a: nk.learning_curve(**a).error,
+        dict(
+            problem=("kernel object", RBF),
+            x=("inputs", CURVE_X),
+            y=("targets", CURVE_X[:, 0]),
+            algorithm=("algorithm", nk.Ridge(0.1)),
+            sizes=("vector", np.array([4, 8])),
+            check=("whole", 2),
+            key=key,
+        ),
+    ),
+    Call(
+        "LearningCurve.with_features",
+        nk.learning_curve(RBF, CURVE_X, CURVE_X[:, 0], nk.Ridge(0.1)).with_features,
+        dict(count=("positive", 5), sizes=("vector", np.array([4, 8]))),
+    ),
+    Call(
+        "sample_law",
+        S.sample_law,
+        dict(
+            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            sizes=("vector", [3.0, 4.0]),
+            algorithm=("algorithm", nk.Ridge(0.1)),
+            features=("positive", 5.0),
+        ),
+    ),
+    Call(
+        "KernelTask",
+        S.KernelTask,
+        dict(
+            eigenvalues=("vector", np.ones(3)),
+            power=("vector", np.ones(3)),
+            noise=("positive", 0.1),
+            multiplicity=("vector", np.ones(3)),
+            rest=("positive", 0.1),
+        ),
+    ),
+    Call(
+        "power_law_task",
+        S.power_law_task,
+        dict(decay=("number", 2.0), source=("number", 2.0), noise=("positive", 0.1), modes=("whole", 9)),
+    ),
+    Call(
+        "sphere_task",
+        S.sphere_task,
+        dict(
+            kernel=("kernel object", RBF),
+            dim=("whole", 4),
+            power=("vector", np.ones(3)),
+            noise=("positive", 0.1),
+            radius=("positive", 1.0),
+            degrees=("whole", 9),
         ),
     ),
     Call("gaussianity", S.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),

@@ -119,8 +119,8 @@ def _by_ridges(
     factor: Spectrum, ridges: Ridges, right: np.ndarray, points: int, block: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """The sum over strengths s of the residuals, with s (K + s)^-1 = V s/(lam + s) V^T + (null space)."""
-    vectors = factor.vectors.reshape(points, block, -1)
-    products = (vectors[:, :, None, :] * vectors[:, None, :, :]).reshape(points * block**2, -1)
+    vectors = factor.vectors.reshape(points, block, factor.rank)
+    products = (vectors[:, :, None, :] * vectors[:, None, :, :]).reshape(points * block**2, factor.rank)
     inside = factor.vectors.T @ right
     full = factor.rank == len(right)
     null_blocks = np.zeros((points, block, block))
@@ -133,9 +133,10 @@ def _by_ridges(
     for at in range(0, len(ridges.strengths), chunk):
         strengths, weights = ridges.strengths[at : at + chunk], ridges.weights[at : at + chunk]
         shares = 1.0 / (1.0 + factor.lam[:, None] / strengths)  # (rank, strengths)
-        blocks = _real_times(products, shares).reshape(points, block, block, -1)
-        scaled = _real_times(
-            factor.vectors, (inside[:, :, None] * shares[:, None, :]).reshape(len(inside), -1)
+        blocks = real_times(products, shares).reshape(points, block, block, -1)
+        scaled = real_times(
+            factor.vectors,
+            (inside[:, :, None] * shares[:, None, :]).reshape(factor.rank, right.shape[1] * len(strengths)),
         )
         scaled = scaled.reshape(points, block, right.shape[1], -1)
         for j, weight in enumerate(weights):
@@ -147,7 +148,7 @@ def _by_ridges(
     return total.reshape(right.shape), variance
 
 
-def _real_times(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def real_times(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """A product with a complex matrix as one with real ones."""
     if not np.iscomplexobj(columns):
         return matrix @ columns

@@ -47,9 +47,9 @@ def tune(problem: Any, x: Any, y: Any, kind: str = "ridge", values: Any = None) 
     y = targets(y, len(x), out=tangent.out_dim(x))
     factor = tangent.spectrum(x)
     right = tangent.flat(y - tangent.start(x, y.shape[1]))
+    if factor.rank == 0:
+        raise ValueError("the kernel is zero on `x`: there is nothing to tune.")
     if values is None:
-        if factor.rank == 0:
-            raise ValueError("the kernel is zero on `x`: there is nothing to tune.")
         if kind == "ridge":
             tried = _STRENGTHS * (factor.lam.sum() / len(right))
         else:

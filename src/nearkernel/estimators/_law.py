@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 
-from .._check import one_of
+from .._check import shown
 from .._memory import rows_that_fit
 from ..dynamics import Ridge, Solution, SpectralAlgorithm, solve, tune
 from ..kernels import NNGP, NTK, AbstractKernel
@@ -70,4 +70,9 @@ def chosen(algorithm: SpectralAlgorithm | str | None, kernel: AbstractKernel, x:
     """An algorithm itself, or for "ridge" and "flow" the one whose strength or time leave-one-out prefers."""
     if not isinstance(algorithm, str):
         return algorithm
-    return tune(kernel, x, y, one_of(algorithm, "algorithm", ("ridge", "flow"))).algorithm
+    if algorithm not in ("ridge", "flow"):
+        raise TypeError(
+            "`algorithm` must be one that can be solved, e.g. nk.GradientFlow(), or 'ridge' or 'flow'; got "
+            f"{shown(algorithm)}."
+        )
+    return tune(kernel, x, y, algorithm).algorithm

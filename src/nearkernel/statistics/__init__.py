@@ -10,6 +10,9 @@ from ._concentration import matrix_chernoff as matrix_chernoff
 from ._concentration import matrix_chernoff_below as matrix_chernoff_below
 from ._critical import Critical as Critical
 from ._critical import critical as critical
+from ._curve_record import Extrapolation as Extrapolation
+from ._curve_record import LearningCurve as LearningCurve
+from ._curve_record import TrainedCurve as TrainedCurve
 from ._deep_linear import best_prior_var as best_prior_var
 from ._deep_linear import deep_linear_log_evidence as deep_linear_log_evidence
 from ._deep_linear import effective_depth as effective_depth
@@ -34,6 +37,7 @@ from ._guarantee import Guarantee as Guarantee
 from ._guarantee import convergence_guarantee as convergence_guarantee
 from ._input_gradient import InputGradient as InputGradient
 from ._input_gradient import input_gradient as input_gradient
+from ._learning_curve import learning_curve as learning_curve
 from ._learning_rate import LearningRates as LearningRates
 from ._learning_rate import learning_rates as learning_rates
 from ._marchenko_pastur import Comparison as Comparison
@@ -57,6 +61,10 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
+from ._sample_law import sample_law as sample_law
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
+from ._task import KernelTask as KernelTask
+from ._task import power_law_task as power_law_task
+from ._task import sphere_task as sphere_task
 from ._trained_observables import trained_observables as trained_observables
