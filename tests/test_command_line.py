@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 # Every command: what to type, and the function that does its work.
 COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
+    ("curve",): (("iris",), "_curve.command.curve_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
     ("ladder",): ((), "_ladder.command.ladder_and_report"),
     ("lab",): ((), "lab._serve.serve"),
@@ -227,7 +228,7 @@ def command_in_path(tmp_path, monkeypatch):
 
 
 ASKED = {
-    "nearkernel ": {"predict", "advise", "ladder", "lab", "kernel", "claims", "completion"},
+    "nearkernel ": {"predict", "curve", "advise", "ladder", "lab", "kernel", "claims", "completion"},
     "nearkernel predict di": {"digits", "diabetes"},
     "nearkernel predict digits --activation ge": {"gelu"},
     "nearkernel predict digits --algorithm ": {"flow", "gd", "ridge"},

@@ -71,7 +71,7 @@ def learning_curve(
         raise ValueError(f"`x` must have at least {_LEAST} rows for a learning curve; got {n}.")
     columns = targets(y, n)
     chosen = _sizes(sizes, n)
-    check = whole(check, "check", 0)
+    check = whole(check, "check", 0, most=1000)
     rng = generator(key)
     matrix = np.asarray(kernel.entries(x, None), np.float64)
     factor = spectrum(matrix.copy() if check else matrix)

@@ -120,7 +120,8 @@ def sphere_task(
     """
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NTK(net); got {shown(kernel)}.")
-    dim, degrees = whole(dim, "dim", 3), whole(degrees, "degrees", 1, most=200)
+    noise = float(positive(noise, "noise", zero=True))
+    dim, degrees = whole(dim, "dim", 3, most=100_000), whole(degrees, "degrees", 1, most=200)
     radius = dim**0.5 if radius is None else positive(radius, "radius")
     given = numeric(power, "power")
     if given.ndim != 1 or not given.size or len(given) > degrees + 1 or given.min() < 0:
@@ -146,6 +147,4 @@ def sphere_task(
     full[: len(given)] = given
     caught = float(count[kept] @ lam[kept])
     lost = float(full[~kept].sum())  # degrees that the kernel cannot see
-    return KernelTask(
-        lam[kept], full[kept], float(noise) + lost, count[kept], max(float(values[-1]) - caught, 0.0)
-    )
+    return KernelTask(lam[kept], full[kept], noise + lost, count[kept], max(float(values[-1]) - caught, 0.0))
