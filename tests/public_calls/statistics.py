@@ -170,6 +170,41 @@ CALLS = [
             degrees=("whole", 9),
         ),
     ),
+    Call(
+        "posterior, widths",
+        functools.partial(S.posterior, NET, widths=(7,)),
+        dict(x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
+    ),
+    Call(
+        "FinitePosterior.quantile",
+        S.posterior(NET, X, Y, X, 0.1, widths=(7,)).quantile,
+        dict(q=("positive", 0.1)),
+    ),
+    Call(
+        "width_evidence",
+        S.width_evidence,
+        dict(net=net, x=x, y=y, noise=("positive", 0.1), widths=("widths", (5,)), depths=("widths", (1,))),
+    ),
+    Call(
+        "measure_posterior",
+        functools.partial(S.measure_posterior, chains=2, samples=2, burn=2),
+        dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
+    ),
+    Call("scaling_exponents", S.scaling_exponents, dict(decay=("number", 2.0), source=("number", 2.0))),
+    Call(
+        "population_law",
+        S.population_law,
+        dict(
+            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            times=("vector", [3.0, 4.0]),
+            features=("positive", 5.0),
+        ),
+    ),
+    Call(
+        "compute_optimal",
+        S.compute_optimal,
+        dict(task=("target", S.power_law_task(2.0, 2.0, modes=9)), budgets=("vector", [30.0, 40.0])),
+    ),
     Call("gaussianity", S.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),
     Call("gradient_spread", S.gradient_spread, dict(net=net, x=x)),
     Call("GradientSpread.bad_draw", S.gradient_spread(RELU, X).bad_draw, dict(factor=("positive", 2.0))),

@@ -24,6 +24,9 @@ from ._deep_linear_table import ModelTable as ModelTable
 from ._deep_linear_table import deep_linear_table as deep_linear_table
 from ._finite_forecast import Contribution as Contribution
 from ._finite_forecast import FiniteForecast as FiniteForecast
+from ._finite_posterior import FinitePosterior as FinitePosterior
+from ._finite_posterior import WidthEvidence as WidthEvidence
+from ._finite_posterior import width_evidence as width_evidence
 from ._fluctuations import Fluctuations as Fluctuations
 from ._forecast import Forecast as Forecast
 from ._forecast import forecast as forecast
@@ -46,6 +49,8 @@ from ._marchenko_pastur import gram_spectrum as gram_spectrum
 from ._marchenko_pastur import marchenko_pastur as marchenko_pastur
 from ._measure import Estimate as Estimate
 from ._measure import measure as measure
+from ._measure_posterior import PosteriorDraws as PosteriorDraws
+from ._measure_posterior import measure_posterior as measure_posterior
 from ._observables import extrapolated as extrapolated
 from ._observables import observables as observables
 from ._paths import path_sum as path_sum
@@ -62,6 +67,11 @@ from ._propagate import propagate as propagate
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
 from ._sample_law import sample_law as sample_law
+from ._scaling import ComputeOptimal as ComputeOptimal
+from ._scaling import ScalingExponents as ScalingExponents
+from ._scaling import compute_optimal as compute_optimal
+from ._scaling import population_law as population_law
+from ._scaling import scaling_exponents as scaling_exponents
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
 from ._task import KernelTask as KernelTask

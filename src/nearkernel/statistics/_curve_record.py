@@ -163,6 +163,19 @@ class LearningCurve:
 
         return with_features(self, count, self.sizes if sizes is None else sizes)
 
+    @property
+    def spectral_decay(self) -> tuple[float, float]:
+        """The power a of eigenvalues lam_i ~ i^-a, seen locally at n/8 to n/4 and at n/4 to n/2 degrees of freedom.
+
+        From the degrees of freedom as a function of the effective ridge, 1/a = -d ln z / d ln kappa: eigenvalues of the
+        matrix itself fall too fast at the end of their list.
+        """
+        from ._feature_law import degrees_of_freedom
+
+        log = np.log([degrees_of_freedom(self.pool, self.n * share) for share in (1 / 8, 1 / 4, 1 / 2)])
+        first, second = -np.diff(log) / math.log(2)
+        return float(first), float(second)
+
     def plot(self, axes: Any = None) -> Any:
         """Draw error, error bars, real fits and the extrapolation to twice the examples on Matplotlib's `axes`."""
         if axes is None:

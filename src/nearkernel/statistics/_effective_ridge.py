@@ -23,17 +23,24 @@ import scipy.optimize
 
 from ..dynamics._ridges import Ridges
 
-_STEPS = 24  # along the arc from a real strength to a complex one
+_STEPS = 8  # along the arc from a real strength to a complex one
 
 
 class Moments(NamedTuple):
-    """At parameters theta (k,): kappa, z, A, q, B; and the derivatives of kappa and z by theta."""
+    """At parameters theta (k,)."""
 
     kappa: np.ndarray
     z: np.ndarray
     a: np.ndarray
     q: np.ndarray
     b: np.ndarray
+
+
+class Degrees(NamedTuple):
+    """kappa and z at parameters theta (k,), and their derivatives by theta."""
+
+    kappa: np.ndarray
+    z: np.ndarray
     dkappa: np.ndarray
     dz: np.ndarray
 
@@ -47,6 +54,9 @@ class AbstractMoments(abc.ABC):
     @abc.abstractmethod
     def at(self, theta: np.ndarray) -> Moments: ...
 
+    @abc.abstractmethod
+    def degrees(self, theta: np.ndarray) -> Degrees: ...
+
 
 def effective(task: AbstractMoments, strengths: np.ndarray, m: float, p: float) -> Moments:
     """The moments at every strength; kappa = 0 is theta = 0."""
@@ -58,7 +68,7 @@ def effective(task: AbstractMoments, strengths: np.ndarray, m: float, p: float) 
     return task.at(theta)
 
 
-def _short(found: Moments, m: float, p: float) -> tuple[np.ndarray, np.ndarray]:
+def _short(found: Degrees, m: float, p: float) -> tuple[np.ndarray, np.ndarray]:
     """kappa (m - z)(p - z)/p, and its derivative by theta."""
     free = 1.0 if math.isinf(p) else (p - found.z) / p
     value = found.kappa * (m - found.z) * free
@@ -68,7 +78,7 @@ def _short(found: Moments, m: float, p: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _newton(task, theta: np.ndarray, strengths: np.ndarray, m: float, p: float) -> np.ndarray:
     for _ in range(60):
-        value, slope = _short(task.at(theta), m, p)
+        value, slope = _short(task.degrees(theta), m, p)
         step = (value - strengths) / slope
         theta = theta - step
         if np.all(np.abs(step) <= 1e-13 * np.abs(theta)):
@@ -81,7 +91,7 @@ def _real(task: AbstractMoments, strength: float, m: float, p: float) -> float:
     if math.isinf(strength):
         return math.inf
     few = min(m, p)
-    free = lambda t: few - float(task.at(np.array([t])).z[0])
+    free = lambda t: few - float(task.degrees(np.array([t])).z[0])
     high = (strength + task.trace) / few
     while free(high) <= 0:
         high *= 2
@@ -95,7 +105,7 @@ def _real(task: AbstractMoments, strength: float, m: float, p: float) -> float:
         )
     if strength == 0:
         return low
-    above = lambda t: float(_short(task.at(np.array([t])), m, p)[0][0]) - strength
+    above = lambda t: float(_short(task.degrees(np.array([t])), m, p)[0][0]) - strength
     while above(high) <= 0:
         high *= 2
     start = low * (1 + 1e-12) if low else high

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._check import numeric, positive
 from .._precision import in_float64
-from ._effective_ridge import AbstractMoments, Moments, effective, error_of
+from ._effective_ridge import AbstractMoments, Degrees, Moments, effective, error_of
 from ._pool import Pool
 
 
@@ -29,9 +29,17 @@ class PoolMoments(AbstractMoments):
             a=(self._inside @ a + self._outside) / first,
             q=pool.n - first**2 / second,
             b=(self._inside @ a**2 + self._outside) / second,
-            dkappa=second / first**2,
-            dz=-(a * (1 - a)).sum(axis=0) / theta,
         )
+
+    def degrees(self, theta: np.ndarray) -> Degrees:
+        pool, a = self.pool, self.pool.shares(theta)
+        first, second = a.sum(axis=0) + pool.null, (a**2).sum(axis=0) + pool.null
+        return Degrees(theta / first, pool.n - first, second / first**2, (second - first) / theta)
+
+
+def degrees_of_freedom(pool: Pool, z: float) -> float:
+    """The effective ridge kappa at which the kernel has z < n degrees of freedom."""
+    return float(effective(PoolMoments(pool), np.zeros(1), z, math.inf).kappa[0])
 
 
 @in_float64

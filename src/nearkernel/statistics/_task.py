@@ -9,9 +9,9 @@ import scipy.special as special
 from .._check import inputs, numeric, positive, real_number, shown, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
-from ._effective_ridge import AbstractMoments, Moments
+from ._effective_ridge import AbstractMoments, Degrees, Moments
 
-_BLOCKS_FROM = 1000  # modes of a power law kept one by one
+_BLOCKS_FROM = 300  # modes of a power law kept one by one
 
 
 class KernelTask(eqx.Module):
@@ -58,25 +58,24 @@ class SpectrumMoments(AbstractMoments):
     def at(self, theta: np.ndarray) -> Moments:
         learned = self._lam[:, None] / (self._lam[:, None] + theta)
         left = theta / (self._lam[:, None] + theta)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            dz = np.where(
-                theta == 0, -np.inf, -(self._count @ (learned * left)) / np.where(theta == 0, 1, theta)
-            )
         return Moments(
             kappa=theta,
             z=self._count @ learned,
             a=self._noise + self._power @ left,
             q=self._count @ learned**2,
             b=self._noise + self._power @ left**2,
-            dkappa=np.ones_like(theta),
-            dz=dz,
         )
+
+    def degrees(self, theta: np.ndarray) -> Degrees:
+        inverse = 1.0 / (self._lam[:, None] + theta)
+        weights = self._count * self._lam
+        return Degrees(theta, weights @ inverse, np.ones_like(theta), -(weights @ inverse**2))
 
 
 def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int = 1_000_000) -> KernelTask:
     r"""lam_i = i^-decay and v_i^2 = i^-source for i = 1 ... `modes`; what lies beyond acts as a ridge and as noise.
 
-    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, of which those beyond 1000 are kept in
+    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, of which those beyond 300 are kept in
     blocks of nearly equal eigenvalues.
     """
     for value, name in ((decay, "decay"), (source, "source")):
@@ -85,7 +84,7 @@ def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int =
     modes = whole(modes, "modes", 1)
     noise = positive(noise, "noise", zero=True)
     single = np.arange(1.0, min(modes, _BLOCKS_FROM) + 1)
-    edges = np.unique(np.rint(np.geomspace(_BLOCKS_FROM, max(modes, _BLOCKS_FROM), 1200)))
+    edges = np.unique(np.rint(np.geomspace(_BLOCKS_FROM, max(modes, _BLOCKS_FROM), 400)))
     count = np.diff(edges)
     tails = [special.zeta(value, edges + 1) for value in (decay, source)]
     lam = np.concatenate([single**-decay, -np.diff(tails[0]) / count])
