@@ -186,6 +186,11 @@ CALLS = [
         dict(net=net, x=x, y=y, noise=("positive", 0.1), widths=("widths", (5,)), depths=("widths", (1,))),
     ),
     Call(
+        "adapted_mean",
+        functools.partial(S.adapted_mean, neurons=10, sweeps=80),
+        dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
+    ),
+    Call(
         "measure_posterior",
         functools.partial(S.measure_posterior, chains=2, samples=2, burn=2),
         dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),

@@ -89,6 +89,8 @@ def test_large_targets_warn_of_features():
         and found.load == pytest.approx(1 / 3)
     )
     assert found.scale[0] > 1.5
+    crowded = posterior(net, X, 20 * Y, NEW, 0.1, widths=(5,))
+    assert "2 times as many points as neurons" in crowded.warning
     fair = posterior(net, X, Y, NEW, 0.3, widths=(30,))
     assert 0.15 < fair.misfit < 3 and fair.warning == ""
 
@@ -102,6 +104,29 @@ def test_sampling_agrees_with_the_exact_law_of_a_linear_network():
     assert 0.6 < drawn.acceptance < 0.95 and drawn.r_hat.max() < 1.1 and drawn.size == 960
     assert np.all(np.abs(drawn.mean - law.mean) < 4.5 * drawn.mean_sem + 1e-3)
     assert np.all(np.abs(drawn.std - law.std) < 4.5 * drawn.std_sem + 1e-3)
+
+
+def test_a_wide_network_does_not_adapt():
+    net = nk.MLP(16, (10**6,), activation="erf", bias_var=0.1)
+    found = nk.statistics.adapted_mean(net, X, Y, NEW, 0.3, 0, neurons=3000, sweeps=160)
+    process = posterior(nk.kernels.NNGP(net), X, Y, NEW, 0.3)
+    assert np.linalg.norm(found.mean - process.mean) < 0.06 * np.linalg.norm(process.mean)
+    assert 0.6 < found.acceptance < 0.99
+    np.testing.assert_allclose(found.kernel, nk.kernels.NNGP(net)(X), atol=0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("activation", ["relu", "erf"])
+def test_the_adapted_kernel_gives_the_mean_where_features_are_learned(activation):
+    rng = np.random.default_rng(23)
+    x = rng.normal(size=(24 + 30, 12))
+    y = 3 * np.tanh(2 * x[:24] @ rng.normal(size=12) / 12**0.5)
+    net = nk.MLP(12, (36,), activation=activation)
+    drawn = measure_posterior(net, x[:24], y, x[24:], 0.03, 1, chains=8, samples=300, burn=300)
+    adapted = nk.statistics.adapted_mean(net, x[:24], y, x[24:], 0.03, 0)
+    mixed = posterior(net, x[:24], y, x[24:], 0.03, widths=(36,))
+    off = [np.linalg.norm(each.mean - drawn.mean) / np.linalg.norm(drawn.mean) for each in (adapted, mixed)]
+    assert off[0] < 0.07 < off[1] and mixed.misfit > 2
 
 
 @pytest.mark.slow
@@ -172,5 +197,7 @@ def test_bad_arguments_cost_one_line():
         width_evidence(nk.MLP(16, (1, 1), weight_var=(1, 2, 3)), X, Y, 0.1, (5,))
     with pytest.raises(ValueError, match="`widths` and `depths` must hold at least one number each"):
         width_evidence(net, X, Y, 0.1, ())
+    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP with one hidden layer"):
+        nk.statistics.adapted_mean(nk.MLP(16, (3, 3)), X, Y, NEW, 0.1, 0)
     with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP with hidden layers"):
         measure_posterior(nk.MLP(16, ()), X, Y, NEW, 0.1, 0)

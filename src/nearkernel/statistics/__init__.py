@@ -1,6 +1,8 @@
 """What do all networks do, on average over their starts?"""
 
 from .. import _quietly as _quietly
+from ._adapted import Adapted as Adapted
+from ._adapted import adapted_mean as adapted_mean
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue
 from ._concentration import concentration as concentration

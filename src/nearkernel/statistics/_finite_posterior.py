@@ -16,6 +16,7 @@ from ..models import MLP
 from ._scale_mixture import is_homogeneous, mixture
 
 _FAITHFUL = (0.15, 3.0)  # misfits between which the kernel keeps its shape
+_CROWDED = 1.5  # points per neuron
 _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 
 
@@ -80,7 +81,7 @@ def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths:
         misfit,
         len(x) / min(chosen) if chosen else 0.0,
         found.log_evidence,
-        _warning(net, misfit),
+        _warning(net, misfit, len(x) / min(chosen) if chosen else 0.0),
         w,
         found.means,
         found.variances,
@@ -168,12 +169,17 @@ def _misfit(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
     return float((y * factor.solve(y)).sum() / len(x))
 
 
-def _warning(net: MLP, misfit: float) -> str:
+def _warning(net: MLP, misfit: float, load: float) -> str:
+    if not _is_linear(net) and load > _CROWDED and misfit > 1:
+        return (
+            f"{load:.2g} times as many points as neurons, whose prior does not fit them (misfit {misfit:.3g}): the "
+            "variance may be off by a factor of two; sample it (nk.statistics.measure_posterior)"
+        )
     if _is_linear(net) or _FAITHFUL[0] <= misfit <= _FAITHFUL[1]:
         return ""
     return (
         f"y^T (K + noise)^-1 y / n = {misfit:.3g} is far from 1: the network learns features, the mean may be off by "
-        "5 to 30 % and the variance by up to 20 %; sample it (nk.statistics.measure_posterior)"
+        "5 to 30 % and the variance by up to 20 %: see nk.statistics.adapted_mean and measure_posterior"
     )
 
 
