@@ -108,11 +108,11 @@ def test_sampling_agrees_with_the_exact_law_of_a_linear_network():
 
 def test_a_wide_network_does_not_adapt():
     net = nk.MLP(16, (10**6,), activation="erf", bias_var=0.1)
-    found = nk.statistics.adapted_mean(net, X, Y, NEW, 0.3, 0, neurons=3000, sweeps=160)
+    found = nk.statistics.adapted_mean(net, X, Y, NEW, 0.3, 0, neurons=1500, sweeps=100)
     process = posterior(nk.kernels.NNGP(net), X, Y, NEW, 0.3)
-    assert np.linalg.norm(found.mean - process.mean) < 0.06 * np.linalg.norm(process.mean)
+    assert np.linalg.norm(found.mean - process.mean) < 0.08 * np.linalg.norm(process.mean)
     assert 0.6 < found.acceptance < 0.99
-    np.testing.assert_allclose(found.kernel, nk.kernels.NNGP(net)(X), atol=0.08)
+    np.testing.assert_allclose(found.kernel, nk.kernels.NNGP(net)(X), atol=0.1)
 
 
 @pytest.mark.slow
