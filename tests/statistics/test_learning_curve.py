@@ -238,3 +238,35 @@ def test_error_bars_are_calibrated(name, kind):
             f"{name} {kind} m={m}: bias {100 * bias:+.1f} +- {100 * statistical:.1f} %, within {100 * share:.0f} %"
         )
         assert abs(bias) < 0.03 + 3 * statistical and share >= 0.85
+
+
+@pytest.mark.slow
+def test_real_networks_are_above_the_curve_and_approach_it():
+    """Centred networks on digits, trained by gradient descent: what finite width adds to the curve."""
+    import jax
+    from sklearn.datasets import load_digits
+
+    x, labels = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(x))
+    x, y = ((x - x.mean(axis=0)) / x.std())[order], np.eye(10)[labels[order]] - 0.1
+    m = 100
+    make = lambda width: nk.MLP(64, (width, width), 10, weight_var=2.0, bias_var=0.1)
+    rate = 1 / float(np.linalg.eigvalsh(nk.kernels.NTK(make(1))(x[:300]))[-1])
+    algorithm = nk.GradientDescent(rate, 300)
+    curve = nk.learning_curve(make(1), x[:300], y[:300], algorithm, sizes=[m])
+    above = {}
+    for width in (64, 512):
+        net, errors = make(width), []
+        for seed in range(3):
+            rows, rest = np.split(rng.permutation(len(x))[:1100], [m])
+            theta = net.init(jax.random.key(seed))
+            start, end = np.asarray(net(theta, x[rows])), np.asarray(net(theta, x[rest]))
+            run = nk.simulate(net, theta, x[rows], y[rows] + start, algorithm)
+            found = np.asarray(net(run.params, x[rest])) - end
+            errors.append(((found - y[rest]) ** 2).sum(axis=1).mean())
+        above[width] = np.mean(errors) / curve.error[0] - 1
+        print(
+            f"width {width}: {100 * above[width]:+.0f} % above the curve, {100 * curve.stderr[0] / curve.error[0]:.0f} % its error"
+        )
+    assert -0.1 < above[512] < 0.3 and above[512] < above[64]
