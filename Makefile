@@ -72,6 +72,7 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/geometry.py
 	$(BIN)/python benchmarks/regions.py
 	$(BIN)/python benchmarks/features.py
+	$(BIN)/python benchmarks/curves.py
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/lab.py

@@ -48,6 +48,8 @@ NOT_CALLED = {
     ),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
+    *("LeaveOneOut", "Ridges", "Tuned", "Extrapolation", "LearningCurve", "TrainedCurve"),
+    *("FinitePosterior", "WidthEvidence", "PosteriorDraws", "Adapted", "ComputeOptimal", "ScalingExponents"),
     *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),
     *(
         "ModelDerivatives",

@@ -26,6 +26,7 @@ pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
     ("inspect",): (("net.py:net", "digits"), "_inspect.command.inspect_and_report"),
+    ("curve",): (("iris",), "_curve.command.curve_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
     ("ladder",): ((), "_ladder.command.ladder_and_report"),
     ("lab",): ((), "lab._serve.serve"),
@@ -228,7 +229,17 @@ def command_in_path(tmp_path, monkeypatch):
 
 
 ASKED = {
-    "nearkernel ": {"predict", "inspect", "advise", "ladder", "lab", "kernel", "claims", "completion"},
+    "nearkernel ": {
+        "predict",
+        "curve",
+        "inspect",
+        "advise",
+        "ladder",
+        "lab",
+        "kernel",
+        "claims",
+        "completion",
+    },
     "nearkernel predict di": {"digits", "diabetes"},
     "nearkernel predict digits --activation ge": {"gelu"},
     "nearkernel predict digits --algorithm ": {"flow", "gd", "ridge"},

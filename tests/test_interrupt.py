@@ -167,6 +167,7 @@ def test_ctrl_c_while_files_are_moved_waits(at):
 
 COMMANDS = {
     "predict": ("predict", "digits", "--out", "o"),
+    "curve": ("curve", "digits", "--out", "o"),
     "advise": ("advise", "--out", "o"),
     "ladder": ("ladder", "--seeds", "1", "--out", "o"),
     "build": ("kernel", "build", "data.npz", "--kernel", "ntk", "--out", "K.zarr", "--memory", "20MB"),

@@ -38,6 +38,7 @@ from .models import from_torch as from_torch
 from .models import to_torch as to_torch
 from .statistics import critical as critical
 from .statistics import forecast as forecast
+from .statistics import learning_curve as learning_curve
 from .statistics import measure as measure
 from .statistics import phase_diagram as phase_diagram
 from .statistics import propagate as propagate

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from . import __version__, _completion
 from ._advise.app import advise
 from ._claims.app import app as claims_app
+from ._curve.app import curve
 from ._inspect.app import inspect
 from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
@@ -162,7 +163,7 @@ def completion(
         sys.stdout.write(text)
 
 
-for command in (predict, inspect, advise, ladder, lab):
+for command in (predict, curve, inspect, advise, ladder, lab):
     app.command()(command)
 app.add_typer(kernel_app, name="kernel")
 app.add_typer(claims_app, name="claims")

@@ -129,6 +129,14 @@ CALLS = [
         dict(centres=("inputs", X[:3]), memory=("memory", "1MiB"), seed=("steps", 0)),
     ),
     Call("Solution.predict", method(solution, "predict"), dict(x_new=x_new, time=("positive", 1.0))),
+    Call("Solution.leave_one_out", method(solution, "leave_one_out"), dict(time=("positive", 1.0))),
+    Call(
+        "tune",
+        nk.dynamics.tune,
+        dict(
+            problem=("kernel object", RBF), x=x, y=y, kind=("choice", "ridge"), values=("vector", [0.1, 1.0])
+        ),
+    ),
     Call("Solution.response", method(solution, "response"), dict(x_new=x_new)),
     Call("NearlyKernelSolution.predict", method(nearly, "predict"), dict(x_new=x_new)),
     Call("NearlyKernelSolution.effective_kernel", method(nearly, "effective_kernel"), dict(x1=x, x2=x_new)),

@@ -33,6 +33,8 @@ from ._good import (
     y,
 )
 
+CURVE_X = np.random.default_rng(3).normal(size=(10, 3))
+
 CALLS = [
     Call(
         "forecast",
@@ -111,6 +113,102 @@ CALLS = [
             weight_vars=("vector", np.array([1.0, 2.0])),
             bias_vars=("vector", np.array([0.0, 0.1])),
         ),
+    ),
+    Call(
+        "learning_curve",
+        lambda **a: nk.learning_curve(**a).error,
+        dict(
+            problem=("kernel object", RBF),
+            x=("inputs", CURVE_X),
+            y=("targets", CURVE_X[:, 0]),
+            algorithm=("algorithm", nk.Ridge(0.1)),
+            sizes=("vector", np.array([4, 8])),
+            check=("whole", 2),
+            key=key,
+        ),
+    ),
+    Call(
+        "LearningCurve.with_features",
+        nk.learning_curve(RBF, CURVE_X, CURVE_X[:, 0], nk.Ridge(0.1)).with_features,
+        dict(count=("positive", 5), sizes=("vector", np.array([4, 8]))),
+    ),
+    Call(
+        "sample_law",
+        S.sample_law,
+        dict(
+            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            sizes=("vector", [3.0, 4.0]),
+            algorithm=("algorithm", nk.Ridge(0.1)),
+            features=("positive", 5.0),
+        ),
+    ),
+    Call(
+        "KernelTask",
+        S.KernelTask,
+        dict(
+            eigenvalues=("vector", np.ones(3)),
+            power=("vector", np.ones(3)),
+            noise=("positive", 0.1),
+            multiplicity=("vector", np.ones(3)),
+            rest=("positive", 0.1),
+        ),
+    ),
+    Call(
+        "power_law_task",
+        S.power_law_task,
+        dict(decay=("number", 2.0), source=("number", 2.0), noise=("positive", 0.1), modes=("whole", 9)),
+    ),
+    Call(
+        "sphere_task",
+        S.sphere_task,
+        dict(
+            kernel=("kernel object", RBF),
+            dim=("whole", 4),
+            power=("vector", np.ones(3)),
+            noise=("positive", 0.1),
+            radius=("positive", 1.0),
+            degrees=("whole", 9),
+        ),
+    ),
+    Call(
+        "posterior, widths",
+        functools.partial(S.posterior, NET, widths=(7,)),
+        dict(x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
+    ),
+    Call(
+        "FinitePosterior.quantile",
+        S.posterior(NET, X, Y, X, 0.1, widths=(7,)).quantile,
+        dict(q=("positive", 0.1)),
+    ),
+    Call(
+        "width_evidence",
+        S.width_evidence,
+        dict(net=net, x=x, y=y, noise=("positive", 0.1), widths=("widths", (5,)), depths=("widths", (1,))),
+    ),
+    Call(
+        "adapted_mean",
+        functools.partial(S.adapted_mean, neurons=10, sweeps=80),
+        dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
+    ),
+    Call(
+        "measure_posterior",
+        functools.partial(S.measure_posterior, chains=2, samples=2, burn=2),
+        dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
+    ),
+    Call("scaling_exponents", S.scaling_exponents, dict(decay=("number", 2.0), source=("number", 2.0))),
+    Call(
+        "population_law",
+        S.population_law,
+        dict(
+            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            times=("vector", [3.0, 4.0]),
+            features=("positive", 5.0),
+        ),
+    ),
+    Call(
+        "compute_optimal",
+        S.compute_optimal,
+        dict(task=("target", S.power_law_task(2.0, 2.0, modes=9)), budgets=("vector", [30.0, 40.0])),
     ),
     Call("gaussianity", S.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),
     Call("gradient_spread", S.gradient_spread, dict(net=net, x=x)),

@@ -49,6 +49,18 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
         else [f"kept {kept - tests} training and {tests} test rows of {total} (--max-train)"]
     )
 
+    return _prepared(data, train, test, notes)
+
+
+def all_rows(data: Data, most: int, seed: int) -> Split:
+    """At most `most` rows, all to train on, standardised."""
+    kept = min(len(data.x), most)
+    rows = np.sort(np.random.default_rng(seed).permutation(len(data.x))[:kept])
+    notes = [] if kept == len(data.x) else [f"kept {kept} of {len(data.x)} rows (--max-rows)"]
+    return _prepared(data, rows, rows[:0], notes)
+
+
+def _prepared(data: Data, train: np.ndarray, test: np.ndarray, notes: list[str]) -> Split:
     constant = np.ptp(data.x[train], axis=0) == 0
     if constant.all():
         raise ValueError(

@@ -23,6 +23,7 @@ from ._inspect import Inspection as Inspection
 from ._inspect import inspect as inspect
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
+from ._leave_one_out import LeaveOneOut as LeaveOneOut
 from ._margin import MarginPath as MarginPath
 from ._margin import MaxMargin as MaxMargin
 from ._margin import margin_flow as margin_flow
@@ -41,6 +42,7 @@ from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
 from ._recursive import RecursiveFeatures as RecursiveFeatures
 from ._recursive import recursive_features as recursive_features
+from ._ridges import Ridges as Ridges
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
 from ._simulate import Record as Record
@@ -57,5 +59,7 @@ from ._solvers import Nystrom as Nystrom
 from ._solvers import Richardson as Richardson
 from ._subspace import average_gradient_outer_product as average_gradient_outer_product
 from ._subspace import subspace_overlap as subspace_overlap
+from ._tune import Tuned as Tuned
+from ._tune import tune as tune
 from ._verdict import Verdict as Verdict
 from ._walk import walk_density as walk_density

@@ -13,6 +13,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import finite_number, positive, real_number, whole
+from ._ridges import Ridges, one_ridge, ridges_of_descent, ridges_of_flow
 
 
 class AbstractAlgorithm(eqx.Module):
@@ -45,6 +46,11 @@ class SpectralAlgorithm(AbstractAlgorithm):
     def shift(self) -> float | None:
         """The ridge if g(lam) = 1/(lam + ridge), which one Cholesky factor solves; else None."""
         return None
+
+    def ridges(self, lam_max: float) -> Ridges | None:
+        """The decay on [0, lam_max] as a short sum of complex ridges; None if it is not known as one."""
+        shift = self.shift()
+        return None if shift is None else one_ridge(shift)
 
 
 def _time(value: Any, name: str) -> Any:
@@ -99,6 +105,13 @@ class GradientDescent(SpectralAlgorithm):
 
     def shift(self) -> float | None:
         return 0.0 if math.isinf(self.steps) else None
+
+    def ridges(self, lam_max: float) -> Ridges | None:
+        if math.isinf(self.steps):
+            return one_ridge(0.0)
+        if self.steps == 0:
+            return one_ridge(math.inf)
+        return ridges_of_descent(self.lr, int(self.steps), self.momentum, lam_max)
 
 
 def _heavy_ball(lam: np.ndarray, lr: float, momentum: float, steps: int) -> np.ndarray:
@@ -157,6 +170,13 @@ class GradientFlow(SpectralAlgorithm):
 
     def shift(self) -> float | None:
         return 0.0 if math.isinf(self.time) else None
+
+    def ridges(self, lam_max: float) -> Ridges | None:
+        if math.isinf(self.time):
+            return one_ridge(0.0)
+        if self.time == 0:
+            return one_ridge(math.inf)
+        return None if self.friction is not None else ridges_of_flow(self.time)
 
 
 class DirectOptimization(SpectralAlgorithm):

@@ -11,7 +11,8 @@ from .._memory import rows_that_fit
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
-from ._factor import AbstractFactor, Spectrum
+from ._factor import AbstractFactor, Cholesky, Spectrum
+from ._leave_one_out import LeaveOneOut, left_out, refused
 from ._tangent import AbstractTangent
 
 
@@ -161,6 +162,35 @@ class Solution(AbstractSolution):
         """z - y on the training set, in the shape of `y`."""
         fitted = self.predict(self._x, time).mean
         return fitted - (self._y[:, 0] if self._vector else self._y)
+
+    @in_float64
+    def leave_one_out(self, time: float | None = None) -> LeaveOneOut:
+        r"""What each point would be predicted by training on all others: exactly, without training again.
+
+        For a ridge s the residual of a point that was left out is -[(K + s)^-1 y]_i / [(K + s)^-1]_ii. Every other
+        algorithm is a sum of such with complex s (`SpectralAlgorithm.ridges`), so one factorization serves all points:
+        twice the work of Cholesky's for a ridge, the eigenvalues of K for finite times. All outputs of a point are left
+        out together.
+
+        **Arguments:** `time`, as of `predict`.
+
+        **Returns:** a `LeaveOneOut`: `prediction`, `residual`, `std`, `error`, `stderr`, `log_score`, `error_rate()`.
+        """
+        algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
+        shift = algorithm.shift()
+        if not (isinstance(self._factor, Cholesky) and shift is not None and self._factor.shift == shift):
+            if not isinstance(self._factor, Spectrum):
+                self._factor = self._tangent.spectrum(self._x)
+        status = status_of(algorithm, self._factor)
+        if not status.ok:
+            raise refused(status.message)
+        flat = self._tangent.flat(self._y - self._start)
+        residual, variance = left_out(self._factor, algorithm, flat, len(self._x))
+        return LeaveOneOut(
+            self._y[:, 0] if self._vector else self._y,
+            residual.reshape(self._y.shape)[:, 0] if self._vector else residual.reshape(self._y.shape),
+            None if variance is None else np.sqrt(variance),
+        )
 
     @in_float64
     def params(self, time: float | None = None) -> Any:

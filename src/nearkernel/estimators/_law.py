@@ -5,9 +5,10 @@ import functools
 
 import numpy as np
 
+from .._check import shown
 from .._memory import rows_that_fit
-from ..dynamics import Ridge, Solution, SpectralAlgorithm, solve
-from ..kernels import NNGP, NTK
+from ..dynamics import Ridge, Solution, SpectralAlgorithm, solve, tune
+from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
 
 
@@ -34,10 +35,10 @@ class Trained(Law):
     """Over the initializations of a network of which all layers are trained."""
 
     def __init__(
-        self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | None
+        self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | str | None
     ):
         self.net, self.x = net, x
-        self.solution = solve(NTK(net), x, y, algorithm, solver="direct")
+        self.solution = solve(NTK(net), x, y, chosen(algorithm, NTK(net), x, y), solver="direct")
 
     @functools.cached_property
     def _start(self) -> np.ndarray:
@@ -53,8 +54,10 @@ class Trained(Law):
 class Bayesian(Law):
     """The posterior of a network with random weights."""
 
-    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, noise: float):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, noise: float | None):
         self.net, self.x = net, x
+        if noise is None:
+            noise = tune(NNGP(net), x, y, "ridge").value
         self.solution = solve(NNGP(net), x, y, Ridge(noise), solver="direct")
 
     def _reduced(self, x_new: np.ndarray) -> np.ndarray:
@@ -63,3 +66,15 @@ class Bayesian(Law):
             self.solution.algorithm, cross.T
         )  # not twice the kernel's price
         return np.einsum("ji,ij->i", response, cross)
+
+
+def chosen(algorithm: SpectralAlgorithm | str | None, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray):
+    """An algorithm itself, or for "ridge" and "flow" the one whose strength or time leave-one-out prefers."""
+    if not isinstance(algorithm, str):
+        return algorithm
+    if algorithm not in ("ridge", "flow"):
+        raise TypeError(
+            "`algorithm` must be one that can be solved, e.g. nk.GradientFlow(), or 'ridge' or 'flow'; got "
+            f"{shown(algorithm)}."
+        )
+    return tune(kernel, x, y, algorithm).algorithm

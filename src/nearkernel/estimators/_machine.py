@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
 from ._data import new_inputs, regression_data, require_trained
+from ._law import chosen
 
 
 class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -20,7 +21,8 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
       features, the distance at which inputs of unit variance lie.
-    - `algorithm`: `nk.GradientFlow()`, to the end, by default.
+    - `algorithm`: `nk.GradientFlow()`, to the end, by default; "ridge" or "flow", with the strength or the time that
+      has the least leave-one-out error (`nk.dynamics.tune`).
     - `solver`: as of `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with
       settings. A tolerance that is not reached is a scikit-learn `ConvergenceWarning`.
 
@@ -46,7 +48,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
         x, y = regression_data(self, X, y)
         kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
-        solution = solve(kernel, x, y, self.algorithm, solver=self.solver)
+        solution = solve(kernel, x, y, chosen(self.algorithm, kernel, x, y), solver=self.solver)
         require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
         self.solution_ = solution
         self.X_fit_ = solution.centres if isinstance(solution, MachineSolution) else x

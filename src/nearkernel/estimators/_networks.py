@@ -89,7 +89,8 @@ class _NNGP(_Network):
         self.network = network
 
     def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
-        return Bayesian(net, x, y, positive(self.noise, "noise", zero=True))
+        by_data = isinstance(self.noise, str) and self.noise == "loo"
+        return Bayesian(net, x, y, None if by_data else positive(self.noise, "noise", zero=True))
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
@@ -158,7 +159,8 @@ class NTKRegressor(_NetworkRegressor, _NTK):
     - `activation`: a name, such as "relu", "erf", "gelu", "tanh", or a JAX function.
     - `weight_var` C_W > 0 and `bias_var` C_b >= 0, as of `nk.MLP`.
     - `algorithm`: how it is trained, and how it is regularized: `nk.GradientFlow()`, to the end, by default;
-      `nk.GradientFlow(time)` or `nk.GradientDescent(lr, steps)` stop early, `nk.Ridge(strength)` decays weights.
+      `nk.GradientFlow(time)` or `nk.GradientDescent(lr, steps)` stop early, `nk.Ridge(strength)` decays weights;
+      "ridge" or "flow", with the strength or the time that has the least leave-one-out error (`nk.dynamics.tune`).
     - `network`: an `nk.MLP` or `nk.Network` instead of the arguments before it, e.g. `nk.CNN((8, 8, 1))`; `X` then may
       be an array of images (n, 8, 8, 1), or have their pixels in rows.
 
@@ -182,7 +184,8 @@ class NNGPRegressor(_NetworkRegressor, _NNGP):
     networks whose last layer alone is trained. Targets are centred, inputs taken as they come.
 
     **Arguments:** `depth`, `activation`, `weight_var`, `bias_var` as of `NTKRegressor`; `noise` >= 0, the variance of
-    the observations around the function, in units of y squared (0: interpolate); `network` as of `NTKRegressor`.
+    the observations around the function, in units of y squared (0: interpolate); "loo", the noise with the least
+    leave-one-out error; `network` as of `NTKRegressor`.
 
     **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
 

@@ -1,6 +1,8 @@
 """What do all networks do, on average over their starts?"""
 
 from .. import _quietly as _quietly
+from ._adapted import Adapted as Adapted
+from ._adapted import adapted_mean as adapted_mean
 from ._block import BlockFlow as BlockFlow
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue
@@ -11,6 +13,9 @@ from ._concentration import matrix_chernoff as matrix_chernoff
 from ._concentration import matrix_chernoff_below as matrix_chernoff_below
 from ._critical import Critical as Critical
 from ._critical import critical as critical
+from ._curve_record import Extrapolation as Extrapolation
+from ._curve_record import LearningCurve as LearningCurve
+from ._curve_record import TrainedCurve as TrainedCurve
 from ._deep_linear import best_prior_var as best_prior_var
 from ._deep_linear import deep_linear_log_evidence as deep_linear_log_evidence
 from ._deep_linear import effective_depth as effective_depth
@@ -22,6 +27,9 @@ from ._deep_linear_table import ModelTable as ModelTable
 from ._deep_linear_table import deep_linear_table as deep_linear_table
 from ._finite_forecast import Contribution as Contribution
 from ._finite_forecast import FiniteForecast as FiniteForecast
+from ._finite_posterior import FinitePosterior as FinitePosterior
+from ._finite_posterior import WidthEvidence as WidthEvidence
+from ._finite_posterior import width_evidence as width_evidence
 from ._fluctuations import Fluctuations as Fluctuations
 from ._forecast import Forecast as Forecast
 from ._forecast import forecast as forecast
@@ -35,6 +43,7 @@ from ._guarantee import Guarantee as Guarantee
 from ._guarantee import convergence_guarantee as convergence_guarantee
 from ._input_gradient import InputGradient as InputGradient
 from ._input_gradient import input_gradient as input_gradient
+from ._learning_curve import learning_curve as learning_curve
 from ._learning_rate import LearningRates as LearningRates
 from ._learning_rate import learning_rates as learning_rates
 from ._marchenko_pastur import Comparison as Comparison
@@ -43,6 +52,8 @@ from ._marchenko_pastur import gram_spectrum as gram_spectrum
 from ._marchenko_pastur import marchenko_pastur as marchenko_pastur
 from ._measure import Estimate as Estimate
 from ._measure import measure as measure
+from ._measure_posterior import PosteriorDraws as PosteriorDraws
+from ._measure_posterior import measure_posterior as measure_posterior
 from ._observables import extrapolated as extrapolated
 from ._observables import observables as observables
 from ._paths import path_sum as path_sum
@@ -58,6 +69,15 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
+from ._sample_law import sample_law as sample_law
+from ._scaling import ComputeOptimal as ComputeOptimal
+from ._scaling import ScalingExponents as ScalingExponents
+from ._scaling import compute_optimal as compute_optimal
+from ._scaling import population_law as population_law
+from ._scaling import scaling_exponents as scaling_exponents
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
+from ._task import KernelTask as KernelTask
+from ._task import power_law_task as power_law_task
+from ._task import sphere_task as sphere_task
 from ._trained_observables import trained_observables as trained_observables

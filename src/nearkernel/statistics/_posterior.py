@@ -11,6 +11,7 @@ from .._precision import in_float64
 from ..dynamics._factor import cholesky
 from ..kernels import AbstractKernel
 from ..kernels._base import require_kernel
+from ._finite_posterior import finite_posterior
 from ._gaussian import GaussianOutputs
 
 
@@ -59,14 +60,20 @@ class _Training:
 
 
 @in_float64
-def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float = 0.0) -> Posterior:
+def posterior(kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: Any = None) -> Any:
     r"""mean k (K + noise)^-1 y and covariance K_BB - k (K + noise)^-1 k^T of a Gaussian process.
 
     **Arguments:** `kernel`, e.g. `nk.kernels.NNGP(net)`; `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d); `noise`,
     variance of the observations around the function.
 
     With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
+
+    With `widths`, the numbers of neurons of the hidden layers, and an `nk.MLP` for `kernel`: the posterior of networks
+    of that width, a `FinitePosterior`, for one output. The size of the kernel is then random; it is exact for linear
+    networks, and gives the variance of others within about 20 %. Its mean may be relied on where `misfit` is near 1.
     """
+    if widths is not None:
+        return finite_posterior(kernel, x, y, x_new, noise, widths)
     require_kernel(kernel)
     x = inputs(x, "x", kernel.input_dim()).copy()
     x_new = inputs(x_new, "x_new", x.shape[1:])

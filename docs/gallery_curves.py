@@ -1,0 +1,114 @@
+"""Figures of learning curves and of Bayesian networks of finite width; `gallery.py` runs them."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from drawing import BLUE, GREY, ORANGE, axes_row, figure
+
+import nearkernel as nk
+
+
+def _digits(rows: int):
+    from sklearn.datasets import load_digits
+
+    x, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(x))[:rows]
+    return ((x - x.mean(axis=0)) / x.std())[order], np.eye(10)[labels[order]] - 0.1
+
+
+@figure
+def learning_curve() -> plt.Figure:
+    """The error over the number of examples, with real fits, and over the number of random features."""
+    drawn, (left, right) = axes_row(2)
+    x, y = _digits(400)
+    net = nk.MLP(64, (256, 256), weight_var=2.0, bias_var=0.1)
+    size = float(nk.kernels.NTK(net).diag(x).mean())
+    curve = nk.learning_curve(net, x, y, nk.Ridge(0.1 * size), check=4)
+    band = 2 * curve.stderr
+    left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
+    left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, two standard errors")
+    real = curve.trained
+    left.errorbar(
+        real.sizes, real.error, real.spread, fmt="o", ms=4, color=ORANGE, label="four real fits each"
+    )
+    ahead = curve.extrapolate(np.geomspace(400, 1600, 12))
+    left.fill_between(ahead.sizes, ahead.low, ahead.high, color=GREY, alpha=0.2, linewidth=0)
+    left.plot(ahead.sizes, ahead.error, ":", color=GREY, label="extrapolated")
+    seen = np.isfinite(real.error)
+    off = np.abs(real.error[seen] / curve.error[seen] - 1)
+    print(f"  real fits are off by {100 * off.mean():.1f} % on average, {100 * off.max():.1f} % at most")
+    print(f"  twice the digits: {curve.extrapolate([800]).error[0]:.3f} after {curve.error[-1]:.3f}")
+    left.set(xlabel="digits to learn from", ylabel="squared error")
+    left.legend()
+
+    features = nk.learning_curve(
+        nk.kernels.NNGP(nk.MLP(64, (256,), weight_var=2.0)), x, y, nk.Ridge(1e-5), sizes=[150]
+    )
+    counts = np.unique(np.rint(np.geomspace(20, 1500, 40)).astype(int))
+    right.loglog(counts, [features.with_features(p)[0] for p in counts], color=BLUE, label="predicted")
+    rng = np.random.default_rng(1)
+    every, targets = _digits(1797)
+    shown = (20, 40, 80, 120, 250, 500, 1200)
+    means = []
+    for p in shown:
+        errors = []
+        for _ in range(6):
+            phi = np.maximum(every @ rng.normal(size=(64, p)) * (2 / 64) ** 0.5, 0) * (2 / p) ** 0.5
+            rows, rest = np.split(rng.permutation(len(every)), [150])
+            inner = phi[rows] @ phi[rows].T + 1e-5 * np.eye(150)
+            fitted = phi[rest] @ (phi[rows].T @ np.linalg.solve(inner, targets[rows]))
+            errors.append(((fitted - targets[rest]) ** 2).sum(axis=1).mean())
+        means.append(np.mean(errors))
+    right.plot(shown, means, "o", ms=4, color=ORANGE, label="drawn and fitted")
+    print(
+        "  features:",
+        {
+            p: (round(float(features.with_features(p)[0]), 2), round(float(m), 2))
+            for p, m in zip(shown, means, strict=True)
+        },
+    )
+    right.axvline(150, color=GREY, lw=0.8, ls="--")
+    right.set(xlabel="random features (150 digits)", ylabel="squared error")
+    right.legend()
+    return drawn
+
+
+@figure
+def posterior_width() -> plt.Figure:
+    """The posterior variance of Bayesian networks over their width, against Hamiltonian Monte Carlo."""
+    drawn, (axes,) = axes_row(1)
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(54, 12))
+    hidden = np.tanh(2 * x[:24] @ rng.normal(size=12) / 12**0.5)
+    widths = np.unique(np.rint(np.geomspace(8, 400, 12)).astype(int))
+    for scale, colour in ((0.3, BLUE), (2.0, ORANGE)):
+        net = nk.MLP(12, (1,), activation="erf")
+        law = [
+            np.mean(
+                nk.statistics.posterior(net, x[:24], scale * hidden, x[24:], 0.03, widths=(int(n),)).std ** 2
+            )
+            for n in widths
+        ]
+        limit = np.mean(
+            nk.statistics.posterior(nk.kernels.NNGP(net), x[:24], scale * hidden, x[24:], 0.03).std ** 2
+        )
+        axes.loglog(widths, law, color=colour, label=f"targets x {scale:g}, random scale")
+        axes.axhline(limit, color=colour, ls=":", lw=1)
+        for n in (10, 30, 100):
+            found = nk.statistics.measure_posterior(
+                nk.MLP(12, (n,), activation="erf"),
+                x[:24],
+                scale * hidden,
+                x[24:],
+                0.03,
+                0,
+                samples=150,
+                burn=200,
+            )
+            mean = np.mean(found.std**2)
+            axes.errorbar(n, mean, np.mean(2 * found.std * found.std_sem), fmt="o", ms=5, color=colour)
+            theory = np.interp(np.log(n), np.log(widths), law)
+            off = f"law {theory / mean - 1:+.0%}, infinite {limit / mean - 1:+.0%}"
+            print(f"  targets x {scale:g}, width {n}: sampled {mean:.4f}, {off}")
+    axes.set(xlabel="hidden neurons (24 points)", ylabel="posterior variance")
+    axes.legend()
+    return drawn

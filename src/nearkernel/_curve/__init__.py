@@ -1,0 +1,1 @@
+"""The command `nearkernel curve`: how the error falls with the number of rows. Private."""

@@ -1,0 +1,170 @@
+"""`nearkernel curve` from options to files: load, compute, draw, write, show."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table
+
+from .. import _look
+from .._look.drawing import BLUE, GREY, ORANGE, png_and_svg
+from .._predict.data import Data, load
+from .._predict.options import Options
+from .._predict.output import check_writable, write_together
+from .._predict.prepare import Split, all_rows
+from .._predict.summary import plain, target_scaling
+from .._settings import flag
+from .._terminal import command_line, console, progress
+from .._versions import versions
+from .job import Found, run
+
+FILES = ("report.html", "curve.png", "curve.json")
+
+
+def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_json: bool) -> None:
+    """The whole command; writes nothing unless everything went well."""
+    check_writable(out, FILES)
+    if tune and options.algorithm == "gd":
+        raise ValueError("--tune chooses a ridge or a time: use --algorithm ridge or flow.")
+    if tune and (options.ridge is not None or options.time is not None):
+        raise ValueError("--tune chooses what --ridge or --time would say: give one of them only.")
+    network = options.network()
+    with progress() as shown:
+        shown.say("loading the data")
+        data = load(options.data, options.target, options.task, options.drop)
+        rows = all_rows(data, options.max_train, options.seed)
+        found = run(network, data, rows, check, tune, options.seed, shown.say)
+        shown.say("drawing the report")
+        text = _document(options, check, tune, data, rows, found)
+        png, svg = png_and_svg((5.6, 3.8), _draw, found)
+        write_together(
+            out,
+            dict(zip(FILES, (_page(options, check, tune, data, rows, found, svg), png, text), strict=True)),
+        )
+    if print_json:
+        sys.stdout.write(text)
+    else:
+        _print(data, rows, found, out)
+
+
+def _settings(options: Options, check: int, tune: bool) -> dict[str, object]:
+    typed = dataclasses.asdict(options)
+    for other in ("test_fraction", "order", "train", "width"):
+        del typed[other]
+    typed["max_rows"] = typed.pop("max_train")
+    return {**typed, "check": check, "tune": tune}
+
+
+def _document(options: Options, check: int, tune: bool, data: Data, rows: Split, found: Found) -> str:
+    curve, ahead = found.curve, found.ahead
+    document = {
+        "data": {
+            "name": data.name,
+            "task": data.task,
+            "target": data.target,
+            "rows": len(rows.x),
+            "input_scaling": rows.input_scaling,
+            "target_scaling": target_scaling(data),
+        },
+        "settings": _settings(options, check, tune),
+        "training": found.training,
+        "measure": found.measure,
+        "sizes": curve.sizes,
+        "error": found.scale * curve.error,
+        "standard_error": found.scale * curve.stderr,
+        "train_error": found.scale * curve.train_error,
+        "error_rate": curve.error_rate,
+        "noise_floor": None if curve.noise_floor is None else found.scale * curve.noise_floor,
+        "real_fits": None
+        if curve.trained is None
+        else {
+            "error": found.scale * curve.trained.error,
+            "spread": found.scale * curve.trained.spread,
+            "error_rate": curve.trained.error_rate,
+            "fits": curve.trained.fits,
+        },
+        "twice_the_rows": {
+            "rows": 2 * curve.n,
+            "error": found.scale * ahead.error[0],
+            "low": found.scale * ahead.low[0],
+            "high": found.scale * ahead.high[0],
+            "trusted": ahead.trusted,
+            "reason": ahead.reason,
+        },
+        "slope": curve.slope,
+        "notes": [*data.notes, *rows.notes, *curve.notes],
+        "versions": versions(),
+    }
+    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def _draw(figure: Figure, found: Found) -> None:
+    curve, scale, axes = found.curve, found.scale, figure.subplots()
+    error, band = scale * curve.error, 2 * scale * curve.stderr
+    axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")
+    axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
+    if found.ahead.trusted:
+        ahead = curve.extrapolate(np.geomspace(curve.n, 2 * curve.n, 9))
+        axes.plot(ahead.sizes, scale * ahead.error, ":", color=GREY, label="extrapolated")
+        axes.fill_between(
+            ahead.sizes, scale * ahead.low, scale * ahead.high, color=GREY, alpha=0.2, linewidth=0
+        )
+    if curve.trained is not None:
+        spread = scale * curve.trained.spread if curve.trained.fits > 1 else None
+        axes.errorbar(
+            curve.sizes,
+            scale * curve.trained.error,
+            spread,
+            fmt="o",
+            markersize=4,
+            color=ORANGE,
+            label="real fits",
+        )
+    axes.set(xlabel="rows", ylabel=found.measure, xscale="log", yscale="log")
+    axes.legend()
+
+
+def _page(
+    options: Options, check: int, tune: bool, data: Data, rows: Split, found: Found, svg: str
+) -> _look.Html:
+    settings = {flag(name): value for name, value in _settings(options, check, tune).items()}
+    return _look.page(
+        f"nearkernel: curve of {data.name}",
+        "nearkernel curve",
+        found.sentence,
+        f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows; an infinitely wide network, {found.training}.",
+        _look.figure(
+            "The error over the number of rows",
+            "Predicted from one kernel matrix of all rows; no row was held out.",
+            _look.inline(svg, "curve"),
+            wide=True,
+        ),
+        _look.table(found.head, found.rows),
+        _look.paragraphs(*found.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))),
+        _look.section("Settings", _look.definitions(settings)),
+        _look.reproduce(command_line()),
+        _look.footer(versions()),
+    )
+
+
+def _print(data: Data, rows: Split, found: Found, out: Path) -> None:
+    page = console()
+    say = lambda text, **style: page.print(text, markup=False, **style)
+    say(f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows", style="bold")
+    say(f"an infinitely wide network, {found.training}; no row was held out")
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in found.head:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(*row)
+    page.print(table)
+    say(found.sentence, style="bold")
+    for line in (*found.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))):
+        say(line)
+    say(f"Wrote {', '.join(str(out / name) for name in FILES)}")

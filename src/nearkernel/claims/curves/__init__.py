@@ -1,0 +1,1 @@
+"""How the error falls with examples, features, compute and width."""

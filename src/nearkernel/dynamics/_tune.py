@@ -1,0 +1,75 @@
+"""How strong a ridge, or how long a training? What leave-one-out prefers, from one factorization."""
+
+import warnings
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, numeric, one_of, targets
+from .._precision import in_float64
+from ._algorithms import GradientFlow, Ridge, SpectralAlgorithm
+from ._leave_one_out import LeaveOneOut, left_out
+from ._tangent import tangent_of
+
+_KINDS = ("ridge", "flow")
+_STRENGTHS = np.logspace(-8, 2, 41)  # times the mean of the kernel's diagonal
+_TIMES = 41
+
+
+class Tuned(eqx.Module):
+    """The leave-one-out error of every strength or time that was tried.
+
+    **Fields:** `values` (k,), strengths or times; `error` and `stderr` (k,), of each; `value`, the best;
+    `algorithm`, with it.
+    """
+
+    values: np.ndarray
+    error: np.ndarray
+    stderr: np.ndarray
+    value: float
+    algorithm: SpectralAlgorithm
+
+
+@in_float64
+def tune(problem: Any, x: Any, y: Any, kind: str = "ridge", values: Any = None) -> Tuned:
+    """The ridge, or the time of gradient flow, with the least leave-one-out error: no row has to be held out.
+
+    **Arguments:** `problem`, `x` (n, d), `y` (n,) or (n, out), as of `nk.solve`; `kind`, "ridge" or "flow"; `values`
+    (k,), the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x, x), or 41
+    times from 0.1/lambda_max to the end of training.
+
+    One eigendecomposition serves all of them. A best value at an end of the list is a warning.
+    """
+    kind = one_of(kind, "kind", _KINDS)
+    tangent = tangent_of(problem)
+    x = inputs(x, "x", tangent.input_dim())
+    y = targets(y, len(x), out=tangent.out_dim(x))
+    factor = tangent.spectrum(x)
+    right = tangent.flat(y - tangent.start(x, y.shape[1]))
+    if factor.rank == 0:
+        raise ValueError("the kernel is zero on `x`: there is nothing to tune.")
+    if values is None:
+        if kind == "ridge":
+            tried = _STRENGTHS * (factor.lam.sum() / len(right))
+        else:
+            last = 10 / max(factor.lam_min, 1e-10 * factor.lam_max)
+            tried = np.logspace(np.log10(0.1 / factor.lam_max), np.log10(last), _TIMES)
+    else:
+        tried = np.sort(numeric(values, "values").ravel())
+        if not len(tried) or tried[0] <= 0:
+            raise ValueError("`values` must be a list of numbers greater than 0.")
+    make = Ridge if kind == "ridge" else GradientFlow
+    found = []
+    for value in tried:
+        residual, _ = left_out(factor, make(float(value)), right, len(x))
+        found.append(LeaveOneOut(y, residual.reshape(y.shape), None))
+    errors = np.array([each.error for each in found])
+    best = int(errors.argmin())
+    if values is not None and len(tried) > 1 and best in (0, len(tried) - 1):
+        warnings.warn(
+            f"the best of `values` is at their end, {tried[best]:g}: try others beyond.", stacklevel=3
+        )
+    return Tuned(
+        tried, errors, np.array([each.stderr for each in found]), float(tried[best]), make(float(tried[best]))
+    )

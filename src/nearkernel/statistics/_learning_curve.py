@@ -1,0 +1,240 @@
+"""The verb `learning_curve`: how the error falls with the number of examples, from one kernel matrix."""
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from .._check import inputs, numeric, shown, targets, whole
+from .._keys import Key, generator
+from .._precision import in_float64
+from ..dynamics import GradientFlow, SpectralAlgorithm
+from ..dynamics._factor import Spectrum, spectrum
+from ..dynamics._leave_one_out import LeaveOneOut, ridges_for
+from ..dynamics._ridges import Ridges
+from ..dynamics._solution import status_at
+from ..kernels import NNGP, NTK, AbstractKernel
+from ..models import AbstractNetwork
+from ._curve_record import LearningCurve, Tail, TrainedCurve
+from ._pool import Pool
+
+_LEAST = 8  # points
+_SIZES = 12
+_TAIL = 0.25 ** np.linspace(1, 0, 5)  # shares of n at which the slope is looked at
+_SMALL = 40  # examples below which theory without a ridge is a few percent low
+
+
+@in_float64
+def learning_curve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    sizes: Any = None,
+    *,
+    start: Any = None,
+    average: bool = False,
+    check: int = 0,
+    key: Key = 0,
+) -> LearningCurve:
+    r"""The expected test error after training on m examples, for every m up to n, from the n that there are.
+
+    E(m) is the mean over data sets of m examples of the squared error at a new point, summed over outputs, the noise
+    of its target included. Nothing is held out: training on m of n points looks, in every direction, like training on
+    all n with a larger ridge, and the error there is known from leave-one-out. At m = n it is leave-one-out itself.
+
+    **Arguments:**
+
+    - `problem`: a kernel, or a network whose `NTK` is meant.
+    - `x` (n, d), `y` (n,) or (n, out); the rows must be independent draws, in any order.
+    - `algorithm`: `GradientFlow()` by default; `Ridge`, `GradientDescent`, as of `nk.solve`. The loss is a sum over
+      points, so that more examples mean more training and a relatively weaker ridge; with `average` it is a mean.
+    - `sizes`: whole numbers from 1 to n; by default twelve, up to n.
+    - `start`: None for outputs that start at 0 (centred networks); "random" for those of a network as it is drawn; or a
+      kernel, the covariance of the outputs at the start. It is an error that training must undo.
+    - `check`: how many real fits to make at each size, on random subsets, tested on the remaining rows; `key` draws
+      them.
+
+    **Returns:** a `LearningCurve`: `sizes`, `error`, `stderr`, `train_error`, `trained`, `error_rate`, `slope`,
+    `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
+    """
+    kernel, covariance = _kernels(problem, start)
+    algorithm = GradientFlow() if algorithm is None else algorithm
+    if not isinstance(algorithm, SpectralAlgorithm):
+        raise TypeError(
+            f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {shown(algorithm)}."
+        )
+    x = inputs(x, "x", kernel.input_dim())
+    n = len(x)
+    if n < _LEAST:
+        raise ValueError(f"`x` must have at least {_LEAST} rows for a learning curve; got {n}.")
+    columns = targets(y, n)
+    chosen = _sizes(sizes, n)
+    check = whole(check, "check", 0, most=1000)
+    rng = generator(key)
+    matrix = np.asarray(kernel.entries(x, None), np.float64)
+    factor = spectrum(matrix.copy() if check else matrix)
+    if factor.rank == 0:
+        raise ValueError("the kernel is zero on `x`: nothing can be learned.")
+    at_size = _Sized(algorithm, factor.lam_max, n, bool(average))
+    labels = columns if _are_classes(columns) else None
+    pool = Pool(factor, columns)
+    started = None if covariance is None else Pool(factor, _columns(covariance.entries(x, None)))
+
+    @functools.cache
+    def summands(m: int) -> tuple[np.ndarray, float]:
+        total, train = pool.errors(at_size.ridges(m), m)
+        if started is None:
+            return total, train
+        more, more_train = started.errors(at_size.ridges(m), m)
+        return total + columns.shape[1] * more, train + columns.shape[1] * more_train
+
+    found = [summands(int(m)) for m in chosen]
+    tail_sizes = np.unique(np.maximum(np.rint(_TAIL * n).astype(int), 2))
+    tail = Tail(tail_sizes, np.array([summands(int(m))[0] for m in tail_sizes]))
+    trained = None
+    if check:
+        trained = _trained(matrix, columns, labels, covariance, x, at_size, chosen, check, rng)
+    rate = None
+    if labels is not None and covariance is None:
+        left = pool.left_out(pool.matched(at_size.ridges(n).strengths, n)) @ at_size.ridges(n).weights
+        rate = LeaveOneOut(columns, left.real, None).error_rate()
+    return LearningCurve(
+        sizes=chosen,
+        error=np.array([total.mean() for total, _ in found]),
+        stderr=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
+        train_error=np.array([max(train, 0.0) for _, train in found]),
+        n=n,
+        algorithm=algorithm,
+        average=bool(average),
+        trained=trained,
+        error_rate=rate,
+        noise_floor=_noise_floor(x, columns),
+        notes=_notes(x, at_size, chosen, factor),
+        tail=tail,
+        pool=pool,
+        at_size=at_size,
+    )
+
+
+class _Sized:
+    """The algorithm as it acts on the kernel matrix of m points."""
+
+    def __init__(self, algorithm: SpectralAlgorithm, lam_max: float, n: int, average: bool):
+        self.algorithm, self.lam_max, self.average = algorithm, lam_max, average
+        status = status_at(algorithm, lam_max / n if average else lam_max)
+        if not status.ok:
+            raise ValueError(f"`algorithm` {status.message}: a learning curve needs training that is stable.")
+
+    def ridges(self, m: int) -> Ridges:
+        if not self.average:
+            return ridges_for(self.algorithm, self.lam_max, "`algorithm`: a learning curve")
+        most = min(self.lam_max / m, self.algorithm.limit() * (1 - 1e-9))
+        found = ridges_for(self.algorithm, most, "`algorithm`: a learning curve")
+        return Ridges(found.strengths * m, found.weights)
+
+    def fitted(self, matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Coefficients of real fits with the kernel matrix (m, m)."""
+        m = len(matrix) if self.average else 1
+        return spectrum(matrix / m).apply(self.algorithm, right) / m
+
+
+def _kernels(problem: Any, start: Any) -> tuple[AbstractKernel, AbstractKernel | None]:
+    if isinstance(problem, AbstractNetwork):
+        kernel: Any = NTK(problem)
+    elif isinstance(problem, AbstractKernel):
+        kernel = problem
+    else:
+        raise TypeError(
+            f"`problem` must be a kernel or a network, e.g. nk.MLP(10, (256,)); got {shown(problem)}."
+        )
+    if start is None or isinstance(start, AbstractKernel):
+        return kernel, start
+    if isinstance(start, str) and start == "random" and isinstance(problem, AbstractNetwork):
+        return kernel, NNGP(problem)
+    raise TypeError(
+        "`start` must be None (outputs start at 0), 'random' (for a network) or a kernel, the covariance at the start; "
+        f"got {shown(start)}."
+    )
+
+
+def _sizes(sizes: Any, n: int) -> np.ndarray:
+    if sizes is None:
+        return np.unique(np.rint(np.geomspace(min(max(n / 32, 4), n / 2), n, _SIZES)).astype(int))
+    array = np.atleast_1d(numeric(sizes, "sizes"))
+    if array.ndim != 1 or not array.size or np.any(array != np.rint(array)) or array.min() < 1:
+        raise ValueError("`sizes` must be whole numbers of at least 1.")
+    if array.max() > n:
+        raise ValueError(
+            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: beyond, use .extrapolate(sizes)."
+        )
+    return np.unique(array.astype(int))
+
+
+def _columns(covariance: np.ndarray) -> np.ndarray:
+    """Columns whose outer products add up to a covariance matrix."""
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    return vectors[:, kept] * np.sqrt(values[kept])
+
+
+def _are_classes(y: np.ndarray) -> bool:
+    """One-hot rows, centred or not, or one column of two signs."""
+    if y.shape[1] == 1:
+        return len(np.unique(y)) == 2 and y.min() < 0 < y.max()
+    steps = y - y.min(axis=0)
+    return bool(np.all((steps > 0).sum(axis=1) == 1)) and len(np.unique(np.round(steps, 9))) == 2
+
+
+def _trained(matrix, columns, labels, covariance, x, at_size, sizes, check, rng) -> TrainedCurve:
+    """Real fits on random subsets, tested on the rows that were left out."""
+    n = len(x)
+    error, spread, rate = (np.full(len(sizes), np.nan) for _ in range(3))
+    start = None if covariance is None else _columns(covariance.entries(x, None))
+    for i, m in enumerate(sizes):
+        if n - m < max(n // 20, 2):
+            continue
+        errors, rates = [], []
+        for _ in range(check):
+            order = rng.permutation(n)
+            rows, rest = order[:m], order[m:]
+            right = columns[rows] if start is None else np.concatenate([columns[rows], start[rows]], axis=1)
+            fitted = matrix[np.ix_(rest, rows)] @ at_size.fitted(matrix[np.ix_(rows, rows)], right)
+            out = columns.shape[1]
+            squares = ((fitted[:, :out] - columns[rest]) ** 2).sum(axis=1)
+            if start is not None:
+                squares += out * ((fitted[:, out:] - start[rest]) ** 2).sum(axis=1)
+            errors.append(squares.mean())
+            rates.append(LeaveOneOut(columns[rest], fitted[:, :out] - columns[rest], None).error_rate())
+        error[i] = np.mean(errors)
+        spread[i] = np.std(errors, ddof=1) if check > 1 else np.nan
+        rate[i] = np.mean(rates)
+    return TrainedCurve(sizes, error, spread, None if labels is None else rate, check)
+
+
+def _noise_floor(x: np.ndarray, y: np.ndarray) -> float | None:
+    """The variance of targets at equal inputs; only repeated rows can tell noise from what is not learned yet."""
+    _, index, count = np.unique(x.reshape(len(x), -1), axis=0, return_inverse=True, return_counts=True)
+    index = index.ravel()
+    repeated = (count > 1).sum()
+    if repeated < 10:
+        return None
+    means = np.stack([np.bincount(index, column) for column in y.T], axis=1) / count[:, None]
+    return float(((y - means[index]) ** 2).sum() / (count - 1).sum())
+
+
+def _notes(x: np.ndarray, at_size: _Sized, sizes: np.ndarray, factor: Spectrum) -> tuple[str, ...]:
+    notes = []
+    repeated = len(x) - len(np.unique(x.reshape(len(x), -1), axis=0))
+    if repeated:
+        notes.append(
+            f"{repeated} rows of x repeat others: left out, a point still has its twin, and the curve is too low"
+        )
+    if at_size.algorithm.shift() == 0 and sizes[0] < _SMALL:
+        notes.append(f"without a ridge the curve may be 3 to 10 % low below {_SMALL} examples")
+    if at_size.algorithm.shift() == 0 and factor.rank < len(x):
+        notes.append(
+            f"the kernel has rank {factor.rank}: near so many examples the error of training to the end is unbounded"
+        )
+    return tuple(notes)

@@ -1,0 +1,55 @@
+"""The verb `sample_law`: learning curves of tasks that are known by their spectrum."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._check import numeric, positive, shown
+from ..dynamics import GradientFlow, SpectralAlgorithm
+from ..dynamics._leave_one_out import ridges_for
+from ..dynamics._ridges import Ridges
+from ._effective_ridge import effective, error_of
+from ._task import KernelTask, SpectrumMoments
+
+
+def sample_law(
+    task: KernelTask, sizes: Any, algorithm: SpectralAlgorithm | None = None, features: float = math.inf
+) -> np.ndarray:
+    r"""The expected test error after training on m examples (and p random features of the kernel), (k,).
+
+    For a ridge s: kappa from m = sum L_i + s/kappa with L_i = lam_i/(lam_i + kappa), then
+
+        E = m/(m - sum L_i^2) (noise + sum (1 - L_i)^2 v_i^2);
+
+    gradient flow and descent are sums of complex ridges. The noise of the new target is included. Means over data sets;
+    without a ridge the mean diverges where m, or p, equals the number of modes or the other: there it is infinite, and
+    near it a mean that rare draws decide.
+
+    **Arguments:** `task`, e.g. `nk.statistics.power_law_task(1.5, 2.0)`; `sizes` (k,), numbers of examples;
+    `algorithm`, with the loss summed over examples, `GradientFlow()` by default; `features` p, infinitely many
+    by default.
+    """
+    if not isinstance(task, KernelTask):
+        raise TypeError(f"`task` must be an nk.statistics.KernelTask; got {shown(task)}.")
+    algorithm = GradientFlow() if algorithm is None else algorithm
+    if not isinstance(algorithm, SpectralAlgorithm):
+        raise TypeError(
+            f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {shown(algorithm)}."
+        )
+    p = positive(features, "features", finite=False)
+    sizes = np.atleast_1d(numeric(sizes, "sizes"))
+    if sizes.ndim != 1 or not sizes.size or sizes.min() <= 0:
+        raise ValueError("`sizes` must be a vector of numbers greater than 0.")
+    return np.array([_error(task, float(m), algorithm, p) for m in sizes])
+
+
+def _error(task: KernelTask, m: float, algorithm: SpectralAlgorithm, p: float) -> float:
+    moments = SpectrumMoments(task)
+    # The largest eigenvalue of the kernel matrix is near m lam_max; the bound decides only between two rules.
+    most = min(2 * m * float(np.max(task.eigenvalues)) + moments.trace, algorithm.limit() * (1 - 1e-9))
+    ridges = ridges_for(algorithm, most, "`algorithm`: a learning curve")
+    ridges = Ridges(ridges.strengths + task.rest, ridges.weights)
+    if ridges.strengths[0] == 0 and (p == m or (moments.most <= p and moments.most == m)):
+        return math.inf
+    return error_of(effective(moments, ridges.strengths, m, p), ridges, m, p)

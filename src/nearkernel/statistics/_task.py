@@ -1,0 +1,149 @@
+"""A kernel and a target by their eigenvalues and coefficients: what an analytic learning curve needs to know."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import scipy.special as special
+
+from .._check import inputs, numeric, positive, real_number, shown, whole
+from .._precision import in_float64
+from ..kernels import AbstractKernel
+from ._effective_ridge import AbstractMoments, Degrees, Moments
+
+_BLOCKS_FROM = 300  # modes of a power law kept one by one
+
+
+class KernelTask(eqx.Module):
+    r"""K(x, x') = sum_i lam_i phi_i(x) phi_i(x') and y = sum_i v_i phi_i(x) + noise, with E phi_i^2 = 1.
+
+    **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the square v_i^2, summed over the `multiplicity` of its
+    eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 unless given; `rest` >= 0, the sum of eigenvalues that
+    were cut off: high modes act as a ridge, and leaving them out makes training to the end diverge at m = k.
+    """
+
+    eigenvalues: np.ndarray
+    power: np.ndarray
+    noise: float = 0.0
+    multiplicity: np.ndarray | None = None
+    rest: float = 0.0
+
+    def __check_init__(self):
+        for name in ("eigenvalues", "power", "multiplicity"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            array = numeric(given, name)
+            if array.ndim != 1 or array.shape != np.shape(self.eigenvalues) or not array.size:
+                raise ValueError(
+                    f"`{name}` must be a vector, one number an eigenvalue; got shape {array.shape}."
+                )
+            if array.min() < 0 or (name != "power" and array.min() == 0):
+                least = "at least 0" if name == "power" else "greater than 0"
+                raise ValueError(f"`{name}` must be {least}; got {array.min():g}.")
+        positive(self.noise, "noise", zero=True)
+        positive(self.rest, "rest", zero=True)
+
+
+class SpectrumMoments(AbstractMoments):
+    """Of a `KernelTask`; theta is kappa."""
+
+    def __init__(self, task: KernelTask):
+        self._lam = np.asarray(task.eigenvalues, np.float64)
+        self._power = np.asarray(task.power, np.float64)
+        self._count = np.ones_like(self._lam) if task.multiplicity is None else numeric(task.multiplicity, "")
+        self._noise = float(task.noise)
+        self.trace, self.most = float(self._count @ self._lam), float(self._count.sum())
+
+    def at(self, theta: np.ndarray) -> Moments:
+        learned = self._lam[:, None] / (self._lam[:, None] + theta)
+        left = theta / (self._lam[:, None] + theta)
+        return Moments(
+            kappa=theta,
+            z=self._count @ learned,
+            a=self._noise + self._power @ left,
+            q=self._count @ learned**2,
+            b=self._noise + self._power @ left**2,
+        )
+
+    def degrees(self, theta: np.ndarray) -> Degrees:
+        inverse = 1.0 / (self._lam[:, None] + theta)
+        weights = self._count * self._lam
+        return Degrees(theta, weights @ inverse, np.ones_like(theta), -(weights @ inverse**2))
+
+
+def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int = 1_000_000) -> KernelTask:
+    r"""lam_i = i^-decay and v_i^2 = i^-source for i = 1 ... `modes`; what lies beyond acts as a ridge and as noise.
+
+    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, of which those beyond 300 are kept in
+    blocks of nearly equal eigenvalues.
+    """
+    for value, name in ((decay, "decay"), (source, "source")):
+        if not real_number(value, name) > 1:
+            raise ValueError(f"`{name}` must be greater than 1, or its sum does not exist; got {value:g}.")
+    modes = whole(modes, "modes", 1)
+    noise = positive(noise, "noise", zero=True)
+    single = np.arange(1.0, min(modes, _BLOCKS_FROM) + 1)
+    edges = np.unique(np.rint(np.geomspace(_BLOCKS_FROM, max(modes, _BLOCKS_FROM), 400)))
+    count = np.diff(edges)
+    tails = [special.zeta(value, edges + 1) for value in (decay, source)]
+    lam = np.concatenate([single**-decay, -np.diff(tails[0]) / count])
+    power = np.concatenate([single**-source, -np.diff(tails[1])])
+    beyond = float(special.zeta(source, modes + 1))
+    return KernelTask(
+        lam,
+        power,
+        noise + beyond,
+        np.concatenate([np.ones_like(single), count]),
+        float(special.zeta(decay, modes + 1)),
+    )
+
+
+@in_float64
+def sphere_task(
+    kernel: AbstractKernel,
+    dim: int,
+    power: Any,
+    noise: float = 0.0,
+    *,
+    radius: float | None = None,
+    degrees: int = 40,
+) -> KernelTask:
+    r"""A kernel that depends on angles alone, on inputs uniform on a sphere: harmonics of degree 0, 1, 2, ...
+
+    lam_k = int k(t) P_k(t) w(t) dt by Gauss-Gegenbauer quadrature, with P_k(1) = 1 and w ~ (1 - t^2)^((dim - 3)/2), has
+    as many eigenfunctions as there are harmonics of degree k in `dim` dimensions.
+
+    **Arguments:** `kernel`, e.g. `nk.kernels.NTK(net)`; `dim` >= 3; `power` (k,), the mean square of the part of the
+    target of degree 0, 1, ...; `noise`; `radius`, sqrt(dim) unless given; `degrees`, kept beside the rest.
+    """
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NTK(net); got {shown(kernel)}.")
+    noise = float(positive(noise, "noise", zero=True))
+    dim, degrees = whole(dim, "dim", 3, most=100_000), whole(degrees, "degrees", 1, most=200)
+    radius = dim**0.5 if radius is None else positive(radius, "radius")
+    given = numeric(power, "power")
+    if given.ndim != 1 or not given.size or len(given) > degrees + 1 or given.min() < 0:
+        raise ValueError(
+            f"`power` must be a vector of at most {degrees + 1} numbers of at least 0, one a degree."
+        )
+    alpha = dim / 2 - 1
+    nodes, weights = special.roots_gegenbauer(400, alpha)
+    weights = weights / weights.sum()
+    points = np.zeros((len(nodes) + 1, dim))
+    points[:-1, 0], points[:-1, 1], points[-1, 0] = nodes, np.sqrt(1 - nodes**2), 1.0
+    points = inputs(points, "dim", kernel.input_dim())
+    points *= radius
+    values = np.asarray(kernel.entries(points[-1:], points), np.float64)[0]
+    k = np.arange(degrees + 1)
+    legendre = (
+        special.eval_gegenbauer(k[:, None], alpha, nodes) / special.eval_gegenbauer(k, alpha, 1.0)[:, None]
+    )
+    lam = legendre @ (weights * values[:-1])
+    count = np.rint(special.binom(k + dim - 1, dim - 1) - special.binom(k + dim - 3, dim - 1))
+    kept = lam > 1e-13 * lam.max()
+    full = np.zeros(degrees + 1)
+    full[: len(given)] = given
+    caught = float(count[kept] @ lam[kept])
+    lost = float(full[~kept].sum())  # degrees that the kernel cannot see
+    return KernelTask(lam[kept], full[kept], noise + lost, count[kept], max(float(values[-1]) - caught, 0.0))
