@@ -25,6 +25,7 @@ from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand
 from .models import from_function as from_function
+from .models import richness as richness
 from .statistics import critical as critical
 from .statistics import forecast as forecast
 from .statistics import measure as measure

@@ -111,12 +111,7 @@ def simulate(
     elif jnp.ndim(y) == 1:
         y = jnp.asarray(y)[:, None]
     if isinstance(algorithm, SGD):
-        if key is None:
-            raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
-        if algorithm.batch_size > len(x):
-            raise ValueError(
-                f"`batch_size` must be at most the number of points, {len(x)}; got {algorithm.batch_size}."
-            )
+        require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
     function = get_loss(loss, y.shape[1])
     state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
@@ -124,6 +119,16 @@ def simulate(
     if isinstance(algorithm, GradientFlow):
         return run.traced_flow(algorithm, state) if traced else run.flow(algorithm, state)
     return run.traced_steps(algorithm, key, state) if traced else run.steps(algorithm, key, state)
+
+
+def require_batches(algorithm: SGD, key: Any, n: int) -> None:
+    """Refuses SGD without a key, and batches of more than the `n` points there are."""
+    if key is None:
+        raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+    if algorithm.batch_size > n:
+        raise ValueError(
+            f"`batch_size` must be at most the number of points, {n}; got {algorithm.batch_size}."
+        )
 
 
 class _Run:

@@ -37,6 +37,11 @@ class State(NamedTuple):
     time: jax.Array
 
 
+def batch_rows(key, step, n: int, size: int) -> jax.Array:
+    """The points that SGD looks at in a step: the same for the same `key`, whoever asks."""
+    return jax.random.choice(jax.random.fold_in(key, step), n, (size,), replace=False)
+
+
 def _size(tree) -> jax.Array:
     return jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)))
 
@@ -64,8 +69,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         if not isinstance(algorithm, SGD):
             return jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
         n = len(problem.x)
-        draw = jax.random.fold_in(key, state.time.astype(jnp.uint32))
-        rows = jax.random.choice(draw, n, (algorithm.batch_size,), replace=False)
+        rows = batch_rows(key, state.time.astype(jnp.uint32), n, algorithm.batch_size)
         value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
         return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
 

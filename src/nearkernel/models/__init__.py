@@ -15,4 +15,5 @@ from ._mlp import MLP as MLP
 from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
+from ._richness import richness as richness
 from ._scaled import Scaled as Scaled

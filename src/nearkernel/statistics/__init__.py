@@ -1,5 +1,6 @@
 """What do all networks do, on average over their starts?"""
 
+from ._clouds import Clouds as Clouds
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue
 from ._concentration import concentration as concentration
@@ -56,6 +57,10 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
+from ._rich import RichForecast as RichForecast
+from ._rich_records import Kernels as Kernels
+from ._rich_records import Neurons as Neurons
+from ._rich_records import Spread as Spread
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
 from ._trained_observables import trained_observables as trained_observables
