@@ -50,7 +50,7 @@ class Start:
     """Exact kernels at initialization, and the clouds that begin from them.
 
     **Arguments:** `net`, `layout`; `x` (points, d), training points first, and the same as `xi`; `error` (n, out), the
-    derivative of the loss by the outputs of training points when they are 0, whose directions are asked for first; `tol`.
+    derivative of the loss by outputs of 0 on the training set, whose directions are asked for first; `tol`.
     """
 
     def __init__(

@@ -9,8 +9,6 @@ import numpy as np
 
 from ._steps import batch_rows
 
-STEP = 0.5  # of a flow, over the largest eigenvalue of the kernel as it is then
-
 
 class AbstractSystem(abc.ABC):
     """Moves as training tells it to. A change has `plus(other, amount, own=1)`: own * self + amount * other."""
@@ -99,29 +97,29 @@ class Descent:
 
 
 class Flow:
-    """Gradient flow in classical Runge-Kutta steps of about STEP over the largest eigenvalue.
+    """Gradient flow in classical Runge-Kutta steps of `stride` over the largest eigenvalue of the kernel as it is then.
 
-    **Arguments:** `end`, the time to go; `scale`, by which time runs faster in the network that is not scaled; `times`,
-    the moments to go through, found on the way if None. After a run they are in `times`.
+    **Arguments:** `end`, the time to go; `scale`, by which time runs faster in the network that is not scaled;
+    `stride`; `times`, the moments to go through, found on the way if None. After a run they are in `times`.
     """
 
-    def __init__(self, end: float, scale: float, times: list[float] | None = None):
-        self._end, self._scale, self._fixed = end, scale, times is not None
+    def __init__(self, end: float, scale: float, stride: float, times: list[float] | None = None):
+        self._end, self._scale, self._stride, self._fixed = end, scale, stride, times is not None
         self.times = [0.0] if times is None else times
 
     def halved(self) -> "Flow":
         """The same in steps half as long."""
         middle = [0.5 * (a + b) for a, b in zip(self.times, self.times[1:], strict=False)]
-        return Flow(self._end, self._scale, sorted([*self.times, *middle]))
+        return Flow(self._end, self._scale, self._stride, sorted([*self.times, *middle]))
 
     def again(self) -> "Flow":
         """The same through the same moments."""
-        return Flow(self._end, self._scale, self.times)
+        return Flow(self._end, self._scale, self._stride, self.times)
 
     def _after(self, step: int, system: AbstractSystem, error: np.ndarray) -> float | None:
         now = self.times[step]
         if not self._fixed and now < self._end:
-            then = now + STEP / (self._scale * max(system.sharpness(error), 1e-300))
+            then = now + self._stride / (self._scale * max(system.sharpness(error), 1e-300))
             self.times.append(self._end if then > self._end * (1 - 1e-9) else then)
         return self.times[step + 1] if step + 1 < len(self.times) else None
 

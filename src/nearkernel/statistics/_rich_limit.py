@@ -20,9 +20,8 @@ from .._blas import one_thread
 from .._memory import available_bytes, cores, require_fits
 from .._threads import in_order
 from ..dynamics._drive import Descent, Flow
-from ._rich_problem import Problem, Run
+from ._rich_problem import COORDINATES, Problem, Run
 
-_FEW_COORDINATES, _MOST_COORDINATES = 128, 8192
 _GROWTH = 3  # directions later, over those at initialization
 NARROW = 256  # neurons of the last hidden layer of drawn networks
 _SMALLER = 3.0  # times: the tolerance of a run that checks it
@@ -51,20 +50,23 @@ class Limit:
 
 def limit_of(problem: Problem) -> Limit:
     """From as many runs as `problem.clouds` says; of a deep linear network from one, which is exact."""
-    with one_thread():
+    with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what diverges
         return _exact(problem) if problem.linear else _sampled(problem)
 
 
 def _exact(problem: Problem) -> Limit:
-    """In coordinates, as many as it needs."""
-    progress, size, driver = Progress(problem.clouds.watch, 1), _FEW_COORDINATES, problem.driver()
-    while True:
+    """In coordinates, as few as serve."""
+    progress = Progress(problem.clouds.watch, 1)
+    for size in COORDINATES:
+        driver = problem.driver()
         make = lambda size=size: problem.system(problem.exact(size))
         run = problem.run(make, driver, progress.of(0))
-        if run.failure != "directions" or size >= _MOST_COORDINATES:
+        if run.failure != "directions":
             break
-        size, driver = 4 * size, problem.driver()
-    return _Gathered(problem, driver, [run]).limit()
+    check = None
+    if isinstance(driver, Flow):
+        check = problem.run(make, driver.halved(), progress.of(0), 2 * problem.clouds.every)
+    return _Gathered(problem, driver, [run], check=check).limit()
 
 
 def _sampled(problem: Problem) -> Limit:
@@ -124,7 +126,7 @@ class _Gathered:
         exact: Run | None = None,
         check: Run | None = None,
     ):
-        self.rich, self.lazy, self.exact, self.check = rich, lazy, exact, check
+        self.driver, self.rich, self.lazy, self.exact, self.check = driver, rich, lazy, exact, check
         self.times = np.array(driver.times if isinstance(driver, Flow) else np.arange(problem.end + 1))
         if self.times[-1] < problem.end:  # a flow that failed
             self.times = np.append(self.times, problem.end)
@@ -132,31 +134,54 @@ class _Gathered:
         self.kept = places[(places % problem.clouds.every == 0) | (places == places[-1])]
 
     def limit(self) -> Limit:
-        train, new = (
-            self._estimate(name, len(places)) for name, places in (("train", self.times), ("new", self.kept))
-        )
+        shares = self._shares()
+        along = np.interp(np.arange(len(self.times)), self.kept, shares)
         worst = min(self.rich, key=lambda run: len(run.times) if run.failure else np.inf)
         ranks = np.array([run.rank for run in self.rich if len(run.rank) == len(worst.rank)])
         return Limit(
-            self.times, self.kept, *train, *new, worst.failure, len(worst.times),
-            tuple((int(q), int(p)) for q, p in ranks.max(axis=0)), worst.sharpness,
+            self.times, self.kept, *self._estimate("train", along), *self._estimate("new", shares),
+            worst.failure, len(worst.times), tuple((int(q), int(p)) for q, p in ranks.max(axis=0)), worst.sharpness,
             self.check is None or not self.check.failure,
         )  # fmt: skip
 
-    def _estimate(self, name: str, length: int) -> tuple[np.ndarray, np.ndarray]:
-        """(mean, error), each (length, points, out)."""
+    def _shares(self) -> np.ndarray:
+        """The share of the anchor with the least scatter at every kept moment; none where a lazy network diverges."""
+        if self.lazy is None:
+            return np.zeros(len(self.kept))
+        both, own = 0.0, 0.0
+        for name, which in (("train", self.kept), ("new", np.arange(len(self.kept)))):
+            around, other = (_scatter(runs, name, which) for runs in (self.rich, self.lazy))
+            both, own = (
+                total + (part * other).sum(axis=(0, 2, 3)) for total, part in ((both, around), (own, other))
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.nan_to_num(np.clip(both / own, 0.0, 1.0), nan=0.0)
+
+    def _estimate(self, name: str, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(mean, error), each (moments, points, out)."""
+        length = len(shares)
         values = _stacked(self.rich, name, length)
+        halved, own = (
+            (2 * length - 1, 2) if isinstance(self.driver, Flow) and name == "train" else (length, 1)
+        )
+        check: Any = 0.0
+        if self.check is not None and not self.check.failure:
+            check = _moderated((_stacked([self.check], name, halved)[0, ::own] - values[0]) ** 2)
         if self.exact is None or self.lazy is None:
-            return values[0], np.where(np.isnan(values[0]), np.nan, 0.0)
-        values = _anchored(values, _stacked(self.lazy, name, length), _stacked([self.exact], name, length)[0])
+            return values[0], np.sqrt(check + 0.0 * values[0])
+        off = _stacked(self.lazy, name, length) - _stacked([self.exact], name, length)
+        share = shares[:, None, None]
+        values = values - np.where(share > 0, share * off, 0.0)
         # Two errors cover 95 % of cases, as for a Gaussian, though the variance comes from few scrambles.
         wide = scipy.stats.t.ppf(0.975, len(values) - 1) / scipy.stats.norm.ppf(0.975)
         error = wide**2 * _moderated(values.var(axis=0, ddof=1)) / len(values)
-        if self.check is not None and not self.check.failure:
-            finer = _stacked([self.check], name, length)[0]
-            raw = _stacked(self.rich[:1], name, length)[0]
-            error = error + _moderated((finer - raw) ** 2)
-        return values.mean(axis=0), np.sqrt(error)
+        return values.mean(axis=0), np.sqrt(error + check)
+
+
+def _scatter(runs: Sequence[Run], name: str, which: np.ndarray) -> np.ndarray:
+    """Around the mean of runs, at the moments `which`."""
+    values = _stacked(runs, name, which[-1] + 1)[:, which]
+    return values - values.mean(axis=0)
 
 
 def _stacked(runs: Sequence[Run], name: str, length: int) -> np.ndarray:
@@ -166,15 +191,6 @@ def _stacked(runs: Sequence[Run], name: str, length: int) -> np.ndarray:
     for place, part in enumerate(parts):
         found[place, : len(part)] = part[:length]
     return found
-
-
-def _anchored(rich: np.ndarray, lazy: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """At every moment the share of the anchor with the least scatter; none where a lazy network diverges."""
-    around, other = rich - rich.mean(axis=0), lazy - lazy.mean(axis=0)
-    both, own = ((other * part).sum(axis=(0, 2, 3), keepdims=True) for part in (around, other))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.clip(np.where(own > 0, both / own, 0.0), 0.0, 1.0)
-        return rich - np.where(np.isfinite(share) & (share > 0), share * (lazy - exact), 0.0)
 
 
 def _moderated(squares: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """A mean-field network with its data and its training, and single runs of it as a network of clouds."""
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,8 @@ from ._fluctuations import is_smooth
 
 _AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
 _EXACT_TOL = 1e-7
-_MANY_COORDINATES = 2048
+_STRIDE, _EXACT_STRIDE = 0.25, 0.1  # of a flow, over the largest eigenvalue of the kernel
+COORDINATES = (128, 512, 2048, 8192)  # of exact clouds: as few as serve
 _LAZY = {"float64": 1e-4, "float32": 1e-2}  # richness that counts as none
 _LOOKS = 16  # at the largest eigenvalue of the kernel, in a run
 
@@ -91,7 +93,7 @@ class Problem:
         """The training of the network that is not scaled: its rates are alpha^2 times larger."""
         scale, chosen = self.alpha**2, self.algorithm
         if isinstance(chosen, GradientFlow):
-            return Flow(float(chosen.time), scale)
+            return Flow(float(chosen.time), scale, _EXACT_STRIDE if self.linear else _STRIDE)
         assert isinstance(chosen, GradientDescent | SGD)
         rate, momentum = scale * float(chosen.lr), float(getattr(chosen, "momentum", 0.0))
         return Descent(lambda step: rate, momentum, int(chosen.steps))
@@ -131,13 +133,18 @@ class Problem:
 
     def each(self, task: Callable[[CloudNetwork], Any]) -> list[Any]:
         """`task` of a network of every scramble, or of the exact one."""
-        if self.linear:
-            return [task(self.exact(_MANY_COORDINATES))]
-        return [task(self.sampled(scramble, self.tol)) for scramble in range(self.clouds.scrambles)]
+        if not self.linear:
+            return [task(self.sampled(scramble, self.tol)) for scramble in range(self.clouds.scrambles)]
+        for size in COORDINATES:
+            with contextlib.suppress(OutOfDirections):
+                return [task(self.exact(size))]
+        raise OutOfDirections
 
     def train(self, network: CloudNetwork) -> None:
         """To the end; raises `ValueError` where that is not reached."""
         run = self.run(lambda: self.system(network), self.driver(), lambda share: None)
+        if run.failure == "directions" and self.linear:
+            raise OutOfDirections
         if run.failure:
             raise ValueError(f"training does not get to {self.end:g}; see `status`.")
 
