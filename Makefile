@@ -12,11 +12,11 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser test test-slow lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser test test-merge test-slow test-portable lint docs docs-serve format benchmark claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-14s %s\n", $$1, $$2}'
 
 run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 	$(BIN)/nearkernel predict digits
@@ -27,8 +27,14 @@ lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
 test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-slow: $(DEV_READY)  ## run only the slow statistical checks
+test-merge: $(DEV_READY)  ## what else runs before a change is merged: all claims, all pages' code
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py
+
+test-slow: $(DEV_READY) browser  ## run only the slow statistical checks (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
+
+test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
+	$(BIN)/python tests/portable.py -n $(JOBS) --dist worksteal
 
 lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .
@@ -63,13 +69,14 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/statistics.py
 	$(BIN)/python benchmarks/exact.py
 	$(BIN)/python benchmarks/lab.py
+	$(BIN)/python benchmarks/crowd.py
 	$(BIN)/python docs/speeds.py
 
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md
 	$(BIN)/python docs/claims_page.py --jobs $(JOBS)
 
 clean:  ## remove .venv, out/, site/ and every cache
-	rm -rf $(VENV) out site .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) out site .mypy_cache .ruff_cache .pytest_cache .jax_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):

@@ -43,8 +43,9 @@ def page(records: list[dict[str, Any]], quick: bool) -> str:
         f"Made by nearkernel {nk.__version__}, seed {records[0]['seed']}, with `{command(quick)}`"
         + (": small experiments, seconds each." if quick else "."),
         "",
-        "A row agrees within 4 standard errors (σ), or within the relative limit that is shown. *not* marks a printed",
-        "form that the experiment excludes.",
+        "A row agrees within 4 standard errors (σ), or within the relative limit that is shown. *not* marks another",
+        "form that the experiment excludes. An erratum names the source and its line, the most charitable reading of",
+        "that line, and the row that excludes it.",
         "",
     ]
     for topic, group in itertools.groupby(records, lambda record: record["topic"]):

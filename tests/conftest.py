@@ -2,13 +2,14 @@
 
 import gc
 import os
+from pathlib import Path
 
 # Pictures are drawn to files only; without this Matplotlib may look for a display.
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Tests wait for the compiler, not for arithmetic: without LLVM's optimizations they take a quarter less time.
-os.environ.setdefault(
-    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
-)
+# Tests wait for the compiler more than for arithmetic. Programs, compiled with the flags that users have, are kept
+# for the next run (and for commands started by tests) in a folder of the project's own that may be deleted at any time.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parent.parent / ".jax_cache"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 import jax
 import pytest

@@ -204,6 +204,10 @@ def test_version():
         (["predict", "digits", "--steps", "10"], r"--steps belongs to --algorithm gd, not flow"),
         (["predict", "digits", "--ridge", "1"], r"--ridge belongs to --algorithm ridge, not flow"),
         (
+            ["predict", "digits", "--width", "7"],
+            r"--width 7 belongs to a network of finite width: give --order or",
+        ),
+        (
             ["predict", "digits", "--algorithm", "ridge", "--time", "1"],
             r"--time belongs to --algorithm flow, not ridge",
         ),

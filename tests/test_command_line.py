@@ -139,7 +139,10 @@ def test_the_ladder_as_json_and_as_a_page(monkeypatch):
 
     def climb(settings):
         errors = lambda alpha: (0.1 / alpha, 0.01 / alpha**2, 0.001 / alpha**3)
-        return [Rung(*case, errors(case[1]), 0.2, (0.1,) * 3, 1.0, 9, 0.1) for case in cases(settings)]
+        return [
+            Rung(*case, errors(case[1]), 0.2, (0.1,) * 3, 1.0, 9, 0.1, "converged", True)
+            for case in cases(settings)
+        ]
 
     monkeypatch.setattr(command, "_climb_all", climb)
     typed = ("ladder", "--seed", 5, "--seeds", 2, "--alphas", "1,2", "--widths", "64", "--out", "a & b")

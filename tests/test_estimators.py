@@ -15,9 +15,9 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
+from contract import fulfils_the_contract_of_scikit_learn
 from nearkernel.estimators import (
     KernelMachine,
     NNGPClassifier,
@@ -64,9 +64,21 @@ def network(activation="relu", depth=2):
     ],
 )
 def test_scikit_learns_own_checks_pass(estimator):
-    outcomes = check_estimator(estimator(), on_skip=None)
-    assert {outcome["status"] for outcome in outcomes} <= {"passed", "skipped"}
-    assert not any(outcome["expected_to_fail"] for outcome in outcomes)
+    fulfils_the_contract_of_scikit_learn(estimator())
+
+
+class Evasive(NTKRegressor):
+    """Leaves checks out by a tag."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True
+        return tags
+
+
+def test_an_estimator_that_skips_the_checks_does_not_pass():
+    with pytest.raises(AssertionError):
+        fulfils_the_contract_of_scikit_learn(Evasive())
 
 
 @pytest.mark.parametrize("estimator", ALL)
@@ -362,3 +374,22 @@ def test_other_features_than_those_fitted_are_refused(estimator):
     x, y, x_new = data_for(estimator)
     with pytest.raises(ValueError, match=r"X has 2 features, but .* is expecting 3 features"):
         estimator().fit(x, y).predict(x_new[:, :2])
+
+
+@pytest.mark.parametrize("name", nk.estimators.__all__)
+def test_masked_values_are_not_computed_with(name):
+    """One masked target of 1e6 must not become a prediction of 5e5."""
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    y = np.arange(12) % 2
+    hidden_y = np.ma.array(np.where(y == 1, 1e6, 0.0), mask=y == 1)
+    hidden_x = np.ma.masked_greater(x, 1.0)
+    estimator = getattr(nk.estimators, name)()
+    with pytest.raises(
+        ValueError, match=r"`X` is a masked array with \d+ masked values?: leave those rows out"
+    ):
+        estimator.fit(hidden_x, y)
+    with pytest.raises(ValueError, match=r"`y` is a masked array with 6 masked values: leave those rows out"):
+        estimator.fit(x, hidden_y)
+    if name in ("KernelMachine", "DeepLinearBayes", "NTKClassifier"):  # all predict through one check
+        with pytest.raises(ValueError, match="`X` is a masked array"):
+            estimator.fit(x, y).predict(hidden_x)

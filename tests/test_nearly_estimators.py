@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
+from contract import fulfils_the_contract_of_scikit_learn
 from helpers import points
 from nearkernel.estimators import NearlyKernelClassifier, NearlyKernelRegressor
 
@@ -88,4 +88,4 @@ def test_bad_arguments_are_refused_in_one_line():
 def test_scikit_learns_own_checks_pass(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        check_estimator(estimator(small, order=1, ensemble=1, alpha=50.0))
+        fulfils_the_contract_of_scikit_learn(estimator(small, order=1, ensemble=1, alpha=50.0))

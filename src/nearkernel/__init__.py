@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 
 
 _ROOMS = (
-    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "models", "scale", "statistics",
+    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "layers", "models", "scale", "statistics",
 )  # fmt: skip
 
 
@@ -24,7 +24,16 @@ def __getattr__(name: str) -> _typing.Any:
         globals().update(_offered())
         if name in globals():
             return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What may have been meant; private names are asked for by Python itself, and answered without any import."""
+    if name.startswith("_"):
+        return ""
+    from ._check import nearest
+
+    return nearest(name, sorted({*_offered(), *_ROOMS}))
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,17 @@
-"""`python -m nearkernel` is the command line."""
+"""`nearkernel`, the program, which is also `python -m nearkernel`."""
 
-from .cli import main
+from ._interrupt import run_program
 
-main()
+
+def _command_line() -> None:
+    from .cli import main  # here, since loading it can already be interrupted
+
+    main()
+
+
+def main() -> None:
+    run_program(_command_line)
+
+
+if __name__ == "__main__":
+    main()

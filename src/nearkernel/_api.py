@@ -8,6 +8,8 @@ from . import models as models
 from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
+from ._status import Status as Status
+from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD
 from .dynamics import DirectOptimization as DirectOptimization
 from .dynamics import GradientDescent as GradientDescent
@@ -21,6 +23,7 @@ from .dynamics import solve as solve
 from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
+from .models import Network as Network
 from .models import QuadraticModel as QuadraticModel
 from .models import Scaled as Scaled
 from .models import expand as expand

@@ -1,36 +1,72 @@
 """Bad input gets one clear line: the argument as the user typed it, what came, what to do."""
 
 import math
-from collections.abc import Sequence
+import numbers
+import operator
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ._precision import is_traced
+from ._spelling import nearest as nearest
+
+_SHOWN = 60  # characters of a value in a message
+_LARGEST_WHOLE = 2**63 - 1
+_LARGEST = 1e150  # squares of what is given are numbers still
+
+
+def shown(value: Any) -> str:
+    """What came, in one short line."""
+    if isinstance(value, np.ndarray | jax.Array) and np.ndim(value) > 0:
+        return f"an array of shape {np.shape(value)}"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # a whole number of thousands of digits, or an object whose own code fails
+        text = f"a value of type {type(value).__name__}"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 def real_number(value: Any, name: str) -> Any:
     """`value` if it is one finite-or-infinite real number or a traced scalar; refuses NaN, text and arrays."""
     if is_traced(value):
         return value
-    if isinstance(value, bool | np.bool_ | str | bytes) or (not np.isscalar(value) and np.ndim(value) != 0):
-        raise TypeError(f"`{name}` must be one number; got {value!r}.")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"`{name}` must be one number; got {value!r}.") from None
+    number = None
+    if not isinstance(value, bool | np.bool_ | str | bytes | np.ma.MaskedArray) and np.ndim(value) == 0:
+        try:
+            number = float(value)
+        except OverflowError:
+            raise ValueError(
+                f"`{name}` is too large for a floating-point number: at most 1.8e308, or inf where that has a meaning."
+            ) from None
+        except Exception:  # whatever an object that is no number does
+            number = None
+    if number is None:
+        raise TypeError(f"`{name}` must be one number; got {shown(value)}.")
     if math.isnan(number):
         raise ValueError(f"`{name}` must be a number; got nan.")
-    return value
+    kept = isinstance(value, int | float | np.number | np.ndarray | jax.Array)
+    return value if kept else number  # fractions and decimals do not mix with arrays
 
 
 def finite_number(value: Any, name: str) -> Any:
     """`value` if it is one finite real number."""
     value = real_number(value, name)
-    if not is_traced(value) and math.isinf(value):
-        raise ValueError(f"`{name}` must be finite; got {value}.")
+    if not is_traced(value):
+        _require_moderate(value, name)
     return value
+
+
+def _require_moderate(value: Any, name: str, infinite: bool = False) -> None:
+    if math.isinf(value) and not infinite:
+        raise ValueError(f"`{name}` must be finite; got {value}.")
+    if _LARGEST < abs(value) < math.inf:
+        raise ValueError(
+            f"`{name}` must be at most {_LARGEST:g} in size{', or infinite' * infinite}, or squares overflow; got "
+            f"{value:g}."
+        )
 
 
 def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
@@ -40,18 +76,39 @@ def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) 
         return value
     if value < 0 or (value == 0 and not zero):
         raise ValueError(f"`{name}` must be {'at least 0' if zero else 'greater than 0'}; got {value}.")
-    if finite and math.isinf(value):
-        raise ValueError(f"`{name}` must be finite; got {value}.")
+    _require_moderate(value, name, infinite=not finite)
     return value
 
 
-def whole(value: Any, name: str, least: int) -> int:
-    """`value` as an int, at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"`{name}` must be a whole number; got {value!r}.")
-    if value < least:
-        raise ValueError(f"`{name}` must be at least {least}; got {value}.")
-    return int(value)
+def between(value: Any, name: str, low: float, high: float) -> Any:
+    """A checked number if it is from `low` to `high`: arithmetic reaches no farther."""
+    if not is_traced(value) and not low <= value <= high:
+        raise ValueError(f"`{name}` must be between {low:g} and {high:g}; got {value:g}.")
+    return value
+
+
+def whole(value: Any, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
+    """`value` as an int from `least` to `most`."""
+    try:
+        if isinstance(value, bool | np.bool_) or np.ndim(value) != 0 or is_traced(value):
+            raise TypeError
+        number = operator.index(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"`{name}` must be a whole number; got {shown(value)}.") from None
+    if number < least:
+        raise ValueError(f"`{name}` must be at least {least}; got {shown(number)}.")
+    if number > most:
+        raise ValueError(f"`{name}` must be at most {most}; got {shown(number)}.")
+    return number
+
+
+def wholes(values: Any, name: str, least: int = 1) -> tuple[int, ...]:
+    """`values`, an ordered sequence such as (256, 256), as ints of at least `least`."""
+    ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    if not ordered or is_traced(values) or getattr(values, "ndim", 1) != 1:
+        alone = f": write ({values},)" if isinstance(values, int) and not isinstance(values, bool) else ""
+        raise TypeError(f"`{name}` must be a tuple such as (256, 256); got {shown(values)}{alone}.")
+    return tuple(whole(value, name, least) for value in values)
 
 
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
@@ -59,50 +116,126 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(
-        f"`{name}` must be one of {', '.join(map(repr, choices))}; got {value!r}.{nearest(value, choices)}"
+        f"`{name}` must be one of {', '.join(map(repr, choices))}; got {shown(value)}.{nearest(value, choices)}"
     )
 
 
-def nearest(value: Any, choices: Sequence[str]) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(str(value), choices, 1)
-    return f" Did you mean {close[0]!r}?" if close else ""
-
-
-def numeric(value: Any, name: str) -> np.ndarray:
-    """`value` as a finite float64 array."""
-    if hasattr(value, "to_numpy"):  # a data frame
-        value = value.to_numpy()
+def plain_array(value: Any, name: str) -> np.ndarray:
+    """`value` as a NumPy array of any type; refuses what loses its meaning on the way, such as a mask."""
+    if isinstance(value, jax.core.Tracer):
+        raise TypeError(
+            f"`{name}` is traced by jit, grad or vmap, but its values are needed here: call this outside of them."
+        )
     if hasattr(value, "toarray"):
         raise TypeError(f"`{name}` is a sparse matrix; pass `{name}.toarray()`.")
+    require_unmasked(value, name)
     try:
-        raw = np.asarray(value)
+        if hasattr(value, "to_numpy"):  # a data frame
+            value = value.to_numpy()
+        return np.asarray(value)
     except ValueError:
         raise ValueError(f"`{name}` must be a rectangular array; its rows have different lengths.") from None
-    try:
-        raw = raw.astype(np.float64) if raw.dtype.kind == "O" else raw
-    except (TypeError, ValueError):
-        pass
-    if raw.dtype.kind in "USOMmV":
+    except Exception:  # whatever an object does that is no array
+        raise TypeError(f"`{name}` must be an array of numbers; got {shown(value)}.") from None
+
+
+def require_unmasked(value: Any, name: str) -> None:
+    """Raises if values are masked: a mask is lost on the way to a plain array, and what it hid is computed with."""
+    parts = value if isinstance(value, list | tuple) else (value,)
+    masked = sum(int(np.ma.count_masked(part)) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if masked:
+        raise ValueError(
+            f"`{name}` is a masked array with {masked} masked value{'s' * (masked > 1)}: leave those rows out, or fill "
+            f"them, e.g. `{name}.filled(0.0)`."
+        )
+
+
+def numeric(value: Any, name: str, advice: str = "remove or impute") -> np.ndarray:
+    """`value` as a finite float64 array."""
+    raw = plain_array(value, name)
+    if raw.dtype.kind == "O":
+        raw = _numbers_of_objects(raw, name)
+    if raw.dtype.kind in "USMmV":
         sample = raw.ravel()[0] if raw.size else ""
-        raise TypeError(f"`{name}` must hold numbers; got values such as {str(sample)!r}: encode them first.")
+        raise TypeError(
+            f"`{name}` must hold numbers; got values such as {shown(str(sample))}: encode them first."
+        )
     if raw.dtype.kind == "c":
         raise TypeError(f"`{name}` must be real; got complex numbers.")
     array = np.asarray(raw, dtype=np.float64)
+    largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+    if largest <= _LARGEST:  # false for NaN
+        return array
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array)).sum())
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         raise ValueError(
             f"`{name}` holds {bad} NaN or infinite value{'s' * (bad > 1)}, "
-            f"the first at index {where}: remove or impute."
+            f"the first at index {where}: {advice}."
         )
+    raise ValueError(
+        f"`{name}` holds values up to {largest:.3g}, whose squares overflow: scale it towards 1."
+    )
+
+
+def finite_result(found: Any, names: str) -> Any:
+    """`found`, refused if a number overflowed on the way to it; `names` are the arguments that were too large."""
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found)):
+        raise ValueError(f"{names} too large: the result overflows. Scale towards 1.")
+    return found
+
+
+def _numbers_of_objects(raw: np.ndarray, name: str) -> np.ndarray:
+    """Python objects as float64; says which one is no number."""
+    try:
+        return raw.astype(np.float64)
+    except OverflowError:
+        raise ValueError(f"`{name}` holds a number beyond 1.8e308, which no float can be: rescale.") from None
+    except Exception:  # whatever such an object does
+        wrong = next((each for each in raw.ravel() if not isinstance(each, numbers.Real)), raw.ravel()[0])
+        raise TypeError(
+            f"`{name}` must hold numbers; got values such as {shown(str(wrong))}: encode them first."
+        ) from None
+
+
+def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
+    """(n,) labels of any type that can be compared; refuses missing ones."""
+    array = plain_array(labels, name)
+    if array.shape != (n,):
+        raise ValueError(f"`{name}` must have shape ({n},), one class per point; got {array.shape}.")
+    if array.dtype.kind in "fc" and not np.isfinite(array).all():
+        raise ValueError(f"`{name}` holds NaN or infinite values: every point needs a class.")
+    if array.dtype.kind == "O" and not (
+        all(isinstance(each, str) for each in array) or all(isinstance(each, numbers.Real) for each in array)
+    ):
+        raise TypeError(f"`{name}` must all be numbers or all be texts; got {shown(array.tolist())}.")
     return array
 
 
-def inputs(x: Any, name: str = "x", dim: int | None = None) -> np.ndarray:
-    """(n, d) inputs with n, d >= 1; checks d against `dim`."""
+def array_of(found: Any, what: str) -> jax.Array:
+    """What a function of the user returned, as a JAX array of real numbers."""
+    try:
+        array = jnp.asarray(found)
+        if jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer):
+            return array
+    except (TypeError, ValueError):  # text, None, lists of different lengths
+        pass
+    raise TypeError(f"`{what}` must return an array of real numbers; it returns {shown(found)}.")
+
+
+def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:
+    """(n, d) inputs with n, d >= 1; checks d against `dim`. Inputs of another shape have that for `dim`."""
     array = numeric(x, name)
+    if isinstance(dim, tuple) and len(dim) == 1:
+        dim = dim[0]
+    if isinstance(dim, tuple):
+        if array.ndim != 1 + len(dim) or array.shape[1:] != dim:
+            raise ValueError(
+                f"`{name}` must have shape ({', '.join(['n', *map(str, dim)])}); got {array.shape}."
+            )
+        if 0 in array.shape:
+            raise ValueError(f"`{name}` is empty: shape {array.shape}.")
+        return array
     if array.ndim != 2:
         hint = f"; for one feature pass `{name}[:, None]`" if array.ndim == 1 else ""
         raise ValueError(f"`{name}` must have shape (n, d); got {array.shape}{hint}.")

@@ -5,6 +5,9 @@ import re
 
 import numpy as np
 
+from ._check import shown
+
+_MOST = 2.0**80  # bytes: more than there are
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -24,14 +27,14 @@ def available_bytes() -> int:
 
 def parse_bytes(text: "str | int | float", name: str = "memory") -> int:
     """Bytes of a number or of a text such as "4GiB"."""
-    if isinstance(text, int | float) and not isinstance(text, bool) and 0 < text < np.inf:
+    if isinstance(text, int | float) and not isinstance(text, bool) and 0 < text < _MOST:
         return int(text)
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-zA-Z]*)\s*", str(text))
     if found and found[2].lower() in _UNITS and found[1].count(".") <= 1 and found[1] != ".":
-        size = int(float(found[1]) * _UNITS[found[2].lower()])
-        if size > 0:
-            return size
-    raise ValueError(f'`{name}` must be a size such as "4GiB" or a number of bytes; got {text!r}.')
+        size = float(found[1]) * _UNITS[found[2].lower()]
+        if 1 <= size < _MOST:
+            return int(size)
+    raise ValueError(f'`{name}` must be a size such as "4GiB" or a number of bytes; got {shown(text)}.')
 
 
 def human_bytes(size: float) -> str:

@@ -8,9 +8,10 @@ import typer
 from ._completion import activations
 
 NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
+MOST_LAYERS = 1000
 
 Depth = Annotated[
-    int, typer.Option(min=1, max=1000, help="Number of hidden layers.", rich_help_panel=NETWORK)
+    int, typer.Option(min=1, max=MOST_LAYERS, help="Number of hidden layers.", rich_help_panel=NETWORK)
 ]
 Activation = Annotated[
     str,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ._check import nearest
+from ._spelling import nearest
 
 Points = tuple[tuple[float, float], ...]
 

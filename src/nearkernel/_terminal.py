@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._interrupt import work_begins
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -57,6 +59,7 @@ def progress(count: int | None = None) -> Iterator[Progress]:
     from rich import progress as rich
     from rich.console import Console
 
+    work_begins()
     bar = (rich.BarColumn(), rich.MofNCompleteColumn()) if count is not None else ()
     left = (rich.TextColumn("left:"), rich.TimeRemainingColumn()) if count is not None else ()
     columns = (*(() if bar else (rich.SpinnerColumn(),)), rich.TextColumn("{task.description}"), *bar)

@@ -17,6 +17,7 @@ from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
 from ._predict.app import predict
+from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
 EXIT_CODES = (
@@ -31,7 +32,7 @@ class OneLineErrors(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         typed = sys.argv[1:] if args is None else list(args)
         try:
-            with typing(typed):
+            with typing(typed), random_state_kept():  # libraries that draw tables draw random numbers, too
                 code = super().main(typed, *others, **{**extra, "standalone_mode": False}) or 0
             message = "interrupted: nothing was written" if code == 130 else ""
         except typer.TyperException as error:
@@ -109,6 +110,14 @@ def lab(
     host: Annotated[
         str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
     ] = "127.0.0.1",
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name or address by which others may call this machine; several are given one by one.",
+            show_default=False,
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     json: Json = False,
     debug: Debug = False,
@@ -122,10 +131,12 @@ def lab(
     `nearkernel lab`
 
     `nearkernel lab --port 9000 --no-browser`
+
+    `nearkernel lab --host 0.0.0.0 --allow-host lab.example --no-browser`
     """
     from .lab._serve import serve
 
-    serve(host, port, browser, json)
+    serve(host, port, browser, json, allow_host or ())
 
 
 def completion(

@@ -47,6 +47,7 @@ class Doubtful(claims.Claim):
 def test_a_row_knows_whether_it_agrees():
     assert claims.statistical("a", 1.0, 1.3, 0.1).ok and not claims.statistical("a", 1.0, 1.5, 0.1).ok
     assert claims.exact("a", 2.0, 2.001, 1e-3).ok and not claims.exact("a", 2.0, 2.1, 1e-3).ok
+    assert claims.unlike("a", 1.0, 1.5, sem=0.1) == claims.refuted("a", 1.0, 1.5, sem=0.1)
     assert claims.refuted("a", 1.0, 1.5, sem=0.1).ok and not claims.refuted("a", 1.0, 1.3, sem=0.1).ok
     assert claims.at_most("a", 1.0, 0.5).ok and not claims.at_most("a", 1.0, 1.1).ok
     assert claims.at_least("a", 1.0, 1.1).ok and not claims.at_least("a", 1.0, 0.5).ok
@@ -134,7 +135,8 @@ def test_a_wrong_claim_makes_the_exit_code_1_and_says_what_differs(doubtful):
 
 def test_the_report_shows_every_claim_in_the_folder(doubtful, monkeypatch):
     monkeypatch.setattr(Doubtful, "statement", "<script>2</script> = 3")
-    monkeypatch.setattr(Doubtful, "erratum", "printed as 2 < 2")
+    misprint = claims.Erratum("notes, line 3", "printed as 2 < 2", "2 <= 2", "two")
+    monkeypatch.setattr(Doubtful, "erratum", misprint)
     nearkernel("run", "random-walk", "--walkers", 500, "--sites", 40, "--seed", 3, "--out", "found")
     nearkernel("run", doubtful, "brownian-norm", "--quick", "--out", "found", code=1)
     page = Path("found/report.html").read_text("utf-8")
@@ -143,7 +145,7 @@ def test_the_report_shows_every_claim_in_the_folder(doubtful, monkeypatch):
     for name in ("random-walk", "brownian-norm", doubtful):
         assert page.count(f'id="{name}"') == page.count(f'href="#{name}"') == 1
     for text in (
-        "printed as 2 &lt; 2",
+        "notes, line 3: printed as 2 &lt; 2. Most charitable reading: 2 &lt;= 2. Excluded by: two.",
         "&lt;script&gt;2&lt;/script&gt; = 3",
         "nearkernel claims run random-walk --sites 40 --walkers 500 --seed 3",
         f"nearkernel claims run {doubtful} brownian-norm --quick --out found",
@@ -215,5 +217,5 @@ def test_list_and_show():
     assert {claim["name"] for claim in listed} == {claim.name() for claim in claims.every()}
     assert all(claim["name"] in nearkernel("list").stdout for claim in listed)
     shown = nearkernel("show", "sawtooth").stdout
-    assert "--levels 10" in shown and "as printed" in shown and "result = Sawtooth(levels=10)" in shown
+    assert "--levels 10" in shown and "as in line 2500" in shown and "result = Sawtooth(levels=10)" in shown
     assert json.loads(nearkernel("show", "sawtooth", "--json").stdout)["settings"][0]["flag"] == "--levels"

@@ -17,10 +17,18 @@ def test_the_page_is_not_older_than_the_claims():
     assert json.loads(found[1]) == {claim.name(): claim.fingerprint() for claim in claims.every()}
 
 
-def test_the_page_shows_every_claim_confirmed():
+def test_the_page_shows_every_claim_confirmed(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    plain = importlib.import_module("claims_page").plain
     for claim in claims.every():
         part = PAGE.split(f"\n### {claim.name()}\n")[1].split("\n### ")[0]
         assert "\nconfirmed in " in part and "| NO |" not in part
+        if claim.erratum:
+            assert (
+                f"| {plain(claim.erratum.row)} | " in part and f"Erratum: {plain(str(claim.erratum))}" in part
+            )
+        else:
+            assert "Erratum" not in part
     assert re.search(r"Made by nearkernel \d+\.\d+\.\d+, seed 0", PAGE)
 
 

@@ -23,7 +23,7 @@ def test_gradient_flow_ends_at_the_minimum_of_the_potential(alpha):
     beta = D.implicit_minimizer(X, Y, alpha, SHAPE)
     net = nk.models.DiagonalNetwork(16, alpha, SHAPE)
     run = nk.simulate(net, net.init(), X, Y, nk.GradientFlow(), tol=1e-8)
-    assert run.status == "converged"
+    assert run.status == nk.StatusKind.converged
     assert np.abs(net.weights(run.params) - beta).max() < 1e-6
     np.testing.assert_allclose(X @ beta, Y, atol=1e-10)
     np.testing.assert_allclose(run.params["plus"] * run.params["minus"], (alpha * SHAPE) ** 2, rtol=1e-6)
@@ -104,6 +104,39 @@ def test_the_maximum_margin_satisfies_its_optimality_conditions_and_is_that_of_a
     np.testing.assert_allclose(scaled.w, 1e3 * found.w, rtol=1e-10)
 
 
+def test_two_points_are_separated_half_way_between_them():
+    found = D.max_margin([[3.0, 0.0], [5.0, 2.0]], [-1, 1], bias=True)
+    np.testing.assert_allclose([found.margin, *found.w, found.b], [2**0.5, 0.5, 0.5, -2.5], rtol=1e-12)
+    assert found.offset is None and D.max_margin(POINTS, LABELS).b == 0
+    with pytest.raises(ValueError, match=r"separable by `labels` through the origin: no margin. Is a bias"):
+        D.max_margin([[1.0], [2.0]], [-1, 1])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_maximum_margin_with_a_bias_is_that_of_an_svm(seed):
+    """Optimality to rounding, and scikit-learn's machine to its own accuracy, in several units and off the origin."""
+    from sklearn.svm import SVC
+
+    rng = np.random.default_rng(seed)
+    d, n, unit = (2, 5, 20)[seed % 3], (12, 60)[seed % 2], (1.0, 1e-3, 1e3)[seed % 3]
+    points, normal = rng.normal(size=(n, d)), rng.normal(size=d)
+    labels = np.where(points @ normal > 0.3, 1, 0)
+    points = unit * (points + 0.05 * (2 * labels - 1)[:, None] * normal + 7.0)
+    found = D.max_margin(points, labels, bias=True)
+    signs = 2 * labels - 1
+    margins = signs * (points @ found.w + found.b)
+    assert margins.min() > 1 - 1e-9
+    np.testing.assert_allclose(margins[found.support], 1.0, atol=1e-8)
+    np.testing.assert_allclose((signs * found.dual) @ points, found.w, atol=1e-8 * np.abs(found.w).max())
+    assert (found.dual >= 0).all() and abs(signs @ found.dual) < 1e-9 * found.dual.sum()
+    machine = SVC(kernel="linear", C=1e10, tol=1e-10).fit((points - points.mean(0)) / unit, labels)
+    np.testing.assert_allclose(
+        found.w * unit, machine.coef_[0], rtol=1e-5, atol=1e-5 * np.abs(machine.coef_).max()
+    )
+    ones = D.max_margin(np.column_stack([points, np.full(n, unit)]), labels)
+    assert found.margin > (1 - 1e-9) / np.linalg.norm(ones.w[:-1])
+
+
 @pytest.mark.parametrize("loss", ["exponential", pytest.param("logistic", marks=pytest.mark.slow)])
 def test_weights_grow_with_the_logarithm_of_time_along_the_maximum_margin(loss):
     path = D.margin_flow(POINTS, LABELS, [20.0, 500.0, 1000.0, 2000.0], loss)
@@ -152,6 +185,15 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         ),
         (lambda: D.implicit_potential(np.ones((2, 2)), 1.0), "`beta` must be a vector"),
         (lambda: D.max_margin(POINTS, -LABELS * RNG.choice([1, -1], 40)), "not linearly separable"),
+        (
+            lambda: D.max_margin(POINTS, RNG.choice([1, -1], 40), bias=True),
+            "separable by `labels`: no margin",
+        ),
+        (lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True), "separable by `labels`: no margin"),
+        (
+            lambda: D.max_margin(POINTS, LABELS[:3], bias=True),
+            "`labels` must have shape \\(40,\\), one class per",
+        ),
         (lambda: D.max_margin(POINTS, np.ones(40)), "`labels` must have two values; all are"),
         (lambda: D.max_margin(POINTS, np.arange(40)), "`labels` must have two values; got 40"),
         (lambda: D.max_margin(POINTS, LABELS[:3]), "`labels` must have shape \\(40,\\)"),

@@ -50,10 +50,19 @@ def test_a_constant_target_teaches_nothing():
     assert len(found.matrices) == 1 and not found.solution.predict(X).mean.any()
 
 
+def test_no_rounds_leave_the_plain_kernel():
+    kernel = nk.kernels.RBF(1.5)
+    found, plain = D.recursive_features(kernel, X, Y, rounds=0), nk.solve(kernel, X, Y, nk.Ridge(1e-3))
+    assert len(found.matrices) == 1 and len(found.solutions) == 1
+    np.testing.assert_allclose(found.solution.predict(X).mean, plain.predict(X).mean, rtol=1e-10)
+
+
 def test_overlaps_are_shares():
     assert D.subspace_overlap(np.eye(2, 5), np.eye(1, 5)) == pytest.approx(1.0)
     assert D.subspace_overlap(np.eye(1, 5), np.eye(2, 5)) == pytest.approx(0.5)
     assert D.subspace_overlap([[1.0, 1.0]], [[1.0, 0.0]]) == pytest.approx(0.5)
+    repeated = np.vstack([np.eye(1, 5), 2 * np.eye(1, 5), np.eye(2, 5)[1:]])
+    assert D.subspace_overlap(np.eye(1, 5), repeated) == pytest.approx(0.5)  # repeated directions count once
     random = [D.subspace_overlap(RNG.normal(size=(2, 20)), np.eye(3, 20)) for _ in range(400)]
     assert abs(np.mean(random) - 0.1) < 4 * np.std(random) / 20
 
@@ -86,6 +95,19 @@ def test_overlaps_are_shares():
         (lambda: D.average_gradient_outer_product("f", X), "`function` must be a JAX function"),
         (lambda: D.average_gradient_outer_product(lambda x: x.sum(), X), r"`function` must map \(n, d\) to"),
         (lambda: D.subspace_overlap(np.eye(2), np.eye(3)), "`found` has 2 features per row; 3 expected"),
+        (
+            lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((4, 1))),
+            r"`true` has 4 directions of 1 features: more than the space has.*pass `true\.T` if yours are columns",
+        ),
+        (
+            lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((1, 1))),
+            "`found` has 3 directions of 1 features",
+        ),
+        (lambda: D.subspace_overlap(np.eye(2), np.zeros((1, 2))), "`true` is 0: it has no direction"),
+        (
+            lambda: D.recursive_features(None, X, Y, subspace=np.ones((2, 5))),
+            "`subspace` must be independent directions",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

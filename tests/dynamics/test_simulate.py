@@ -35,7 +35,7 @@ def test_gradient_descent_is_the_textbook_loop(momentum):
     np.testing.assert_array_equal(run.history["time"], np.arange(38))
     for ours, theirs in zip(jax.tree.leaves(run.params), jax.tree.leaves(params), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-11)
-    assert run.status == "finished" and run.steps == 37 and run.ok
+    assert run.status == nk.StatusKind.finished and run.steps == 37 and run.ok
 
 
 @pytest.mark.parametrize("steps, every", [(10, 4), (1000, 7), (0, 1), (3, 5)])
@@ -63,16 +63,20 @@ def test_gradient_flow_is_descent_with_vanishing_steps():
 @pytest.mark.slow
 def test_training_to_the_end_converges_or_says_that_it_did_not():
     run = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(1 / LAM), tol=1e-6)
-    assert run.status == "converged" and run.history["loss"][-1] < 1e-11 * run.history["loss"][0]
+    assert run.status == nk.StatusKind.converged and run.history["loss"][-1] < 1e-11 * run.history["loss"][0]
     short = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(1 / LAM), max_steps=50)
-    assert short.status == "not converged after 50 steps" and not short.ok
+    assert short.status == nk.StatusKind.not_converged and not short.ok
+    assert str(short.status) == "not converged after 50 steps"
     flow = nk.simulate(NET, THETA, X, Y, nk.GradientFlow(), tol=1e-3)
-    assert flow.status == "converged" and flow.history["loss"][-1] < 1e-5 * flow.history["loss"][0]
+    assert (
+        flow.status == nk.StatusKind.converged and flow.history["loss"][-1] < 1e-5 * flow.history["loss"][0]
+    )
 
 
 def test_divergence_is_a_value():
     run = nk.simulate(NET, THETA, X, Y, nk.GradientDescent(1e6 / LAM, 2000))
-    assert not run.ok and run.status.startswith("diverged by step")
+    assert not run.ok and run.status == nk.StatusKind.diverged
+    assert "diverged by step" in run.status.message
     assert np.isfinite(run.history["loss"]).all()
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.params))
 

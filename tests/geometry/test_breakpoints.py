@@ -245,11 +245,17 @@ LINE = nk.MLP(2, (4,), 1, "relu")
             lambda: G.breakpoints(nk.FeatureModel(lambda x: x), None, [0, 0], [1, 1]),
             "`net` must be an nk.MLP, whose layers are known; got FeatureModel",
         ),
-        (lambda: G.breakpoints(LINE, None, [0, 0], [1, 1]), "`params` must be a list of 2 layers"),
-        (lambda: G.breakpoints(LINE, [np.eye(2)] * 2, [0, 0], [1, 1]), r"each dict\(weight, bias\), as of"),
+        (
+            lambda: G.breakpoints(LINE, None, [0, 0], [1, 1]),
+            "`params` must be a tree of arrays, as of .* got None",
+        ),
+        (
+            lambda: G.breakpoints(LINE, [np.eye(2)] * 2, [0, 0], [1, 1]),
+            r"`params` must be of the form of .*; MLP misses `params\[0\]",
+        ),
         (
             lambda: G.breakpoints(LINE, drawn(nk.MLP(3, (4,))), [0, 0], [1, 1]),
-            r"weight of layer 1 is \(3, 4\) and its bias \(4,\); \(2, 4\) and \(4,\) expected",
+            r"`params\[0\]\['weight'\]` must have shape \(2, 4\) for this MLP; got \(3, 4\)",
         ),
         (
             lambda: G.breakpoints(LINE, drawn(LINE), 0, 1),

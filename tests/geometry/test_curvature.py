@@ -87,7 +87,11 @@ def test_top_eigenpairs_are_those_of_lapack(which):
     values = np.linalg.eigvalsh(DENSE["squared"])
     sort = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
     np.testing.assert_allclose(found.values, values[np.argsort(sort)[:5]], rtol=1e-8)
-    assert found.status == "converged" and found.residuals.max() < 1e-6 * np.abs(values).max()
+    assert (
+        found.ok
+        and found.status == nk.StatusKind.converged
+        and found.residuals.max() < 1e-6 * np.abs(values).max()
+    )
     every = G.top_eigenpairs(operator, P, which)
     np.testing.assert_allclose(np.sort(every.values), values, atol=1e-10)
 
@@ -149,8 +153,12 @@ def test_a_density_of_few_dimensions_is_exact():
 @pytest.mark.slow
 def test_a_density_of_low_rank_ends_early():
     low = G.GaussNewton(NET, THETA, X[:4], Y[:4])  # rank 12 of 107: Lanczos runs out of directions
-    density, exact = G.spectral_density(low, outliers=3, probes=20), np.linalg.eigvalsh(low.dense())
-    assert density.count_above(1e-9 * exact[-1]) == pytest.approx(12, abs=2.5)
+    density, exact = G.spectral_density(low, outliers=3, probes=80), np.linalg.eigvalsh(low.dense())
+    above = density.nodes > 1e-9 * exact[-1]
+    counts = 3 + (density.size - 3) * np.sum(density.weights * above, axis=1)  # one a probe
+    assert density.count_above(1e-9 * exact[-1]) == pytest.approx(counts.mean(), rel=1e-12)
+    error = counts.std(ddof=1) / np.sqrt(len(counts))
+    assert error < 0.7 and abs(counts.mean() - 12) < 4 * error
     assert density.moment(2).agrees(np.mean(exact**2))
 
 
@@ -188,8 +196,11 @@ HUGE = jax.tree.map(lambda leaf: 1e200 * leaf, THETA)
         (lambda: G.Hessian(sum, THETA, X, Y), "`model` must be a nearkernel model; got builtin"),
         (lambda: G.Hessian(NET, THETA, X, Y[:, :2]), "`y` has 2 outputs per row; the model has 3"),
         (lambda: G.sharpness(NET, THETA, X, Y, "hinge"), "`loss` must be one of"),
-        (lambda: G.sharpness(NET, HUGE, X, Y), "the loss at `params` is inf: it has no curvature there"),
-        (lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y), "`params` holds .* NaN"),
+        (lambda: G.sharpness(NET, HUGE, X, Y), "holds values up to 1.*e.200, whose squares overflow"),
+        (
+            lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y),
+            r"`params\[0\].* holds .* NaN",
+        ),
         (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "another has no distribution of labels"),
         (lambda: G.Hessian(NET, THETA, X, Y)(np.ones(3)), f"`vectors` must have shape \\({P},\\)"),
         (

@@ -65,7 +65,7 @@ def test_strips_and_chunks_leave_no_seam(method, monkeypatch):
     x, params = helpers.points(13, 3, 5), net.init(KEY)
     kernel = nk.kernels.EmpiricalNTK(net, params, method=method)
     whole, full = kernel(x), kernel.full(x)
-    monkeypatch.setattr("nearkernel.kernels._layers._STRIP_BYTES", 8 * 13 * 9 * 5)
+    monkeypatch.setattr("nearkernel.kernels._outer._STRIP_BYTES", 8 * 13 * 9 * 5)
     monkeypatch.setattr("nearkernel.kernels._empirical.rows_that_fit", lambda *_: 5)
     np.testing.assert_allclose(kernel(x), whole, rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(kernel.full(x), full, rtol=1e-13, atol=1e-14)
@@ -113,7 +113,10 @@ def test_bad_arguments_are_named():
         nk.kernels.EmpiricalNTK(net, params, method="jacobi")
     with pytest.raises(TypeError, match=r"`model` must be a nearkernel model; got function: wrap it"):
         nk.kernels.EmpiricalNTK(lambda p, x: x, params)
-    with pytest.raises(ValueError, match=r'`method="layers"` needs an nk\.MLP; use "jacobian" or "auto"'):
+    with pytest.raises(
+        ValueError,
+        match=r'`method="layers"` needs an nk\.MLP or nk\.Network of Dense and Conv; use "jacobian" or "auto"',
+    ):
         nk.kernels.EmpiricalNTK(nk.FeatureModel(lambda x: x), params, method="layers")
     with pytest.raises(ValueError, match="`x1` has 2 features per row; 3 expected"):
         nk.kernels.EmpiricalNTK(net, params)(X1[:, :2], X2)

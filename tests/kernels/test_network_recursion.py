@@ -94,9 +94,9 @@ def test_linear_networks_add_a_layer_of_kernel_each():
 def test_mean_field_outputs_start_at_their_bias():
     net = nk.MLP(3, (4,), 1, "erf", 1.3, 0.6, parametrization="mean_field")
     x = helpers.points(3, 3)
-    np.testing.assert_array_equal(nk.kernels.NNGP(net)(x), np.full((3, 3), 0.6))
-    np.testing.assert_array_equal(nk.kernels.NNGP(net)(x, x[:2]), np.full((3, 2), 0.6))
-    np.testing.assert_array_equal(nk.kernels.NNGP(net).diag(x), np.full(3, 0.6))
+    np.testing.assert_allclose(nk.kernels.NNGP(net)(x), np.full((3, 3), 0.6), rtol=1e-15)
+    np.testing.assert_allclose(nk.kernels.NNGP(net)(x, x[:2]), np.full((3, 2), 0.6), rtol=1e-15)
+    np.testing.assert_allclose(nk.kernels.NNGP(net).diag(x), np.full(3, 0.6), rtol=1e-15)
     same = nk.MLP(3, (4,), 1, "erf", 1.3, 0.6)
     np.testing.assert_allclose(nk.kernels.NTK(net)(x), nk.kernels.NTK(same)(x), rtol=1e-14)
 
@@ -119,7 +119,7 @@ def test_odd_activations_without_bias_are_odd():
 
 def test_only_networks_with_a_known_limit_have_one():
     with pytest.raises(
-        TypeError, match=r"`net` must be an nk\.MLP: its infinite-width kernel is known; got RBF"
+        TypeError, match=r"`net` must be an nk\.MLP or nk\.Network, whose layers NNGP knows; got RBF"
     ):
         nk.kernels.NNGP(nk.kernels.RBF())
     with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP.*got FeatureModel"):

@@ -1,30 +1,43 @@
-"""A lab that listens on a free port, in a thread of the test's own process."""
+"""Labs to ask, and a browser to look at them."""
 
-import contextlib
-import socket
-import threading
-import time
+import os
+import shutil
 
 import pytest
-import uvicorn
 
-from nearkernel.lab._server import application
-
-
-@contextlib.contextmanager
-def listening():
-    server = uvicorn.Server(uvicorn.Config(application(), log_level="error", lifespan="off"))
-    found = socket.create_server(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [found]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    yield f"http://127.0.0.1:{found.getsockname()[1]}"
-    server.should_exit = True
-    thread.join(timeout=10)
+from labs import ODD, STRICT, listening
 
 
 @pytest.fixture(scope="module")
 def lab():
     with listening() as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def odd():
+    """A lab whose experiments misbehave as `odd_worker.py` says, with strict limits."""
+    with listening(command=ODD, limits=STRICT) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Where the browser is. Its tests are skipped where there is none, but not where nobody would notice."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if found is None:
+        give_up = pytest.fail if os.environ.get("CI") else pytest.skip
+        give_up("no Chromium here: `make browser` installs it where it can")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+             "--disable-background-networking", "--disable-component-update"]  # fmt: skip
+    with sync_playwright() as tools:
+        opened = tools.chromium.launch(executable_path=chromium, args=quiet)
+        yield opened
+        opened.close()

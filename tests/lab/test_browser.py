@@ -1,35 +1,30 @@
 """The lab in a real browser: every control moves the numbers to where the library says they are."""
 
+import contextlib
 import os
-import shutil
+import subprocess
+import sys
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
+import odd_worker as do
 from nearkernel.lab import NAMES, find
 from nearkernel.lab._picture import plain
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium here: `make browser` installs it where it can"
-)
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 QUICK = {"catapult"}  # the others compile, and move many controls; their pages are opened by other tests
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as tools:
-        found = tools.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield found
-        found.close()
 
 
 @pytest.fixture
 def page(browser, lab):
+    with watched(browser, lab) as page:
+        yield page
+
+
+@contextlib.contextmanager
+def watched(browser, lab):
     """A fresh page that fails the test if anything is asked of another machine, or goes wrong in it."""
     context = browser.new_context(
         viewport={"width": 1280, "height": 900}, base_url=lab, accept_downloads=True
@@ -216,11 +211,15 @@ def test_light_dark_and_a_phone(page):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
 
 
-def test_a_point_follows_the_pointer(page, monkeypatch):
+@pytest.fixture
+def odd_page(browser, odd):
+    with watched(browser, odd) as page:
+        yield page
+
+
+def test_a_point_follows_the_pointer(odd_page):
     # What is computed does not matter here, only where the point lands.
-    experiment = find("regression")
-    quick = type(find("catapult")().theory())((experiment()._picture(),))
-    monkeypatch.setattr(experiment, "theory", lambda self: type(quick)((self._picture(),)))
+    page, experiment = odd_page, find("regression")
     opened(page, "/regression")
     box = page.locator(".handles circle").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -243,3 +242,62 @@ def test_claims_are_found_and_run(page):
     page.wait_for_selector("#verdict[data-verdict=confirmed]")
     assert page.locator("#claim figure svg").count() == 1 and "name=random-walk" in page.url
     assert page.locator("#claim table tr").count() > 1
+
+
+def sent(page, path):
+    """Settings asked for, and what became of each question."""
+    found = []
+    page.on(
+        "requestfinished",
+        lambda request: (
+            found.append((urlsplit(request.url).query, request.response().status))
+            if urlsplit(request.url).path == path
+            else None
+        ),
+    )
+    return found
+
+
+def test_newer_settings_replace_a_question_that_waits(odd_page):
+    page = odd_page
+    opened(page, "/catapult")
+    found = sent(page, "/api/experiments/catapult")
+    page.fill("#control-steps", "150")
+    page.fill("#control-width", f"{do.SPIN}")  # it takes 1.5 s: the page has its place for so long
+    for ratio in ("1.1", "1.2", "1.3", "1.4"):
+        page.wait_for_timeout(400)
+        page.fill("#control-ratio", ratio)
+    page.wait_for_function("() => document.querySelector('.plot').data[0].y[1] === 1.4")
+    page.wait_for_timeout(300)
+    statuses = [status for query, status in found if f"width={do.SPIN}" in query]
+    assert set(statuses) == {200, 409} and "ratio=1.4" in found[-1][0] and found[-1][1] == 200
+    assert page.inner_text("#error") == "" and "Answered in" in page.inner_text("#speed")
+    assert page.locator(".shown.waiting").count() == 0
+
+
+def test_what_takes_too_long_is_told(odd_page):
+    page = odd_page
+    opened(page, "/catapult")
+    page.fill("#control-width", f"{do.ENDLESS}")
+    expect(page.locator("#error")).to_contain_text("take more than 2 s to compute", timeout=60_000)
+    moved(page, lambda: page.fill("#control-width", "100"))
+
+
+def test_a_page_that_is_left_asks_for_nothing_more(odd_page):
+    page = odd_page
+    opened(page, "/catapult")
+    page.fill("#control-width", f"{do.ASLEEP}")
+    page.wait_for_timeout(300)
+    page.click("nav a[data-name=regression]")
+    page.wait_for_selector(".handles circle")  # its answer does not wait for the other's limit
+    assert page.inner_text("#error") == ""
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("1", "1 error"), ("", "1 skipped")])
+def test_no_browser_fails_in_ci_and_is_skipped_elsewhere(ci, outcome):
+    test = f"{__file__}::test_light_dark_and_a_phone"
+    settings = {**os.environ, "CI": ci, "PATH": "/nowhere", "CHROMIUM": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
+    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300)
+    assert outcome in done.stdout and "no Chromium here" in done.stdout
+    assert done.returncode == (1 if ci else 0)

@@ -6,8 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import erf
 
-from nearkernel.lab._formula import LONGEST, Formula, activation, source
+from nearkernel.lab._formula import DEEPEST, LONGEST, MOST, Formula, activation, source
 
 Z = np.linspace(-3, 3, 61)
 
@@ -23,6 +24,8 @@ Z = np.linspace(-3, 3, 61)
         ("abs(x) + e", np.abs(Z) + np.e),
         ("0.123456789*z - 1e-3", 0.123456789 * Z - 1e-3),
         ("log1p(z^2) + arctan(z)", np.log1p(Z**2) + np.arctan(Z)),
+        ("tanh(sin(erf(arctan(z))))", np.tanh(np.sin(erf(np.arctan(Z))))),
+        ("exp(1)^2*sin(pi/4)*z", np.e**2 * np.sin(np.pi / 4) * Z),
     ],
 )
 def test_a_formula_has_the_values_it_says_and_so_has_its_program(text, expected):
@@ -74,6 +77,16 @@ def test_a_formula_has_the_values_it_says_and_so_has_its_program(text, expected)
         "1/z",
         "exp(z^2)",
         "sqrt(z)",
+        "1/0",
+        "z + 0/0",
+        "z*(1e6^8)^8",
+        "exp(1e6)*z",
+        "sqrt(-1) + z",
+        "log1p(-1)*z",
+        "z/(1 - 1)",
+        "tanh(" * 19 + "z" + ")" * 19,
+        "tanh(" * (DEEPEST + 1) + "z" + ")" * (DEEPEST + 1),
+        "+".join(["sin(z)"] * (MOST + 1)),
         "tahn(z)",
         "\x00",
         "z\u200b",
@@ -104,3 +117,19 @@ def test_names_of_the_library_are_taken_as_they_are_and_equal_texts_are_one_func
     assert activation(" relu ") == "relu" and source("relu") == "'relu'"
     assert activation("tanh(z)*2") is activation("tanh(z)*2")
     assert source("gelu(z)+z") == "lambda z: (jax.nn.gelu(z, approximate=False) + z)"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("z + 1/0", r"activation z \+ 1/0: 1 / 0 has no value\."),
+        (
+            "tanh(" * 6 + "z" + ")" * 6,
+            r"has 6 functions, 6 inside each other; use at most 12, and 4 inside each other\.",
+        ),
+        ("z/(1 - 1)", r"has no value at z = -8; it must have one everywhere\."),
+    ],
+)
+def test_it_is_said_what_is_wrong_with_a_formula(text, words):
+    with pytest.raises(ValueError, match=words):
+        activation(text)

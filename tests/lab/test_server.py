@@ -1,11 +1,9 @@
-"""The server: answers, one-line errors, streams that can be left, strangers, crowds."""
+"""The server: answers, one-line errors, streams, strangers, crowds."""
 
 import concurrent.futures
 import gc
 import json
 import random
-import threading
-import time
 from urllib.parse import quote
 
 import httpx
@@ -13,10 +11,12 @@ import numpy as np
 import psutil
 import pytest
 
+from labs import workers
 from nearkernel import claims
 from nearkernel.lab import NAMES, find
+from nearkernel.lab._formula import DEEPEST, MOST
+from nearkernel.lab._gate import LONGEST_QUERY, SECURITY
 from nearkernel.lab._picture import plain
-from nearkernel.lab._server import LONGEST_QUERY
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +69,29 @@ def test_an_answer_is_the_librarys(web):
         ("/api/claims/nothing/check", 400, "no claim is named 'nothing'"),
         ("/api/claims/random-walk/check?nothing=1", 400, "nothing is no setting of random-walk"),
         ("/api/experiments/catapult/check?ratio=9", 400, "ratio 9: must be from 0.1 to 4.5."),
+        ("/api/experiments/catapult?ratio=%ff%fe", 400, "ratio"),
+        ("/api/experiments/catapult?%ff=1", 400, "is no setting of catapult"),
+        ("/api/experiments/%ff", 400, "no experiment is named"),
+        ("/api/experiments/" + "a" * 5000, 400, "no experiment is named 'aaa"),
+        ("/api/experiments/catapult?width=" + "9" * 1900, 400, "width 999"),
+        ("/api/experiments/catapult?ratio=1e-999999999", 400, "ratio 1e-999999999: must be from"),
+        ("/api/experiments/catapult?" + "a=1&" * 400, 400, "given twice"),
+        ("/api/experiments/regression?points=0,nan", 400, "coordinates must be from -2 to 2"),
+        ("/api/experiments/regression?points=" + "0,0;" * 400, 400, "400 points came, give 1 to 12"),
+        ("/api/experiments/criticality?activation=1/0", 400, "activation 1/0: 1 / 0 has no value."),
+        (
+            "/api/experiments/criticality?activation=" + "tanh(" * 19 + "z" + ")" * 19,
+            400,
+            f"has 19 functions, 19 inside each other; use at most {MOST}, and {DEEPEST} inside each other.",
+        ),
+        ("/api/experiments/criticality?activation=" + "-".join(["sin(z)"] * 13), 400, "has 13 functions"),
+        ("/api/experiments/criticality?activation=exp(-1e6*(z-1)^2)", 400, "no signal passes it"),
+        ("/api/claims/" + "a" * 5000, 400, "no claim is named 'aaa"),
+        ("/api/claims/%ff", 400, "no claim is named"),
+        ("/api/claims/random-walk/check?seed=1&seed=1", 400, "given twice"),
+        ("/static/" + "a" * 5000 + ".js", 404, "no file is named 'aaa"),
+        ("/static/%ff.js", 404, "no file is named"),
+        ("/" + "a" * 5000, 404, "nothing is at '/aaa"),
         ("/static/..%2f_server.py", 404, ""),
         ("/static/a%00.js", 404, "no file"),
         ("/static/_server.py", 404, "no file"),
@@ -78,16 +101,86 @@ def test_an_answer_is_the_librarys(web):
 def test_bad_addresses_cost_one_line(web, path, status, words):
     answer = web.get(path)
     assert answer.status_code == status and words in answer.text.replace("\\u0027", "'")
+    assert len(answer.text) < 700 and answer.text.strip().count("\n") == 0 and "Traceback" not in answer.text
     if status == 400:
-        assert "\n" not in answer.json()["error"] and "Traceback" not in answer.text
+        assert "\n" not in answer.json()["error"]
 
 
 def test_only_requests_addressed_to_this_machine_are_answered(web):
-    assert web.get("/", headers={"Host": "elsewhere.example"}).status_code == 400
-    assert web.post("/api/experiments/catapult").status_code == 405
-    elsewhere = {"Sec-Fetch-Site": "cross-site"}  # a page of another site that asks in the user's name
-    assert web.get("/api/experiments/catapult", headers=elsewhere).status_code == 403
-    assert web.get("/catapult", headers=elsewhere).status_code == 200  # a link
+    for host in (
+        "elsewhere.example",
+        "127.0.0.1.elsewhere.example",
+        "127.0.0.1@elsewhere",
+        "[::2]",
+        "a b",
+        "",
+    ):
+        answer = web.get("/", headers={"Host": host})
+        assert answer.status_code == 400 and "--allow-host" in answer.text
+    assert web.get("/", headers={"Host": "LOCALHOST:80"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},  # a page of another site that asks in the user's name
+        {"Sec-Fetch-Site": "same-site"},  # another port of this machine
+        {"Origin": "http://elsewhere.example"},  # a browser that says only where the page is from
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Origin": "http://elsewhere.example", "Sec-Fetch-Site": "same-origin"},
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["experiments/catapult", "experiments/catapult/check", "claims/random-walk/check", "claims"]
+)
+def test_pages_of_others_get_no_answers(web, headers, path):
+    assert web.get(f"/api/{path}", headers=headers).status_code == 403
+    assert web.get("/catapult", headers=headers).status_code == 200  # a link
+
+
+def test_the_labs_own_page_and_programs_get_answers(web, lab):
+    for headers in ({"Origin": lab}, {"Origin": lab.upper()}, {"Sec-Fetch-Site": "same-origin"}, {}):
+        assert web.get("/api/experiments/catapult", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS", "DELETE", "BREW"])
+def test_nothing_is_computed_for_other_methods(web, method):
+    for path in ("experiments/catapult", "experiments/catapult/check", "claims/random-walk/check"):
+        answer = web.request(method, f"/api/{path}")
+        assert answer.status_code == 405 and "GET" in answer.headers["Allow"]
+    assert web.head("/catapult").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "status"),
+    [
+        ("GET", "/", {}, 200),
+        ("GET", "/plotly.js", {}, 200),
+        ("GET", "/catapult/", {}, 307),
+        ("GET", "/nothing", {}, 404),
+        ("GET", "/static/nothing.js", {}, 404),
+        ("GET", "/api/nothing", {}, 404),
+        ("POST", "/", {}, 405),
+        ("GET", "/api/experiments/catapult", {}, 200),
+        ("GET", "/api/experiments/catapult?ratio=9", {}, 400),
+        ("GET", "/api/experiments/catapult", {"Origin": "null"}, 403),
+        ("GET", "/api/experiments/catapult", {"X-Lab-Page": "a b"}, 400),
+        ("GET", "/", {"Host": "elsewhere.example"}, 400),
+    ],
+)
+def test_every_answer_is_secured(web, method, path, headers, status):
+    answer = web.request(method, path, headers=headers)
+    assert answer.status_code == status
+    assert {name: answer.headers.get(name) for name in SECURITY} == SECURITY
+    assert answer.headers["Cache-Control"] and "server" not in answer.headers
+
+
+def test_parts_of_files_and_kept_copies_are_whole_files(web):
+    whole = web.get("/plotly.js")
+    assert whole.headers["Content-Encoding"] == "gzip" and len(whole.content) > 1e6
+    part = web.get("/plotly.js", headers={"Range": "bytes=0-0," * 50 + "0-1", "Accept-Encoding": "identity"})
+    assert part.status_code == 200 and part.content == whole.content
 
 
 def test_a_check_streams_its_progress_and_ends_with_an_answer(web):
@@ -96,54 +189,6 @@ def test_a_check_streams_its_progress_and_ends_with_an_answer(web):
     assert [event["share"] for event in events] == sorted(event["share"] for event in events)
     names = [part["name"] for part in events[-1]["answer"]["pictures"][0]["parts"]]
     assert names == ["theory", *(f"network {seed}" for seed in range(5))]
-
-
-def test_a_check_that_nobody_reads_is_stopped(web, monkeypatch):
-    seen, experiment = threading.Event(), find("catapult")
-    ended = threading.Event()
-
-    def endless(self, watch):
-        try:
-            while True:
-                watch(0.5, "working")
-                seen.set()
-                time.sleep(0.01)
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(experiment, "check", endless)
-    with web.stream("GET", "/api/experiments/catapult/check") as stream:
-        next(stream.iter_lines())
-        assert seen.wait(10)
-    assert ended.wait(10)
-
-
-def test_a_run_that_was_left_keeps_its_place_until_it_has_ended(web, monkeypatch):
-    let_go = threading.Event()
-
-    def stubborn(self, watch):
-        watch(0.5, "working")
-        let_go.wait(10)
-        return self.theory()
-
-    monkeypatch.setattr(find("catapult"), "check", stubborn)
-    for _ in range(2):
-        with web.stream("GET", "/api/experiments/catapult/check") as stream:
-            assert json.loads(next(stream.iter_lines()))["words"] == "working"
-    with web.stream("GET", "/api/experiments/catapult/check") as stream:
-        lines = stream.iter_lines()
-        assert json.loads(next(lines))["words"] == "waiting for other runs to end"
-        let_go.set()
-        assert [json.loads(line)["words"] for line in lines] == ["working", "done"]
-
-
-def test_what_goes_wrong_in_a_check_is_told(web, monkeypatch):
-    def wrong(self, watch):
-        raise ValueError("the network\nis tired")
-
-    monkeypatch.setattr(find("catapult"), "check", wrong)
-    with web.stream("GET", "/api/experiments/catapult/check") as stream:
-        assert [json.loads(line) for line in stream.iter_lines()] == [{"error": "the network is tired"}]
 
 
 def test_claims_are_listed_with_their_verdicts_and_run(web):
@@ -193,7 +238,7 @@ def test_a_thousand_odd_requests_leave_it_alive_and_its_memory_flat(web):
 
     def memory():
         gc.collect()
-        return psutil.Process().memory_info().rss
+        return sum(process.memory_info().rss for process in (psutil.Process(), *workers()))
 
     codes = []
     for i in range(1000):

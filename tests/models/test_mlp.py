@@ -135,7 +135,11 @@ def test_widths_of_numpy_are_widths():
         ({"weight_var": np.nan}, ValueError, "`weight_var` must be a number; got nan"),
         ({"weight_var": np.inf}, ValueError, "`weight_var` must be finite; got inf"),
         ({"weight_var": "1.0"}, TypeError, "`weight_var` must be one number; got '1.0'"),
-        ({"weight_var": [1.0, 2.0]}, TypeError, r"`weight_var` must be one number; got \[1.0, 2.0\]"),
+        (
+            {"weight_var": [1.0, 2.0, 3.0]},
+            ValueError,
+            "`weight_var` must be one value, or one per layer, 2 of them; got 3",
+        ),
         ({"bias_var": -0.1}, ValueError, "`bias_var` must be at least 0; got -0.1"),
         ({"bias_var": None}, TypeError, "`bias_var` must be one number; got None"),
         (

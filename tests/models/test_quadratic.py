@@ -115,7 +115,7 @@ def test_eps_may_be_traced():
         (lambda: nk.QuadraticModel(phi, None), TypeError, "`psi` must be a function x -> .* got NoneType"),
         (lambda: nk.CubicModel(phi, psi, 1.0), TypeError, "`Psi` must be a function x -> .* got float"),
         (lambda: quadratic("much"), TypeError, "`eps` must be one number; got 'much'"),
-        (lambda: quadratic(np.ones(2)), TypeError, "`eps` must be one number; got array"),
+        (lambda: quadratic(np.ones(2)), TypeError, "`eps` must be one number; got an array"),
         (lambda: quadratic(float("nan")), ValueError, "`eps` must be a number; got nan"),
         (lambda: quadratic(float("inf")), ValueError, "`eps` must be finite; got inf"),
         (lambda: quadratic(0.1, out_dim=0), ValueError, "`out_dim` must be at least 1; got 0"),

@@ -151,7 +151,7 @@ def test_broken_files_are_refused(csv, tmp_path):
     refuses(csv("not parquet", "data.parquet"), target="y", match="could not be read as parquet")
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "none.parquet")
     refuses(str(tmp_path / "none.parquet"), target="a", match="none.parquet has no rows")
-    refuses(csv("not npz", "data.npz"), match="data.npz is no npz archive")
+    refuses(csv("not npz", "data.npz"), match="data.npz is not an .npz archive")
 
 
 def test_missing_and_infinite_values_are_counted_by_column(csv):

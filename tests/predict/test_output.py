@@ -1,7 +1,6 @@
 """Files appear together or not at all."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -25,14 +24,12 @@ def test_files_are_written_and_replaced_together(tmp_path):
 def test_an_interruption_while_writing_leaves_the_old_files(tmp_path, monkeypatch):
     write_together(tmp_path, {"a.txt": "old", "b.txt": "old"})
 
-    write_bytes = Path.write_bytes
-
     def interrupted(path, data):
         if path.name == "b.txt":
             raise KeyboardInterrupt
-        write_bytes(path, data)
+        path.write_bytes(data)
 
-    monkeypatch.setattr(Path, "write_bytes", interrupted)
+    monkeypatch.setattr("nearkernel._predict.output.write_whole", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_together(tmp_path, {"a.txt": "new", "b.txt": "new"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]

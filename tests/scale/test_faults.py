@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import numpy as np
@@ -48,7 +50,7 @@ def test_killed_at_five_random_moments_it_ends_bit_identical(tmp_path, whole):
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()
-        there.append(sum(1 for _ in (path / "matrix/c").rglob("*") if _.suffix != ".partial"))
+        there.append(sum(1 for _ in (path / "matrix/c").rglob("*") if _.suffix != ".unfinished"))
     assert there[0] < len(whole) and there == sorted(there)  # killed in the middle, and nothing was lost
     nk.scale.build(KERNEL, X, path, block=BLOCK)
     assert {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()} == whole
@@ -97,6 +99,158 @@ def test_ensembles_on_a_cluster_are_those_of_this_machine(cluster):
     here = nk.measure(trained, net, 40, jax.random.key(2))
     there = nk.measure(trained, net, 40, jax.random.key(2), scheduler=cluster.scheduler_address)
     assert np.abs(here.mean - there.mean).max() < 1e-12 and np.abs(here.sem - there.sem).max() < 1e-12
+
+
+@pytest.mark.filterwarnings("ignore")  # what Dask says of a scheduler that ends
+def test_a_scheduler_that_dies_is_one_line_and_the_blocks_are_kept(tmp_path, whole, monkeypatch):
+    import dask
+    import distributed
+
+    from nearkernel.scale import _cluster
+
+    monkeypatch.setattr(_cluster, "_TIMEOUT", 2)
+    path, options = tmp_path / "K.zarr", {"n_workers": 1, "threads_per_worker": 1, "processes": False}
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "2s"}),
+        distributed.LocalCluster(protocol="tcp://", dashboard_address=None, **options) as found,
+    ):
+
+        def watch(done: int, total: int) -> None:
+            if done == 5:
+                found.sync(found.scheduler.close)
+
+        line = r"connection to the Dask scheduler was lost: at least \d+ of 78 blocks are kept; start a scheduler"
+        with pytest.raises(OSError, match=line):
+            nk.scale.build(KERNEL, X, path, block=BLOCK, scheduler=found.scheduler_address, watch=watch)
+    nk.scale.build(KERNEL, X, path, block=BLOCK)
+    assert content(path) == whole
+
+
+def content(path) -> dict:
+    return {str(f.relative_to(path)): f.read_bytes() for f in path.rglob("*") if f.is_file()}
+
+
+def test_a_store_is_filled_by_one_process_at_a_time(tmp_path, whole):
+    path = tmp_path / "K.zarr"
+    refused = []
+
+    def watch(done: int, total: int) -> None:
+        if done == 3:
+            with pytest.raises(
+                OSError, match=r"is being built by another process: wait for it, or use another"
+            ):
+                nk.scale.build(KERNEL, X, path, block=BLOCK)
+            refused.append(done)
+
+    nk.scale.build(KERNEL, X, path, block=BLOCK, watch=watch)
+    assert refused == [3] and content(path) == whole
+    nk.scale.build(KERNEL, X, path, block=BLOCK)  # the hold has ended
+
+
+def test_two_builders_that_begin_at_once_make_one_store(tmp_path, whole, monkeypatch):
+    """Both find nothing at the path; one of them is first, the other is told so or finds it done."""
+    from nearkernel.scale import _store
+
+    path, together, write = tmp_path / "K.zarr", threading.Barrier(2), _store._write_layout
+    monkeypatch.setattr(_store, "_write_layout", lambda *about: (write(*about), together.wait(20)))
+
+    def work(_) -> str:
+        try:
+            return str(nk.scale.build(KERNEL, X, path, block=BLOCK).n)
+        except OSError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [*pool.map(work, range(2))]
+    assert str(N) in found and all(
+        each == str(N) or "is being built by another process" in each for each in found
+    )
+    assert content(path) == whole and [each.name for each in tmp_path.iterdir()] == ["K.zarr"]
+
+
+def test_a_store_of_another_kernel_that_was_first_is_refused(tmp_path, monkeypatch):
+    from nearkernel.scale import _store
+
+    path, write = tmp_path / "K.zarr", _store._write_layout
+
+    def beaten(*about) -> None:
+        monkeypatch.undo()
+        nk.scale.build(nk.kernels.RBF(9.0), X, path, block=BLOCK)
+        write(*about)
+
+    monkeypatch.setattr(_store, "_write_layout", beaten)
+    with pytest.raises(ValueError, match=r"holds another kernel: RBF\(length=9.0\)"):
+        nk.scale.build(KERNEL, X, path, block=BLOCK)
+    assert [each.name for each in tmp_path.iterdir()] == ["K.zarr"]
+
+
+class Full:
+    """A file on a disk that becomes full in the middle of it."""
+
+    def __init__(self, file, room: list[int]):
+        self.file, self.room = file, room
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *about):
+        self.file.close()
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def write(self, data) -> None:
+        size = memoryview(data).nbytes
+        if size > self.room[0]:
+            self.file.write(memoryview(data).cast("B")[: self.room[0]])
+            raise OSError(28, "No space left on device")
+        self.room[0] -= size
+        self.file.write(data)
+
+
+@pytest.mark.parametrize(
+    "room", [10, 60_000, 2_000_000], ids=["the inputs", "the first block", "a later block"]
+)
+def test_a_disk_that_becomes_full_leaves_no_half_file(tmp_path, whole, monkeypatch, room):
+    from nearkernel import _files
+
+    path, left = tmp_path / "K.zarr", [room]
+    monkeypatch.setattr(_files, "open", lambda *how: Full(open(*how), left), raising=False)
+    line = (
+        r"no space left to begin .*K\.zarr: free some"
+        if room == 10
+        else r"no space left for .* blocks are kept"
+    )
+    with pytest.raises(OSError, match=line):
+        nk.scale.build(KERNEL, X, path, block=BLOCK)
+    if room == 10:
+        assert list(tmp_path.iterdir()) == []
+    else:
+        assert {len(data) for name, data in content(path).items() if "matrix/c/" in name} <= {
+            len(whole["matrix/c/0/0"])
+        }
+        assert not any("unfinished" in name for name in content(path))
+    monkeypatch.undo()
+    nk.scale.build(KERNEL, X, path, block=BLOCK)
+    assert content(path) == whole
+
+
+class Unknown(nk.kernels.AbstractKernel):
+    def matrix(self, x1, x2):
+        return np.full((len(x1), len(x1 if x2 is None else x2)), np.nan)
+
+    def traced(self, x1, x2):
+        raise NotImplementedError
+
+    def diagonal(self, x):
+        return np.ones(len(x))
+
+
+def test_a_kernel_that_is_not_finite_is_said_before_it_is_written(tmp_path):
+    kernel = Unknown()
+    with pytest.raises(ValueError, match="is nan for row 0"):
+        nk.scale.build(kernel, X, tmp_path / "K.zarr", block=BLOCK)
+    assert not [*(tmp_path / "K.zarr/matrix").glob("c/*/*")]
 
 
 def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):

@@ -64,7 +64,8 @@ def test_every_kernel_is_made_again_from_its_store(kernel):
     length = ("--length", "3") if kernel == "laplace" else ("--depth", "2", "--activation", "erf")
     assert typed("build", "data.npz", "--kernel", kernel, *length, "--out", "K.zarr").exit_code == 0
     solved = typed("solve", "K.zarr", "data.npz", "--ridge", "0.5", "--json")
-    assert json.loads(solved.stdout)["ok"]
+    about = json.loads(solved.stdout)
+    assert about["ok"] and about["status_kind"] == "converged" and "converged in" in about["status"]
 
 
 def test_a_tolerance_out_of_reach_gives_exit_code_1_and_the_coefficients(folder):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from drawn import Drawn
+from drawn import Drawn, controlled
 from helpers import points
 from nearkernel.statistics._concentration import supremum
 
@@ -29,13 +29,27 @@ def test_bounds_on_the_largest_eigenvalue_hold_and_their_order_is_known():
     net = nk.MLP(4, (30, 30), 1, "relu", weight_var=2.0)
     bounds = nk.statistics.largest_eigenvalue(net, X, probability=0.1)
     found = np.linalg.eigvalsh(Drawn(net, X, 1000).kernel[:, :, 0, :, 0])[:, -1]
-    assert bounds.mean == pytest.approx(np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[-1])
+    assert bounds.mean == pytest.approx(np.linalg.eigvalsh(nk.statistics.relu_ntk(net, X).mean)[-1])
     assert bounds.mean < bounds.frobenius < bounds.row < bounds.trace < bounds.cantelli
     for level in (bounds.markov, bounds.cantelli, bounds.chernoff):
         assert np.mean(found > level) < 0.1
     # Loose: the 10 % quantile itself lies far below. With a single summand Chernoff adds nothing.
     quantile = np.quantile(found, 0.9)
     assert quantile < bounds.cantelli < min(bounds.markov, bounds.chernoff) and bounds.chernoff > 5 * quantile
+
+
+@pytest.mark.parametrize("widths", [(3, 3, 3), (4, 4, 4, 4)])
+def test_bounds_on_the_mean_kernel_hold_where_layers_are_narrow(widths):
+    """The kernel of infinite width has a smaller largest eigenvalue, and bounds made of it fail."""
+    net = nk.MLP(4, widths, 1, "relu", weight_var=2.0)
+    x = X[:2] / np.linalg.norm(X[:2], axis=1)[:, None] * 2
+    bounds = nk.statistics.largest_eigenvalue(net, x)
+    wide = np.asarray(nk.kernels.NTK(net)(x))
+    between, sem = controlled(Drawn(net, x, 60_000).kernel[:, :, 0, :, 0], np.diagonal(wide), 0, 1)
+    largest = wide[0, 0] + between  # of two inputs of equal length
+    assert abs(largest - bounds.mean) < 4 * sem
+    assert largest - 4 * sem < min(bounds.row, bounds.frobenius, bounds.trace)
+    assert largest > np.abs(wide).sum(axis=1).max() + 8 * sem
 
 
 def test_the_largest_eigenvalue_for_equal_inputs_is_the_row_sum():

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.special
 
 import helpers
 import nearkernel as nk
@@ -77,7 +78,78 @@ def test_gelu_comes_to_rest_from_above_only():
 
 def test_elu_falls_with_the_square_of_the_depth():
     found = nk.critical(jax.nn.elu)  # its second derivative jumps at 0: K' = K - sqrt(2/pi) K^1.5
-    np.testing.assert_allclose([found.power, found.coefficient], [2.0, 2 * np.pi], rtol=5e-3)
+    np.testing.assert_allclose([found.power, found.coefficient], [2.0, 2 * np.pi], rtol=1e-8)
+
+
+# Steep, flat and kinked: s for JAX and for NumPy, the power of the depth, and c of K -> c / depth^power.
+DECAYS = {
+    "tanh(5 z)": (lambda z: jnp.tanh(5 * z), lambda z: np.tanh(5 * z), 1.0, 0.02),
+    "tanh(10 z)": (lambda z: jnp.tanh(10 * z), lambda z: np.tanh(10 * z), 1.0, 0.005),
+    "arctan(3 z)": (lambda z: jnp.arctan(3 * z), lambda z: np.arctan(3 * z), 1.0, 1 / 18),
+    "z/(1+4z^2)": (lambda z: z / (1 + 4 * z**2), lambda z: z / (1 + 4 * z**2), 1.0, 1 / 24),
+    "z/(1+25z^2)": (lambda z: z / (1 + 25 * z**2), lambda z: z / (1 + 25 * z**2), 1.0, 1 / 150),
+    "z/(1+z^2/9)": (lambda z: z / (1 + z**2 / 9), lambda z: z / (1 + z**2 / 9), 1.0, 1.5),
+    "sin(4 z)": (lambda z: jnp.sin(4 * z), lambda z: np.sin(4 * z), 1.0, 1 / 16),
+    "erf(7 z)": (lambda z: jax.scipy.special.erf(7 * z), lambda z: scipy.special.erf(7 * z), 1.0, 1 / 98),
+    "0.1 tanh(z/5)": (lambda z: 0.1 * jnp.tanh(z / 5), lambda z: 0.1 * np.tanh(z / 5), 1.0, 12.5),
+    "z + 0.01 sin(50 z)": (
+        lambda z: z + 0.01 * jnp.sin(50 * z),
+        lambda z: z + 0.01 * np.sin(50 * z),
+        1.0,
+        0.0012,
+    ),
+    "celu": (
+        lambda z: jax.nn.celu(z, 0.1),
+        lambda z: np.where(z > 0, z, 0.1 * np.expm1(np.minimum(z, 0) / 0.1)),
+        2.0,
+        np.pi / 50,
+    ),
+    "softsign": (lambda z: z / (1 + jnp.abs(z)), lambda z: z / (1 + np.abs(z)), 2.0, np.pi / 8),
+    "z - z^7": (lambda z: z - z**7, lambda z: z - z**7, 1 / 3, 630 ** (-1 / 3)),
+    "z - z |z|^0.6": (
+        lambda z: z - 0.3 * z * jnp.abs(z) ** 0.6 * jnp.exp(-(z**2)),
+        lambda z: z - 0.3 * z * np.abs(z) ** 0.6 * np.exp(-(z**2)),
+        10 / 3,
+        (0.18 * 2**0.3 * scipy.special.gamma(1.8) / scipy.special.gamma(1.5)) ** (-10 / 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DECAYS)
+def test_the_law_of_the_decay_follows_the_scale_of_the_activation(name):
+    """Against the exact expansion to 3e-4, and against 20000 layers of K' = C_W E[s^2] by another quadrature.
+
+    K^(-1/power) grows by coefficient^(-1/power) a layer, up to a part of order 1/depth: 3e-4 here.
+    """
+    function, on_numpy, power, coefficient = DECAYS[name]
+    found = nk.critical(function)
+    assert found.universality == "K* = 0" and found.attracts == "above"
+    np.testing.assert_allclose([found.power, found.coefficient], [power, coefficient], rtol=3e-4)
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    z = np.concatenate([2.5 * nodes + 2.5, 3.5 * nodes + 8.5])
+    z, weights = np.concatenate([z, -z]), np.concatenate([2.5 * weights, 3.5 * weights])
+    weights = np.tile(weights, 2) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    depths = 10_000, 20_000
+    kernels, k = {}, found.kernel_law(100.0)  # in the small already, but not where the law is fitted
+    for depth in range(100, depths[-1] + 1):
+        kernels[depth] = k
+        k = found.weight_var * (weights @ on_numpy(np.sqrt(k) * z) ** 2)
+    first, last = (kernels[depth] ** (-1 / power) for depth in depths)
+    np.testing.assert_allclose(
+        (last - first) / (depths[1] - depths[0]), coefficient ** (-1 / power), rtol=3e-4
+    )
+
+
+def test_a_steep_clipped_line_still_follows_no_power():
+    found = nk.critical(lambda z: jnp.clip(10 * z, -1, 1))
+    assert found.power == 0 and np.isnan(found.coefficient)
+    assert found.message == (
+        "weight_var = 0.01, bias_var = 0: K falls to 0 more slowly than any power of the depth."
+    )
+
+
+def test_no_slope_at_zero_is_no_critical_point_there():
+    assert nk.critical(lambda z: z - jnp.tanh(z)).universality == "none"
 
 
 def test_correlation_length_is_the_rate_at_which_angles_are_forgotten():

@@ -417,12 +417,12 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, Y, None),
             TypeError,
-            "`widths` must be a sequence.* got None",
+            "`widths` must be a tuple.* got None",
         ),
         (
             lambda: S.deep_linear_log_evidence(X, Y, 4),
             TypeError,
-            r"`widths` must be a sequence.* write \(4,\)",
+            r"`widths` must be a tuple.* write \(4,\)",
         ),
         (
             lambda: S.deep_linear_log_evidence(X, Y, (4,), -1.0),

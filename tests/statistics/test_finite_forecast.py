@@ -194,7 +194,7 @@ def test_terms_times_and_contributions():
     net = network("tanh", (40, 80))
     found = nk.forecast(net, X, Y, nk.GradientFlow(), new, order=1)
     plain = nk.forecast(net, X, Y, nk.GradientFlow(), new)
-    assert found.width == 80 and found.ok and found.status == "converged"
+    assert found.width == 80 and found.ok and found.status == nk.StatusKind.converged
     for time in (0.0, 0.7, np.inf):
         one, zero = found.at(time), plain.at(time)
         np.testing.assert_allclose(one.terms[0], zero.mean, atol=1e-12)
@@ -245,7 +245,7 @@ def test_every_row_twice_is_twice_the_time():
 
 def test_a_rate_beyond_the_limit_is_a_status():
     found = nk.forecast(network(), X, Y, nk.GradientDescent(2.0), NEW, order=1)
-    assert not found.ok and "2/lambda_max" in found.status and np.isinf(found.mean).all()
+    assert not found.ok and "2/lambda_max" in found.status.message and np.isinf(found.mean).all()
 
 
 @pytest.mark.parametrize(

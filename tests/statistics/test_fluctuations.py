@@ -167,7 +167,10 @@ def test_limit_of_infinite_width_by_extrapolation():
             "`net` must have out_dim >= 2 to measure dntk_p",
         ),
         (lambda: nk.statistics.observables(nk.kernels.Linear(), X), "`net` must be an nk.MLP; got Linear"),
-        (lambda: nk.statistics.extrapolated([], [4]), "`widths` must be distinct, one for each estimate"),
+        (
+            lambda: nk.statistics.extrapolated([], [4]),
+            "`widths` must be at least 2: one width has no trend to continue; got 1",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -51,7 +51,7 @@ def test_published_values(case):
     net = network(activation, widths, bias_var=bias_var, weight_var=weight_var)
     clouds = Clouds(neurons=4096 if len(widths) == 1 else 2048, scrambles=8 if len(widths) == 1 else 4)
     found = rich(net, richness, np.array(y), lr, steps, np.array(x), np.array(new), clouds)
-    assert found.ok and found.status == f"stopped at step {steps}"
+    assert found.ok and str(found.status) == f"stopped at step {steps}"
     assert found.error.max() < 0.012
     assert np.abs((found.mean - expected) / np.hypot(found.error, errors)).max() < 4
 
@@ -168,7 +168,7 @@ def test_the_record_moves_in_time_and_to_other_inputs():
     fresh = rich(net, 1.2, steps=5)
     np.testing.assert_allclose(early.mean, fresh.mean, atol=1e-12)
     np.testing.assert_allclose(early.train, fresh.train, atol=1e-12)
-    assert early.status == "stopped at step 5" and early.times[-1] == 5
+    assert str(early.status) == "stopped at step 5" and early.times[-1] == 5
     np.testing.assert_allclose(found.predict(NEW[:2]).error, found.error[:2], rtol=1.0)
     assert np.abs(found.predict(NEW[:2]).mean - found.mean[:2]).max() < 4 * found.error.max()
     np.testing.assert_array_equal(found.cov, 0.0)
@@ -245,8 +245,8 @@ def test_rates_beyond_the_moved_kernel_are_a_status():
     wild = rich(network("relu"), 3.0, 3 * Y, lr=0.4, steps=60, clouds=clouds)
     assert (
         not wild.ok
-        and wild.status.startswith("diverged at step ")
-        and "of the moved kernel was" in wild.status
+        and wild.status == nk.StatusKind.diverged
+        and "of the moved kernel was" in str(wild.status)
     )
     assert np.isnan(wild.mean).all() and wild.at(1).ok
     assert shares[-1][0] == pytest.approx(1.0) and shares[-1][1] == pytest.approx(0.0, abs=1e-6)
@@ -256,7 +256,8 @@ def test_rates_beyond_the_moved_kernel_are_a_status():
 
 def test_too_few_neurons_are_a_status():
     few = rich(network("relu", (64, 64)), 2.0, steps=60, clouds=Clouds(neurons=64, scrambles=2, tol=1e-3))
-    assert not few.ok and few.status.startswith("out of directions at step ") and "more neurons" in few.status
+    assert not few.ok and few.status == nk.StatusKind.not_converged
+    assert "out of directions at step " in str(few.status) and "more neurons" in str(few.status)
     assert np.isnan(few.mean).all()
 
 
@@ -271,8 +272,8 @@ def test_too_few_neurons_are_a_status():
         ({"net": network(bias_var=0.1)}, ValueError, "`net` starts at its output bias, which is random"),
         ({"net": nk.Scaled(network(bias_var=0.1), 1.0, False)}, ValueError, "`net` starts at its output bias"),
         ({"net": nk.MLP(3, (), parametrization="mean_field")}, ValueError, "`net` has no hidden layers"),
-        ({"net": nk.Scaled(nk.MLP(3, (8,)), 2.0)}, ValueError, '`net` scales a network with parametrization="ntk"'),
-        ({"net": nk.FeatureModel(lambda x: x)}, TypeError, "`net` must be an nk.MLP; got FeatureModel"),
+        ({"net": nk.Scaled(nk.MLP(3, (8,)), 2.0)}, ValueError, "`net` scales a network that is not in"),
+        ({"net": nk.FeatureModel(lambda x: x)}, TypeError, "FeatureModel"),
         ({"net": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` has no finite derivative"),
         ({"order": 1}, ValueError, "is for `order=0` and `trained=\"all\"`"),
         ({"net": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`loss` and `clouds` are for networks with"),

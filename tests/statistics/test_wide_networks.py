@@ -9,6 +9,7 @@ import nearkernel as nk
 from drawn import Drawn
 from helpers import points
 
+KINKED = nk.MLP(4, (3,), 1, "relu")
 SQUARE = 1.8 * np.eye(4) + 0.1
 TARGETS = np.array([1.0, -1.0, 1.0, 0.5])
 
@@ -138,7 +139,7 @@ def test_the_best_rate_contracts_all_directions_alike():
             "with one hidden layer and one output",
         ),
         (
-            lambda: nk.statistics.convergence_guarantee(nk.MLP(4, (3,), 1, "relu"), [], SQUARE, TARGETS),
+            lambda: nk.statistics.convergence_guarantee(KINKED, KINKED.init(0), SQUARE, TARGETS),
             "`net` needs a smooth activation",
         ),
         (lambda: nk.statistics.learning_rates("net", SQUARE), "`net` must be an nk.MLP; got str"),

@@ -14,6 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from .._interrupt import children_ignore_it, end_with_parent, work_begins
 from .._predict.output import check_writable, write_together
 from .._terminal import console, note, print_json
 from ..claims import Claim, every, find
@@ -44,7 +45,7 @@ def show(name: str, as_json: bool) -> None:
     page = console()
     page.print(f"{name} ({claim.topic()})", style="bold", markup=False)
     lines = [claim.statement, "", f"Source: {claim.source}"]
-    lines += [f"Erratum: {claim.erratum}"] * bool(claim.erratum)
+    lines += [f"Erratum: {claim.told_erratum()}"] * bool(claim.erratum)
     lines += ["", *(f"    {line}" for line in claim.formula.splitlines())]
     lines += ["", "Settings, as flags of `nearkernel claims run`:"] if claim.settings() else []
     for each in claim.settings():
@@ -63,7 +64,7 @@ def _about(claim: type[Claim]) -> dict[str, Any]:
     ]  # fmt: skip
     about = {"name": claim.name(), "topic": claim.topic(), "statement": claim.statement}
     return about | {
-        "source": claim.source, "formula": claim.formula, "erratum": claim.erratum, "settings": settings
+        "source": claim.source, "formula": claim.formula, "erratum": claim.told_erratum(), "settings": settings
     }  # fmt: skip
 
 
@@ -102,6 +103,7 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
     if out is not None:
         names = (name for claim in claims for name in records.files(claim.name()))
         check_writable(out, (report.NAME, *names))
+    work_begins()
     page, start = console(), time.perf_counter()
     found: dict[str, dict[str, Any]] = {}
 
@@ -159,9 +161,12 @@ def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> 
             yield record
         return
     # Spawned, because JAX has threads, which do not survive a fork.
-    pool = concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+    pool = concurrent.futures.ProcessPoolExecutor(
+        jobs, multiprocessing.get_context("spawn"), initializer=end_with_parent
+    )
     try:
-        futures = [pool.submit(records.run, each.name(), each.values(), seed, out) for each in claims]
+        with children_ignore_it():
+            futures = [pool.submit(records.run, each.name(), each.values(), seed, out) for each in claims]
         for future in concurrent.futures.as_completed(futures):
             yield future.result()
         pool.shutdown()
@@ -169,6 +174,7 @@ def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> 
         pool.shutdown(wait=False, cancel_futures=True)
         for child in multiprocessing.active_children():
             child.terminate()
+        pool.shutdown()  # now there is nothing to wait for but its own thread
         raise
 
 

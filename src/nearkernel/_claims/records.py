@@ -47,7 +47,7 @@ def run(name: str, settings: Mapping[str, Any], seed: int, out: Path | None) -> 
     """Runs a claim and writes its files. What an experiment raises is a record too: verdict "failed"."""
     claim = find(name)(**settings)
     record: dict[str, Any] = {**marks(claim, seed), "topic": claim.topic(), "statement": claim.statement}
-    record |= {"source": claim.source, "erratum": claim.erratum}
+    record |= {"source": claim.source, "erratum": claim.told_erratum()}
     start = time.perf_counter()
     try:
         result = claim.run(seed)

@@ -77,7 +77,7 @@ def info(path: Store, json: Json = False, debug: Debug = False) -> None:
 
 @app.command()
 def verify(path: Store, json: Json = False, debug: Debug = False) -> None:
-    """Read every block: exit code 0 only if all are there and sound."""
+    """Read the inputs and every block: exit code 0 only if all are there and sound."""
     from .command import verify as run
 
     raise typer.Exit(run(path, json))

@@ -95,25 +95,28 @@ def info(path: Path, as_json: bool) -> None:
 
 
 def verify(path: Path, as_json: bool) -> int:
-    """0 if every block is there and sound, else 1."""
+    """0 if the inputs and every block are there and sound, else 1."""
     store = nk.scale.open_store(path)
     bad = []
     with progress(0) as shown:
         shown.say(f"reading {path.name}")
-        blocks = store.blocks()
+        inputs, blocks = store.inputs_state(), store.blocks()
         for count, (i, j) in enumerate(blocks, 1):
             if not store.is_sound(i, j):
                 bad.append({"block": [i, j], "what": "damaged" if store.has(i, j) else "missing"})
             shown.count(count, len(blocks))
-    about = {"path": str(path), "blocks": len(blocks), "sound": len(blocks) - len(bad), "bad": bad}
-    lines = [f"block {b['block'][0]}, {b['block'][1]}: {b['what']}" for b in bad[:10]]
+    about = {
+        "path": str(path), "inputs": inputs, "blocks": len(blocks), "sound": len(blocks) - len(bad), "bad": bad,
+    }  # fmt: skip
+    lines = [f"inputs: {inputs}"] * (inputs != "sound")
+    lines += [f"block {b['block'][0]}, {b['block'][1]}: {b['what']}" for b in bad[:10]]
     lines += [f"... and {len(bad) - 10} more"] * (len(bad) > 10)
     lines.append(
         f"{path}: {about['sound']} of {len(blocks)} blocks are there and sound"
-        + ". Build again to mend it." * bool(bad)
+        + (". Build again to mend it." if lines else ", and so are the inputs.")
     )
     _print(about, lines, as_json)
-    return 1 if bad else 0
+    return 0 if len(lines) == 1 else 1
 
 
 def solve(
@@ -147,7 +150,8 @@ def solve(
         found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
         predicted = {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
     about = {
-        "path": str(path), "ridge": ridge, "tol": tol, "status": found.status, "ok": found.ok,
+        "path": str(path), "ridge": ridge, "tol": tol, "status": str(found.status),
+        "status_kind": found.status.kind.name, "ok": found.ok,
         "relative_residual": found.relative_residual, "iterations": found.iterations, "seconds": found.seconds,
         "out": str(out),
     }  # fmt: skip

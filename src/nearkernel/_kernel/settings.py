@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import nearkernel as nk
 
 from .._npz import npz_arrays
-from .._options import default_weight_var
+from .._options import MOST_LAYERS, default_weight_var
 
 NETWORKS = {"ntk": nk.kernels.NTK, "nngp": nk.kernels.NNGP}
 LENGTHS = {"rbf": nk.kernels.RBF, "laplace": nk.kernels.Laplace}
@@ -39,17 +40,41 @@ def kernel_settings(
 
 
 def make_kernel(settings: dict[str, Any] | None, dim: int) -> nk.kernels.AbstractKernel:
-    """The kernel of `settings` for inputs of `dim` features."""
+    """The kernel of `settings` for inputs of `dim` features; those of a stranger's store are checked as if typed."""
     if settings is None:
         raise ValueError("this matrix was made by Python code, which alone knows its kernel: solve it there.")
-    name = settings["kernel"]
-    if name in LENGTHS:
+    name = str(settings.get("kernel"))
+    if name in LENGTHS and settings.keys() == {"kernel", "length"} and _number(settings["length"], above=0):
         return LENGTHS[name](settings["length"])
+    names = {"kernel", "depth", "activation", "weight_var", "bias_var"}
+    if not (
+        name in NETWORKS
+        and settings.keys() == names
+        and type(settings["depth"]) is int
+        and 1 <= settings["depth"] <= MOST_LAYERS
+        and isinstance(settings["activation"], str)
+        and _number(settings["weight_var"], above=0)
+        and _number(settings["bias_var"])
+    ):
+        raise ValueError(
+            f"this matrix has settings that no `nearkernel kernel build` writes: {_short(settings)}."
+        )
     net = nk.MLP(
         dim, (1,) * settings["depth"], 1, settings["activation"],
         weight_var=settings["weight_var"], bias_var=settings["bias_var"],
     )  # fmt: skip
     return NETWORKS[name](net)
+
+
+def _number(value: Any, above: float | None = None) -> bool:
+    """Whether it is a finite number of at least 0, or `above` that."""
+    fine = type(value) in (int, float) and 0 <= value <= sys.float_info.max
+    return fine and (above is None or value > above)
+
+
+def _short(settings: dict[str, Any]) -> str:
+    text = str(settings)
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def arrays_of(data: Path, *needed: str) -> dict[str, np.ndarray]:

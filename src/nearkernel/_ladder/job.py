@@ -48,6 +48,8 @@ class Rung:
     training_seconds: float
     steps: int
     residual: float  # left after training, relative to the start
+    status: str  # how training ended
+    converged: bool
 
 
 def cases(settings: Settings) -> list[tuple[str, float, int, int]]:
@@ -80,6 +82,10 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     start = time.perf_counter()
     run = nk.simulate(model, params, x, y, algorithm, tol=settings.tol, max_steps=settings.max_steps)
     training = time.perf_counter() - start
+    if run.status == nk.StatusKind.diverged:
+        raise ValueError(
+            f"{where}: training {run.status}; leave out this alpha and width, or give larger ones."
+        )
     trained = np.asarray(model(run.params, x_new))[:, 0]
     # Both stop at the same step, so that what is compared is the theory alone.
     algorithm = algorithm.at(run.steps)
@@ -97,8 +103,9 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
         correction = found.correction if found.correction is not None else 0.0
     left = float(np.sqrt(run.history["loss"][-1] / run.history["loss"][0]))
     return Rung(
-        sweep, alpha, width, seed, tuple(errors), correction, tuple(seconds), training, run.steps, left
-    )
+        sweep, alpha, width, seed, tuple(errors), correction, tuple(seconds), training, run.steps, left,
+        str(run.status), run.ok,
+    )  # fmt: skip
 
 
 def slopes(rungs: list[Rung], sweep: str) -> list[float] | None:

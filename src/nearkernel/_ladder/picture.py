@@ -24,7 +24,7 @@ def draw(figure: Figure, rungs: list[Rung], settings: Settings) -> None:
         _panel(axes, rungs, sweep)
         axes.set_xlabel(label)
     left.set_ylabel("distance from the trained network")
-    (left if slopes(rungs, "alpha") else right).legend(loc="lower left")
+    (left if means(rungs, "alpha") else right).legend(loc="lower left")
 
 
 def _panel(axes, rungs: list[Rung], sweep: str) -> None:

@@ -51,6 +51,12 @@ def remarks(rungs: list[Rung]) -> list[str]:
             lines.append(f"Slopes over {sweep} (last values): {words} for orders 0, 1, 2.")
     if any(rung.correction > _SMALL for rung in rungs):
         lines.append("! the correction is not small: higher orders need not be better there.")
+    short = sum(not rung.converged for rung in rungs)
+    if short:
+        lines.append(
+            f"Training of {short} of {len(rungs)} networks stopped at --max-steps, before --tol was reached: their "
+            "predictions stop at the same step."
+        )
     return lines
 
 

@@ -107,8 +107,15 @@ def predict(
         typer.Option("--train", help="Train that network for real, and compare.", rich_help_panel=FINITE),
     ] = False,
     width: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Its neurons a hidden layer.", rich_help_panel=FINITE)
-    ] = 512,
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="Its neurons per hidden layer. [default: 512]",
+            show_default=False,
+            rich_help_panel=FINITE,
+        ),
+    ] = None,
     out: Out = Path("out"),
     json: Json = False,
     debug: Debug = False,

@@ -14,6 +14,7 @@ from .job import Network
 
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
 _DEFAULT_RIDGE = 0.01
+_DEFAULT_WIDTH = 512
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Options:
     ridge: float | None
     order: int | None = None
     train: bool = False
-    width: int = 512
+    width: int | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -55,6 +56,10 @@ class Options:
         for name, algorithm in _NEEDS.items():
             if getattr(self, name) is not None and self.algorithm != algorithm:
                 raise ValueError(f"--{name} belongs to --algorithm {algorithm}, not {self.algorithm}.")
+        if self.width is not None and not self._is_finite:
+            raise ValueError(
+                f"--width {self.width} belongs to a network of finite width: give --order or --train, too."
+            )
         if self.train and self.algorithm == "ridge":
             raise ValueError("--train does not go with --algorithm ridge: use flow or gd.")
         if self.algorithm == "gd" and self.lr is None:
@@ -63,7 +68,11 @@ class Options:
     def network(self) -> Network:
         algorithm, words = self._training()
         weight_var = default_weight_var(self.activation) if self.weight_var is None else self.weight_var
-        finite = Finite(self.order, self.train, self.width, self.seed) if self._is_finite else None
+        finite = (
+            Finite(self.order, self.train, self.width or _DEFAULT_WIDTH, self.seed)
+            if self._is_finite
+            else None
+        )
         return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite)
 
     @property

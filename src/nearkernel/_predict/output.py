@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from .._files import remove, replace_together, sweep, unfinished, write_whole
+
+_ASIDE = "files"
 
 
 def check_writable(folder: Path, names: tuple[str, ...]) -> None:
@@ -26,12 +29,18 @@ def write_together(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write each text of `files` under its name in `folder`, replacing older ones only once all are on disk."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Inside the folder, so that each move stays on one file system and is atomic.
-        with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=folder) as unfinished:
+        sweep(folder, _ASIDE)
+        aside = unfinished(
+            folder / _ASIDE
+        )  # inside the folder: each move stays on one file system and is atomic
+        aside.mkdir()
+        try:
             for name, content in files.items():
-                data = content.encode("utf-8") if isinstance(content, str) else content
-                Path(unfinished, name).write_bytes(data)
-            for name in files:
-                os.replace(Path(unfinished, name), folder / name)
+                # File names that are not UTF-8 may be quoted in a text: "?" stands for what cannot be said.
+                data = content.encode("utf-8", "replace") if isinstance(content, str) else content
+                write_whole(aside / name, data)
+            replace_together((aside / name, folder / name) for name in files)
+        finally:
+            remove(aside)
     except OSError as error:
         raise ValueError(f"--out {folder}: could not write there ({error.strerror}).") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._check import nearest
+from .encoding import utf8
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,14 +76,15 @@ def _read_csv(path: Path) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
 
-    with open(path, encoding="utf-8-sig", errors="replace") as file:
-        header = file.readline().strip()
-        if not header:
-            raise ValueError(
-                f"{path.name} is empty, or its first line is: it needs a line of column names, then rows."
-            )
-        if not file.readline():
-            raise ValueError(f"{path.name} has one line only: it needs a line of column names, then rows.")
+    data = utf8(path.read_bytes(), path.name)
+    lines = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
+    header = lines.readline().strip()
+    if not header:
+        raise ValueError(
+            f"{path.name} is empty, or its first line is: it needs a line of column names, then rows."
+        )
+    if not lines.readline():
+        raise ValueError(f"{path.name} has one line only: it needs a line of column names, then rows.")
     if all(
         _is_number(cell)
         for cell in header.replace('"', "").translate({ord(d): "," for d in _DELIMITERS}).split(",")
@@ -91,9 +94,9 @@ def _read_csv(path: Path) -> pa.Table:
         )
     try:
         return csv.read_csv(
-            path,
+            pa.BufferReader(data),
             # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
-            read_options=csv.ReadOptions(block_size=min(path.stat().st_size + 1, 2**31 - 1)),
+            read_options=csv.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1)),
             parse_options=csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count)),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
@@ -106,8 +109,11 @@ def _read_parquet(path: Path) -> pa.Table:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        with open(path, "rb") as file:  # opened here, since Arrow takes only names in UTF-8
+            table = parquet.read_table(file, page_checksum_verification=True)
+        table.validate(full=True)
+        table.column_names  # noqa: B018  names that are not UTF-8 raise here
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path.name} could not be read as parquet: {_one_line(error)}") from error
     if table.num_rows == 0:
         raise ValueError(f"{path.name} has no rows.")

@@ -1,5 +1,6 @@
 """What does a neuron do to a Gaussian? Activations with their Gaussian averages."""
 
+from .. import _quietly as _quietly
 from ._base import AbstractActivation as AbstractActivation
 from ._base import Moments as Moments
 from ._base import dual as dual

@@ -6,14 +6,14 @@ half of its digits there.
 """
 
 import abc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import numpy as np
 
-from .._check import numeric
+from .._check import finite_result, numeric, shown
 from .._precision import in_float64
 
 Rows = dict[str, jax.Array]
@@ -54,11 +54,19 @@ class AbstractActivation(eqx.Module):
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting the rows against `gap`."""
 
+    @abc.abstractmethod
+    def mean(self, q: Any) -> Any:
+        """E[s] for z ~ N(0, q); None for odd functions, for which it is zero."""
+
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
         """This activation made ready for variances within the range of `q` (concrete, not traced).
 
         Without `pairs`, for `moments` only, which takes less work.
         """
+        return self
+
+    def merged(self, others: "Sequence[AbstractActivation]") -> "AbstractActivation":
+        """One that serves the ranges that this one and `others`, the same function, were prepared for."""
         return self
 
     def trusted_correlation(self) -> float:
@@ -70,15 +78,23 @@ class AbstractActivation(eqx.Module):
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
 
 
+def _require_activation(activation: Any) -> None:
+    if not isinstance(activation, AbstractActivation):
+        raise TypeError(
+            f"`activation` must be an activation, e.g. nk.activations.get('relu'); got {shown(activation)}."
+        )
+
+
 @in_float64
 def moments(activation: AbstractActivation, q: Any) -> Moments:
     """E[s^2], E[s'^2] and E[s s''] of z ~ N(0, q), as NumPy arrays of the shape of `q`."""
+    _require_activation(activation)
     q = numeric(q, "q")
     if np.any(q < 0):
         raise ValueError("`q` is a variance and must be at least 0.")
     ready = activation.prepared(np.ravel(q), pairs=False)
     found = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
-    return jax.tree.map(np.asarray, found)
+    return finite_result(jax.tree.map(np.asarray, found), "`q` is")
 
 
 _moments = jax.jit(lambda activation, q: activation.moments(q))
@@ -97,6 +113,7 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
     **Returns:** two NumPy arrays. The error is relative to sqrt(E[s(u)^2] E[s(v)^2]) and to
     sqrt(E[s'(u)^2] E[s'(v)^2]): below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
     """
+    _require_activation(activation)
     if (correlation is None) == (gap is None):
         raise ValueError("`dual` needs either `correlation` or `gap`, not both.")
     gap = 1.0 - numeric(correlation, "correlation") if gap is None else numeric(gap, "gap")
@@ -105,7 +122,7 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
     q1, q2, gap = np.broadcast_arrays(numeric(q1, "q1"), numeric(q2, "q2"), gap)
     if np.any(q1 < 0) or np.any(q2 < 0):
         raise ValueError("`q1` and `q2` are variances and must be at least 0.")
-    value, slope = dual_of(activation, q1.ravel(), q2.ravel())(gap.ravel())
+    value, slope = finite_result(dual_of(activation, q1.ravel(), q2.ravel())(gap.ravel()), "`q1` or `q2` is")
     return value.reshape(gap.shape), slope.reshape(gap.shape)
 
 

@@ -7,8 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import between, finite_number
 from ._angle import angle_and_chord, safe_sqrt, signed_arcsine
 from ._base import AbstractActivation, Moments, Rows
+
+LARGEST_SLOPE = 1e75  # of which the fourth power is a number
 
 
 class PiecewiseLinear(AbstractActivation):
@@ -26,6 +29,10 @@ class PiecewiseLinear(AbstractActivation):
     right: float = eqx.field(static=True)
     left: float = eqx.field(static=True)
 
+    def __check_init__(self):
+        for name in ("right", "left"):
+            between(finite_number(getattr(self, name), name), name, -LARGEST_SLOPE, LARGEST_SLOPE)
+
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.where(z > 0, self.right * z, self.left * z)
 
@@ -38,6 +45,9 @@ class PiecewiseLinear(AbstractActivation):
 
     def rows(self, q: jax.Array) -> Rows:
         return {"size": safe_sqrt(q * self._power()), "slope": self.moments(q).slope}
+
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        return None if self.right == self.left else (self.right - self.left) * safe_sqrt(q / (2 * np.pi))
 
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         if self.right == self.left:
@@ -105,6 +115,9 @@ class Erf(SmoothClosedForm):
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.scipy.special.erf(z)
 
+    def mean(self, q: jax.Array) -> None:
+        return None
+
     def parts(self, q: jax.Array) -> Rows:
         return {"q": q, "sine": jnp.sqrt(2.0 * q / (1.0 + 2.0 * q))}
 
@@ -127,6 +140,9 @@ class Gelu(SmoothClosedForm):
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jax.nn.gelu(z, approximate=False)
+
+    def mean(self, q: jax.Array) -> jax.Array:
+        return q / jnp.sqrt(2 * np.pi * (1.0 + q))
 
     def parts(self, q: jax.Array) -> Rows:
         inverse = 1.0 / (1.0 + q)
@@ -156,6 +172,9 @@ class Gaussian(SmoothClosedForm):
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.exp(-z * z)
 
+    def mean(self, q: jax.Array) -> jax.Array:
+        return 1.0 / jnp.sqrt(1.0 + 2.0 * q)
+
     def parts(self, q: jax.Array) -> Rows:
         return {"q": q, "root": safe_sqrt(q)}
 
@@ -179,6 +198,9 @@ class Sine(SmoothClosedForm):
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.cos(z) if self.cosine else jnp.sin(z)
+
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        return jnp.exp(-0.5 * q) if self.cosine else None
 
     def parts(self, q: jax.Array) -> Rows:
         return {"root": safe_sqrt(q)}

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import whole
 from ._angle import safe_sqrt
 from ._base import AbstractActivation, Moments, Rows
 
@@ -15,6 +16,9 @@ class Monomial(AbstractActivation):
 
     degree: int = eqx.field(static=True)
 
+    def __check_init__(self):
+        whole(self.degree, "degree", 1, most=19)  # moments of z^20 are not exact in floating point
+
     def __call__(self, z: jax.Array) -> jax.Array:
         return z**self.degree
 
@@ -23,6 +27,10 @@ class Monomial(AbstractActivation):
         value, slope = q**p * _even_moment(p), p * p * q ** (p - 1) * _even_moment(p - 1)
         curvature = p * (p - 1) * (q ** (p - 1) * _even_moment(p - 1))
         return Moments(value=value, slope=jnp.ones_like(q) * slope, curvature=jnp.ones_like(q) * curvature)
+
+    def mean(self, q: jax.Array) -> jax.Array | None:
+        half = self.degree // 2
+        return None if self.degree % 2 else q**half * _even_moment(half)
 
     def rows(self, q: jax.Array) -> Rows:
         moments = self.moments(q)

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._check import nearest
+from .._check import nearest, shown
 from .._precision import in_float64
 from ._base import AbstractActivation
-from ._closed import Erf, Gaussian, Gelu, PiecewiseLinear, Sine
+from ._closed import LARGEST_SLOPE, Erf, Gaussian, Gelu, PiecewiseLinear, Sine
 from ._monomial import Monomial
 from ._series import series
 
@@ -58,9 +58,15 @@ def get(activation: Any) -> AbstractActivation:
         return activation
     if isinstance(activation, str):
         return _by_name(activation)
-    if callable(activation):
-        return _by_callable(activation)
-    raise TypeError(f"`activation` must be a name or a function; got {activation!r}.")
+    if not callable(activation) or isinstance(activation, type):
+        raise TypeError(f"`activation` must be a name or a function; got {shown(activation)}.")
+    try:
+        hash(activation)
+    except TypeError:
+        raise TypeError(
+            "`activation` holds arrays, so that its results cannot be kept: wrap it, e.g. lambda z: activation(z)."
+        ) from None
+    return _by_callable(activation)
 
 
 @functools.lru_cache(maxsize=64)
@@ -78,11 +84,14 @@ def _by_name(name: str) -> AbstractActivation:
         r"(leaky_relu|monomial)\((-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\)", name.replace(" ", "")
     )
     if with_number and with_number[1] == "leaky_relu":
-        return PiecewiseLinear(1.0, float(with_number[2]))
+        slope = float(with_number[2])
+        if abs(slope) > LARGEST_SLOPE:
+            raise ValueError(f"`activation` {name!r} has too large a slope: at most {LARGEST_SLOPE:g}.")
+        return PiecewiseLinear(1.0, slope)
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
         return Monomial(int(with_number[2]))
     if with_number:
-        raise ValueError(f'"monomial(degree)" takes a whole degree from 1 to 19; got {name!r}.')
+        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes a whole degree from 1 to 19.')
     raise ValueError(
-        f"`activation` {name!r} is unknown; known: {', '.join(names())}.{nearest(name, names())}"
+        f"`activation` {shown(name)} is unknown; known: {', '.join(names())}.{nearest(name, names())}"
     )

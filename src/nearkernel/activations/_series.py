@@ -10,7 +10,7 @@ and quadrature does the rest.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import equinox as eqx
@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import array_of
 from .._precision import is_traced
 from ._base import AbstractActivation, Moments, Rows
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
@@ -126,6 +127,11 @@ class Series(AbstractActivation):
     def _with(self, terms: int, spacing: float, converged: bool = True) -> "Series":
         return Series(self.function, self.name, self.parity, terms, float(spacing), converged)
 
+    def merged(self, others: Sequence[AbstractActivation]) -> "Series":
+        alike = [other for other in others if isinstance(other, Series)]
+        terms, spacing = max(other.terms for other in alike), min(other.spacing for other in alike)
+        return self._with(terms, spacing, all(other.converged for other in alike))
+
     def _converged_spacing(self, q: np.ndarray) -> float:
         """The widest spacing that halving does not change; 0 if there is none, as for kinks."""
         narrowest = self.panels(float(q.max())).narrowest / np.sqrt(q.max())
@@ -180,7 +186,7 @@ class Series(AbstractActivation):
 
     def moments(self, q: Any) -> Moments:
         xp = namespace(q)
-        shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        shape, asked, q = q.shape, q.ravel(), xp.maximum(q, _SMALLEST_Q).ravel()
         of_value, of_slope = self._energies(q)
         function, _, second = self._derivatives(q)
         z, weights = self._nodes(q)
@@ -192,7 +198,22 @@ class Series(AbstractActivation):
             origin = function(xp.zeros_like(u))
             excess = (weights * (value - origin) * (value + origin) * (z * z - 1.0)).sum(axis=0)
             curvature = excess / (2 * q) - of_slope
+        of_value = self._towards_zero(asked, q, of_value)
         return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
+
+    def mean(self, q: Any) -> Any:
+        if self.parity == "odd" and on_numpy(self.function)(np.zeros(1))[0] == 0.0:
+            return None
+        xp = namespace(q)
+        shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        z, weights = self._nodes(q)
+        return (weights * self._derivatives(q)[0](xp.sqrt(q) * z)).sum(axis=0).reshape(shape)
+
+    def _towards_zero(self, asked: Any, q: Any, value: Any) -> Any:
+        """E[s^2] at variances `asked` below the smallest that is integrated, `q`: a line down to s(0)^2."""
+        xp = namespace(q)
+        origin = self._derivatives(q)[0](xp.zeros_like(q)) ** 2
+        return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
     def coefficients(self, q: Any) -> Any:
         """a_k(q) for k < terms: (terms, n)."""
@@ -229,15 +250,22 @@ class Series(AbstractActivation):
         return max(missing(energy, value), missing(by_slope, slope))
 
     def rows(self, q: Any) -> Rows:
+        flat = self._flat_rows(q.ravel())
+        return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
+
+    def _flat_rows(self, q: Any) -> Rows:
         xp = namespace(q)
-        q = xp.maximum(q, _SMALLEST_Q)
+        asked, q = q, xp.maximum(q, _SMALLEST_Q)
         a = self.coefficients(q)
         start, step = _POWERS[self.parity]
         tail = a[start::step]
         tail = xp.pad(tail, ((0, -len(tail) % _CHUNK), (0, 0)))
         value, slope = self._energies(q)
+        true = self._towards_zero(asked, q, value)
+        some = true > 0  # the derivative of a root at 0 is infinite, and never needed
         return {
-            "size": xp.sqrt(value),
+            "size": xp.where(some, xp.sqrt(xp.where(some, true, 1.0)), 0.0),
+            "norm": xp.sqrt(value),
             "slope": slope,
             "inverse_root": 1.0 / xp.sqrt(q),
             "a0": a[0],
@@ -253,7 +281,7 @@ class Series(AbstractActivation):
         linear = rows1["a1"] * rows2["a1"]
         slope = linear + start * c ** (start - 1) * value + c ** (start + step - 1) * step * slope
         value = rows1["a0"] * rows2["a0"] + c * linear + c**start * value
-        size = rows1["size"] * rows2["size"]
+        size = rows1["norm"] * rows2["norm"]
         out_gap = jnp.where(size > 0, jnp.maximum(1.0 - value / jnp.where(size > 0, size, 1.0), 0.0), 0.0)
         return out_gap, slope * rows1["inverse_root"] * rows2["inverse_root"]
 
@@ -317,7 +345,7 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
 
 def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:
     try:
-        return jax.eval_shape(lambda traced: function(traced), z).shape
+        return jax.eval_shape(lambda traced: array_of(function(traced), f"{name}(z)"), z).shape
     except (jax.errors.JAXTypeError, ValueError) as error:
         if isinstance(error, ValueError) and "truth value" not in str(error):
             raise

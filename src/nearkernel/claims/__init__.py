@@ -5,10 +5,12 @@
 One file a claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
 """
 
+from .. import _quietly as _quietly
 from .._settings import Setting as Setting
 from .._settings import setting as setting
 from ._claim import Claim as Claim
 from ._claim import Result as Result
+from ._erratum import Erratum as Erratum
 from ._registry import every as every
 from ._registry import find as find
 from ._row import Row as Row
@@ -17,3 +19,4 @@ from ._row import at_most as at_most
 from ._row import exact as exact
 from ._row import refuted as refuted
 from ._row import statistical as statistical
+from ._row import unlike as unlike

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._settings import Settings
+from ._erratum import Erratum
 from ._row import Row
 
 
@@ -40,7 +41,7 @@ class Claim(Settings, abc.ABC):
     statement: ClassVar[str]  # one sentence
     source: ClassVar[str]  # document and topic
     formula: ClassVar[str]  # plain text
-    erratum: ClassVar[str] = ""  # what is printed elsewhere and refuted here
+    erratum: ClassVar[Erratum | None] = None
 
     def __init_subclass__(cls) -> None:
         cls.statement = " ".join((cls.__doc__ or "").split())
@@ -56,6 +57,11 @@ class Claim(Settings, abc.ABC):
     @classmethod
     def topic(cls) -> str:
         return cls.__module__.split(".")[-2].replace("_", " ")
+
+    @classmethod
+    def told_erratum(cls) -> str:
+        """The erratum in words, or nothing."""
+        return "" if cls.erratum is None else str(cls.erratum)
 
     def code(self) -> str:
         """Python that makes the same numbers, and the experiment itself."""

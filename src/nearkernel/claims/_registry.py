@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 
-from .._check import nearest
+from .._spelling import nearest
 from ._claim import Claim
 
 
@@ -29,7 +29,7 @@ def find(name: str) -> type[Claim]:
     known = modules()
     if name not in known:
         raise ValueError(
-            f"no claim is named {name!r}.{nearest(name, list(known))} See `nearkernel claims list`."
+            f"no claim is named {name[:60]!r}.{nearest(name[:60], list(known))} See `nearkernel claims list`."
         )
     module = importlib.import_module(known[name])
     for item in vars(module).values():

@@ -12,7 +12,7 @@ class Row:
     """One quantity. `relation` says how `measured` should stand to `theory`:
 
     "equals", within SIGMAS standard errors plus the relative `tolerance`, of which most rows have only one; "differs",
-    the opposite, for printed forms that are wrong; "at most" and "at least" for bounds, which a `sem` loosens.
+    the opposite, for other forms, printed or tempting; "at most" and "at least" for bounds, which a `sem` loosens.
     """
 
     quantity: str
@@ -78,8 +78,16 @@ def exact(quantity: str, theory: Any, measured: Any, tolerance: float) -> Row:
 
 
 def refuted(quantity: str, printed: Any, measured: Any, *, sem: Any = 0.0, tolerance: float = 0.0) -> Row:
-    """A printed value that the experiment excludes: further away than `exact` or `statistical` would allow."""
+    """A printed value that the experiment excludes: further away than `exact` or `statistical` would allow.
+
+    For claims with an `erratum`, which says where it is printed.
+    """
     return Row(quantity, float(printed), float(measured), float(sem), tolerance, "differs")
+
+
+def unlike(quantity: str, other: Any, measured: Any, *, sem: Any = 0.0, tolerance: float = 0.0) -> Row:
+    """Another value that one could expect, and that the experiment excludes. No source is said to print it."""
+    return Row(quantity, float(other), float(measured), float(sem), tolerance, "differs")
 
 
 def at_most(quantity: str, bound: Any, measured: Any, sem: Any = 0.0) -> Row:

@@ -1,5 +1,6 @@
 """What does training do? Algorithms, their exact solution and their simulation."""
 
+from .. import _quietly as _quietly
 from ._algorithms import SGD as SGD
 from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
 from ._algorithms import DirectOptimization as DirectOptimization

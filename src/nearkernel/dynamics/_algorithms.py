@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import positive, real_number, whole
+from .._check import finite_number, positive, real_number, whole
 
 
 class AbstractAlgorithm(eqx.Module):
@@ -67,7 +67,8 @@ class GradientDescent(SpectralAlgorithm):
     def __check_init__(self):
         positive(self.lr, "lr")
         if real_number(self.steps, "steps") != math.inf:
-            whole(int(self.steps) if float(self.steps).is_integer() else self.steps, "steps", 0)
+            finite_number(self.steps, "steps")
+            whole(int(self.steps) if float(self.steps).is_integer() else self.steps, "steps", 0, most=10**150)
         if not 0 <= real_number(self.momentum, "momentum") < 1:
             raise ValueError(f"`momentum` must be at least 0 and below 1; got {self.momentum}.")
 

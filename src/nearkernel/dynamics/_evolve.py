@@ -10,9 +10,12 @@ import numpy as np
 
 from .._check import inputs, positive
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._divergence import judged
+from ._losses import loss_of_zero
 from ._ode import integrate
-from ._solution import Prediction
+from ._solution import Prediction, end_of, status_at
 from ._tangent import AbstractTangent
 
 
@@ -20,6 +23,8 @@ class FunctionSpaceSolution:
     """A linear(ized) model trained on any differentiable loss, by integrating a' = -dL/dz.
 
     Gradient descent (with momentum too) is stepped exactly; flows are integrated to a relative 1e-8.
+
+    **Fields:** `algorithm`; `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`.
     """
 
     def __init__(
@@ -33,9 +38,9 @@ class FunctionSpaceSolution:
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
-    def _integrate(self, algorithm: Any) -> tuple[np.ndarray, str]:
+    def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
         time = algorithm.end()
         if math.isinf(time):
             raise ValueError(
@@ -44,21 +49,21 @@ class FunctionSpaceSolution:
         shape = self._tangent.flat(self._start).shape
         arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
         if isinstance(algorithm, GradientDescent):
-            weights = _descend(*arguments, algorithm.lr, algorithm.momentum, int(time))
+            weights = np.array(_descend(*arguments, algorithm.lr, algorithm.momentum, int(time)))
         else:
-            weights = _flow(*arguments, float(time), algorithm.friction)
-        weights = np.array(weights)
-        if not np.isfinite(weights).all():
-            return (
-                weights,
-                f"diverges: not finite at {'step' if isinstance(algorithm, GradientDescent) else 'time'} {time:g}",
-            )
-        return weights, f"stopped at {'step' if isinstance(algorithm, GradientDescent) else 'time'} {time:g}"
+            found, success = _flow(*arguments, float(time), algorithm.friction)
+            weights = np.array(found)
+            if not success:
+                message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
+                return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
+        ends = [self._loss(z, self._y) for z in (self._start, _outputs(self._matrix, self._start, weights))]
+        zero = loss_of_zero(self._loss, self._y)
+        return weights, judged(status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=zero)
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Outputs at `x_new`, at the end or at another finite `time`."""
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._weights
         if time is not None and isinstance(self.algorithm, GradientDescent | GradientFlow):
             weights, _ = self._integrate(self.algorithm.at(positive(time, "time", zero=True)))
@@ -70,8 +75,11 @@ class FunctionSpaceSolution:
 
 def _force(loss: Callable, matrix, start, y, a):
     """-dL/dz at z = start + K a, in the shape of a."""
-    z = start + (matrix @ a).reshape(start.shape)
-    return -jax.grad(loss)(z, y).reshape(a.shape)
+    return -jax.grad(loss)(_outputs(matrix, start, a), y).reshape(a.shape)
+
+
+def _outputs(matrix, start, a):
+    return start + (matrix @ a).reshape(start.shape)
 
 
 @jax.jit(static_argnums=(0,))
@@ -85,8 +93,9 @@ def _descend(loss, matrix, start, y, a, lr, momentum, steps):
 
 
 def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
+    """The coefficients at `time`, and whether the solver got there."""
     if time == 0.0:
-        return a
+        return a, True
     matrix = jnp.asarray(matrix)
 
     def field(state):
@@ -98,4 +107,4 @@ def _flow(loss, matrix, start, y, a, time: float, friction: float | None):
 
     times = jnp.asarray([0.0, time])
     (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), times, rtol=1e-8, atol=1e-10)
-    return positions[-1] if success else jnp.full_like(a, jnp.nan)
+    return positions[-1], bool(success)

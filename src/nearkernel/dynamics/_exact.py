@@ -112,4 +112,4 @@ def _least_squares(outputs, jacobian, features: np.ndarray, rank: int) -> np.nda
         ftol=1e-15,
         gtol=1e-15,
     )
-    return basis.T @ found.x if np.isfinite(found.cost) else None
+    return basis.T @ found.x if found.success and np.isfinite(found.cost) else None

@@ -17,18 +17,23 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ..models import AbstractModel
+from ..models._params import checked_params
 from ._algorithms import SGD
 from ._losses import get_loss
 from ._simulate import Record, Trajectory, simulate
 
 _EVERY = 10  # steps between two looks at both sides of the relation
 _FIRST_WINDOW = 400
+_STATIONARY = Status(StatusKind.stationary, "stationary")
 
 
 class StationarySGD(eqx.Module):
@@ -36,7 +41,7 @@ class StationarySGD(eqx.Module):
 
     **Fields:** `mean` (f,), the least-squares weights; `covariance` (f, f) of the weights; `gradient_moment` (f,
     f), <C>; `dissipation` = <theta . grad L> and `fluctuation` = lr/2 <tr C>, which are equal; `loss`, its mean;
-    `status`: "stationary", or why not.
+    `status`, an `nk.Status`: stationary, or diverged; `ok`.
     """
 
     mean: np.ndarray
@@ -45,11 +50,11 @@ class StationarySGD(eqx.Module):
     dissipation: float
     fluctuation: float
     loss: float
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return self.status == "stationary"
+        return self.status.ok
 
 
 def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
@@ -77,26 +82,21 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
         each = np.einsum("if,fg,ig->i", phi, second, phi) + noise
         return share * (phi.T * each) @ phi + rest * hessian @ second @ hessian
 
-    def moved(second: np.ndarray) -> np.ndarray:
-        return second - lr * (hessian @ second + second @ hessian) + lr**2 * moment(second, np.zeros(n))
-
-    growth, state = 0.0, np.eye(f)
-    for _ in range(1000):  # power iteration: the map keeps positive matrices positive
-        state = moved(state)
-        growth, before = np.trace(state), growth
-        state = state / growth
-        if abs(growth - before) < 1e-10:
-            break
-    if growth >= 1:
-        infinite = np.full((f, f), np.inf)
-        status = f"not stationary: at lr = {lr:.4g} the second moment grows by {growth:.4g} a step"
-        return StationarySGD(mean, infinite, infinite, np.inf, np.inf, np.inf, status)
     eye = np.eye(f)
     quartic = np.einsum("ia,ib,ic,id->abcd", phi, phi, phi, phi, optimize=True).reshape(f * f, f * f)
     kept = lr * (np.kron(hessian, eye) + np.kron(eye, hessian))
     kept = kept - lr**2 * (share * quartic + rest * np.kron(hessian, hessian))
+    # A step maps S to (1 - kept) S, which keeps positive matrices positive: its largest eigenvalue is its radius.
+    try:
+        factor = scipy.linalg.cho_factor(kept)
+    except np.linalg.LinAlgError:
+        growth = 1 - float(scipy.linalg.eigvalsh(kept, subset_by_index=[0, 0])[0])
+        infinite = np.full((f, f), np.inf)
+        message = f"not stationary: at lr = {lr:.4g} the second moment grows by {growth:.4g} a step"
+        status = Status(StatusKind.diverged, message)
+        return StationarySGD(mean, infinite, infinite, np.inf, np.inf, np.inf, status)
     source = lr**2 * moment(np.zeros((f, f)), residual**2)
-    covariance = np.linalg.solve(kept, source.ravel()).reshape(f, f)
+    covariance = scipy.linalg.cho_solve(factor, source.ravel()).reshape(f, f)
     covariance = 0.5 * (covariance + covariance.T)
     gradient = moment(covariance, residual**2)
     spread = float(np.sum(hessian * covariance))
@@ -107,7 +107,7 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
         dissipation=spread,
         fluctuation=float(0.5 * lr * np.trace(gradient)),
         loss=float(0.5 * residual @ residual + 0.5 * spread),
-        status="stationary",
+        status=_STATIONARY,
     )
 
 
@@ -139,11 +139,12 @@ def gradient_moment(
 
 
 def _data(
-    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any
+    model: AbstractModel, params: Any, x: Any, y: Any, loss: Any, name: str = "params"
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    checked_params(model, params, name)
+    x = inputs(x, "x", model.in_shape)
     y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
-    return x, y, get_loss(loss, y.shape[1])
+    return x, y, get_loss(loss, y)
 
 
 def _point_gradient(model, params, x, y, loss):
@@ -166,7 +167,7 @@ def fluctuation_observables(
     **Returns:** dict(dissipation = (theta - origin) . grad L, fluctuation = lr/2 tr C), two functions of the
     parameters.
     """
-    x, y, function = _data(model, origin, x, y, loss)
+    x, y, function = _data(model, origin, x, y, loss, "origin")
     lr, share, rest = _sampling(sgd, len(x))
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
     arguments = (model, x, y, function, lr, share, rest)
@@ -209,7 +210,7 @@ def sgd_until_stationary(
     x: Any,
     y: Any,
     sgd: SGD,
-    key: jax.Array,
+    key: Key,
     *,
     tol: float = 0.1,
     loss: Any = "squared",
@@ -223,10 +224,13 @@ def sgd_until_stationary(
 
     **Arguments:** `sgd.steps` is the most that is run; `key`, `loss` as in `nk.simulate`; `tol`.
 
-    **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is "stationary", or
-    says that it is not.
+    **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is `stationary`,
+    `not_converged` or `diverged`.
     """
     positive(tol, "tol")
+    key = random_key(key)
+    if not isinstance(sgd, SGD):
+        raise TypeError(f"`sgd` must be an nk.SGD; got {shown(sgd)}.")
     most = whole(sgd.steps, "steps", _FIRST_WINDOW)
     x, y, function = _data(model, params, x, y, loss)
     arguments = (model, x, y, function, *_sampling(sgd, len(x)))
@@ -256,10 +260,10 @@ def sgd_until_stationary(
         ratio = float(history["dissipation"].mean() / history["fluctuation"].mean())
         near, before = abs(ratio - 1) < tol, near
         if near and before:
-            return Trajectory(params, _joined(histories), "stationary", done)
+            return Trajectory(params, _joined(histories), _STATIONARY, done)
         window *= 2
-    status = f"not stationary after {done} steps: dissipation / fluctuation = {ratio:.3g}"
-    return Trajectory(params, _joined(histories), status, done)
+    message = f"not stationary after {done} steps: dissipation / fluctuation = {ratio:.3g}"
+    return Trajectory(params, _joined(histories), Status(StatusKind.not_converged, message), done)
 
 
 def _joined(histories: list[dict]) -> dict:

@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, Ridge
+from ._solution import status_at
 
 _MOST_STEPS = 100_000
 _TOLERANCE = 1e-8  # of a; the gradient over the smallest eigenvalue bounds its error
@@ -53,11 +55,11 @@ class RidgeHead:
 
     def descended(
         self, ridge: float, algorithm: GradientDescent, start: np.ndarray
-    ) -> tuple[np.ndarray, str]:
-        """a after real steps from `start` (m, out), and how they ended, in words."""
+    ) -> tuple[np.ndarray, Status]:
+        """a after real steps from `start` (m, out), and how they ended."""
         top = self.lam[-1] + ridge
         if top >= algorithm.limit():
-            return np.full_like(start, np.inf), algorithm.advice(top)
+            return np.full_like(start, np.inf), status_at(algorithm, top)
         tall = len(self.features) >= self.size
         gram = self.features.T @ self.features if tall else None
         a, last = start.copy(), start.copy()
@@ -68,8 +70,9 @@ class RidgeHead:
             product = gram @ a if gram is not None else self.features.T @ (self.features @ a)
             gradient = product + ridge * a - self.force
             if endless and np.linalg.norm(gradient) <= max(_TOLERANCE * least * np.linalg.norm(a), rounding):
-                return a, f"converged after {step} steps"
+                return a, Status(StatusKind.converged, f"converged after {step} steps")
             a, last = a - algorithm.lr * gradient + algorithm.momentum * (a - last), a
         if endless:
-            return a, f"not converged after {_MOST_STEPS} steps: raise the ridge or use the closed form"
-        return a, f"stopped at step {algorithm.steps:g}"
+            message = f"not converged after {_MOST_STEPS} steps: raise the ridge or use the closed form"
+            return a, Status(StatusKind.not_converged, message)
+        return a, status_at(algorithm, top)

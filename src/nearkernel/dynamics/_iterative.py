@@ -9,16 +9,21 @@ import numpy as np
 from .._check import inputs
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ..kernels import AbstractKernel
 from ..scale._centres import Centred, centred
 from ..scale._iterate import Iterated, relative
 from ..scale._products import Held, held_fits
-from ._algorithms import SpectralAlgorithm
+from ._algorithms import GradientDescent, SpectralAlgorithm
+from ._divergence import growth
 from ._factor import cholesky
-from ._solution import Prediction, moved_to
-from ._solvers import AbstractSolver, ConjugateGradients, IterativeSolver, Nystrom
+from ._solution import Prediction, moved_to, status_at
+from ._solvers import AbstractSolver, ConjugateGradients, IterativeSolver, Nystrom, Richardson
 
 _DIRECT = 4000  # rows up to which a factor costs less than a second
+_FACTORED = (
+    1e-6  # relative residual up to which a factor has solved: rounding alone leaves less, but for singular K
+)
 _FACTOR_COST = 150  # a Cholesky factor of n rows costs about n / 150 products with K
 
 
@@ -26,8 +31,8 @@ class MachineSolution:
     """z(x) = k(x, C) a, on all training points or on centres C.
 
     **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
-    |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`
-    and `ok`: whether the tolerance was reached.
+    |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`,
+    an `nk.Status`, and its `ok`: whether the tolerance was reached, or K was factored.
     """
 
     def __init__(
@@ -42,7 +47,7 @@ class MachineSolution:
         residual: float,
         history: np.ndarray,
         seconds: float,
-        status: str,
+        status: Status,
     ):
         self.kernel, self.centres, self.coefficients, self._vector = kernel, centres, coefficients, vector
         self.algorithm, self.solver = algorithm, solver
@@ -50,7 +55,7 @@ class MachineSolution:
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith(("diverges", "not converged"))
+        return self.status.ok
 
     @property
     def iterations(self) -> int:
@@ -61,13 +66,13 @@ class MachineSolution:
         """Outputs at `x_new` (m, d), in bounded memory; at another `time` only if the solver knows it ("nystrom")."""
         if time is not None:
             return self._at(time).predict(x_new)
-        x_new = inputs(x_new, "x_new", self.centres.shape[1])
+        x_new = inputs(x_new, "x_new", self.centres.shape[1:])
         found = np.empty((len(x_new), self.coefficients.shape[1]))
         chunk = rows_that_fit(8 * len(self.centres))
         for at in range(0, len(x_new), chunk):
             part = slice(at, at + chunk)
             if np.isfinite(self.coefficients).all():
-                found[part] = self.kernel.matrix(x_new[part], self.centres) @ self.coefficients
+                found[part] = self.kernel.entries(x_new[part], self.centres) @ self.coefficients
             else:
                 found[part] = np.inf
         return Prediction(terms=(found[:, 0] if self._vector else found,))
@@ -107,8 +112,19 @@ def solve_iteratively(
             centred(kernel, x, y, centres, solver.budget()), kernel, centres, algorithm, solver, vector
         )
     assert isinstance(solver, IterativeSolver)
-    found = solver.iterate(solver.products(kernel, x), y, algorithm)
+    products = solver.products(kernel, x)
+    if products.diagonal().any():
+        found = solver.iterate(products, y, algorithm)
+    else:
+        found = _of_no_kernel(y, algorithm.shift() or 0.0)
     return _machine(found, kernel, x, algorithm, solver, vector)
+
+
+def _of_no_kernel(y: np.ndarray, ridge: float) -> Iterated:
+    """(0 + ridge)^-1 y, the pseudo-inverse without a ridge."""
+    coefficients = y / ridge if ridge else np.zeros_like(y)
+    residual = relative(y - ridge * coefficients, y)
+    return Iterated(coefficients, residual, np.zeros(0), 0.0, "the kernel is 0 on all of `x`")
 
 
 def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vector: bool) -> MachineSolution:
@@ -120,13 +136,13 @@ def _machine(found: Iterated, kernel, x, algorithm, solver: IterativeSolver, vec
 
 
 def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -> NystromSolution:
-    limit, lam_max = algorithm.limit(), float(done.lam[-1])
-    if lam_max >= limit and math.isinf(algorithm.end()):
-        status, residual = algorithm.advice(lam_max), math.inf
+    status, residual = status_at(algorithm, float(done.lam.max(initial=0.0))), math.inf
+    if not status.ok and math.isinf(algorithm.end()):
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
     else:
         gain = algorithm.filter(done.lam)
-        status = f"solved on {len(centres)} centres" if lam_max < limit else algorithm.advice(lam_max)
+        if status.ok:
+            status = Status(status.kind, f"solved on {len(centres)} centres")
         coefficients, residual = done.coefficients(gain), done.residual(gain)
     found = NystromSolution(
         kernel, centres, coefficients, algorithm, solver, vector,
@@ -136,18 +152,34 @@ def _filtered(done: Centred, kernel, centres, algorithm, solver, vector: bool) -
     return found
 
 
-def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralAlgorithm) -> str:
-    """In words: converged, stopped at a step, or what went wrong and what to do."""
-    if found.note == "the residual grows":
-        return "diverges: the residual grows; use a smaller learning rate"
-    if math.isfinite(algorithm.end()):
-        return f"stopped at step {algorithm.end():g}"
-    if found.residual <= solver.tol:
-        return f"converged in {found.iterations} iterations"
+def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralAlgorithm) -> Status:
+    """Converged, stopped at a step, or what went wrong and what to do."""
+    endless = math.isinf(algorithm.end())
+    if endless and found.residual <= solver.tol:
+        return Status(StatusKind.converged, f"converged in {found.iterations} iterations")
+    if isinstance(solver, Richardson) and _grows(
+        found.history, algorithm
+    ):  # its residuals are those of training
+        return Status(StatusKind.diverged, "diverges: the residual grows; use a smaller learning rate")
+    if not endless:
+        return status_at(algorithm, 0.0)
     why = f" ({found.note})" if found.note else ""
-    return (
-        f"not converged: relative residual {found.residual:.2g} after {found.iterations} iterations{why}, above "
-        f"tol = {solver.tol:g}; use a larger ridge, rank or tol, or solver='direct'"
+    return _short_of(found.residual, solver.tol, f"after {found.iterations} iterations{why}")
+
+
+def _grows(residuals: np.ndarray, algorithm: SpectralAlgorithm) -> bool:
+    """Whether training diverged, by its residuals relative to the first, 1."""
+    inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
+    with np.errstate(over="ignore"):
+        return growth(np.append(1.0, residuals) ** 2, inertial=inertial) is not None
+
+
+def _short_of(
+    residual: float, tol: float, where: str, advice: str = "a larger ridge, rank or tol, or solver='direct'"
+) -> Status:
+    return Status(
+        StatusKind.not_converged,
+        f"not converged: relative residual {residual:.2g} {where}, above tol = {tol:g}; use {advice}",
     )
 
 
@@ -171,7 +203,7 @@ def solve_by_size(
     if not fits:
         return solve_iteratively(kernel, x, y, algorithm, solver, vector)
     begin = time.perf_counter()
-    held = Held(kernel.matrix(x, None))
+    held = Held(kernel.entries(x, None))
     solver = ConjugateGradients(iterations=max(20, len(x) // _FACTOR_COST))
     found = solver.iterate(held, y, algorithm)
     if found.residual > solver.tol:
@@ -180,8 +212,12 @@ def solve_by_size(
             coefficients = factor.solve(y)
             residual = relative(y - factor.lower @ (factor.lower.T @ coefficients), y)
             seconds = time.perf_counter() - begin
+            by = "by a factor of K, since conjugate gradients were too slow"
+            status = Status(StatusKind.converged, f"converged {by}")
+            if not residual <= _FACTORED:
+                status = _short_of(residual, _FACTORED, by, "a larger ridge")
             return MachineSolution(
                 kernel, x, coefficients, algorithm, solver, vector, residual=residual, history=found.history,
-                seconds=seconds, status="converged by a factor of K, since conjugate gradients were too slow",
+                seconds=seconds, status=status,
             )  # fmt: skip
     return _machine(found, kernel, x, algorithm, solver, vector)

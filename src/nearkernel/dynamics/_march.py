@@ -17,6 +17,8 @@ from ..models import AbstractDerivatives
 from ._clock import AbstractClock, Panel
 from ._factor import Spectrum
 
+_ROUNDING = 1e-15
+
 
 class Marched(NamedTuple):
     """At the end of time, for orders 0, 1, ...: `weights` w_k (P,); `forced` G_k (P,), zero for order 0."""
@@ -44,6 +46,8 @@ def march(
     """Orders 0 .. `order` at the end of `clock`, from the residual (m,) at the start."""
     start = spectrum.enter(residual)
     outside = residual - spectrum.leave(start)
+    if np.linalg.norm(outside) <= _ROUNDING * len(residual) * np.linalg.norm(residual):
+        outside = np.zeros_like(residual)  # what rounding left would push the parameters for ever
     orders = [_Order(derivatives, spectrum.rank) for _ in range(order)]
     for modes, still in clock.panels():
         first = clock.decay(modes.nodes) * start

@@ -11,70 +11,119 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, one_of
+from .._check import class_names, inputs, numeric, one_of
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._ode import integrate
 
 LOSSES = ("exponential", "logistic")
-_NOT_SEPARABLE = (
-    "`X` is not linearly separable by `labels` through the origin: no margin (append ones for a bias?)."
-)
+_WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until the support no longer changes
 
 
 class MaxMargin(eqx.Module):
-    """The maximum-margin classifier without a bias.
+    """The maximum-margin classifier sign(w.x + b).
 
-    **Fields:** `w` (d,), the shortest with y_i w.x_i >= 1; `margin` = 1/|w|; `dual` (n,), a_i >= 0 with w = sum
-    a_i y_i x_i; `support`, indices with a_i > 0; `offset` (d,), the part of w_tilde in the span of the support
-    vectors.
+    **Fields:** `w` (d,), the shortest with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual` (n,),
+    a_i >= 0 with w = sum a_i y_i x_i, and sum a_i y_i = 0 if there is a bias; `support`, indices with a_i > 0; `offset`
+    (d,), the part of w_tilde in the span of the support vectors, or None with a bias.
     """
 
     w: np.ndarray
     margin: float
     dual: np.ndarray
     support: np.ndarray
-    offset: np.ndarray
+    offset: np.ndarray | None
+    b: float = 0.0
 
 
-def max_margin(X: Any, labels: Any) -> MaxMargin:
-    """The direction that gradient flow on separable data tends to: min |w| with y_i w.x_i >= 1 for all i.
+def max_margin(X: Any, labels: Any, bias: bool = False) -> MaxMargin:
+    """The classifier with the largest margin: min |w| with y_i (w.x_i + b) >= 1 for all i, where b = 0 unless `bias`.
 
-    **Arguments:** `X` (n, d); `labels` (n,), two values, the larger is the positive class. There is no bias: for
-    one, append a column of ones to `X`. Data that no w separates are refused.
+    Gradient flow of w alone tends to the one without a bias. If a bias is trained as well, the flow tends to the
+    shortest (w, b): append a column of ones to `X` for that one. It has a smaller margin than that of `bias=True`,
+    which asks for the shortest w alone.
+
+    **Arguments:** `X` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether there
+    is a b. Data that no classifier separates are refused.
 
     Solved as a nonnegative least-squares problem by an active set, exact up to rounding.
     """
-    from scipy.optimize import nnls
-
+    if bias:
+        return _with_bias(X, labels)
     rows, scale = _signed_rows(X, labels)
-    # Least-distance programming (Lawson and Hanson): with u >= 0 minimizing |E u - f|, E = [rows^T; 1], f = (0, 1),
-    # the residual r = f - E u holds the answer, w = r[:d] / -r[d]. It vanishes if no w separates.
-    system = np.vstack([rows.T, np.ones(len(rows))])
-    u, _ = nnls(system, np.append(np.zeros(rows.shape[1]), 1.0), maxiter=30 * len(rows) + 100)
-    rest = 1.0 - u.sum()  # the last residual, |r|^2 at the optimum
-    if rest <= 1e-13:
-        raise ValueError(_NOT_SEPARABLE)
-    dual = u / rest
+    dual = _dual(rows)
+    if dual is None:
+        raise ValueError(_not_separable(" through the origin", " Is a bias missing (`bias=True`)?"))
     # Polish on the active set: rows_S w = 1 with w = rows_S^T a, so that the margins are 1 to rounding.
-    active = dual > 1e-10 * dual.max()
+    active = _active(dual)
     polished = np.linalg.lstsq(rows[active] @ rows[active].T, np.ones(active.sum()), rcond=None)[0]
     if (polished > 0).all():
         dual = np.zeros(len(rows))
         dual[active] = polished
     w = rows.T @ dual
     if np.min(rows @ w) < 1 - 1e-6:
-        raise ValueError(_NOT_SEPARABLE)
+        raise ValueError(_not_separable(" through the origin", " Is a bias missing (`bias=True`)?"))
     support = np.flatnonzero(active)
     offset = np.linalg.lstsq(rows[support] / scale, -np.log(dual[support] * scale**2), rcond=None)[0]
     w = w * scale
     return MaxMargin(w, float(1 / np.linalg.norm(w)), dual * scale**2, support, offset)
 
 
+def _dual(rows: np.ndarray) -> np.ndarray | None:
+    """a >= 0 of the shortest w = rows^T a with rows w >= 1; None if there is no such w."""
+    from scipy.optimize import nnls
+
+    # Least-distance programming (Lawson and Hanson): with u >= 0 minimizing |E u - f|, E = [rows^T; 1], f = (0, 1),
+    # the residual r = f - E u holds the answer, w = r[:d] / -r[d]. It vanishes if no w separates.
+    system = np.vstack([rows.T, np.ones(len(rows))])
+    u, _ = nnls(system, np.append(np.zeros(rows.shape[1]), 1.0), maxiter=30 * len(rows) + 100)
+    rest = 1.0 - u.sum()  # the last residual, |r|^2 at the optimum
+    return None if rest <= 1e-13 else u / rest
+
+
+def _active(dual: np.ndarray) -> np.ndarray:
+    return dual > 1e-10 * dual.max()
+
+
+def _with_bias(X: Any, labels: Any) -> MaxMargin:
+    """A bias is a column of constants, free of charge if they are large; then solve on the support that they give."""
+    from scipy.optimize import nnls
+
+    X = inputs(X, "X")
+    signs, center = _signs(labels, len(X)), X.mean(axis=0)
+    scale = 1.0 / max(float(np.linalg.norm(X - center, axis=1).max()), 1e-300)
+    rows = signs[:, None] * (X - center) * scale
+    for weight in _WEIGHTS:
+        dual = _dual(np.column_stack([rows, weight * signs]))
+        if dual is None:
+            break
+        active = np.flatnonzero(_active(dual))
+        # rows_S w + y_S b = 1 with w = rows_S^T a and y_S.a = 0
+        square = np.zeros((len(active) + 1, len(active) + 1))
+        square[:-1, :-1] = rows[active] @ rows[active].T
+        square[:-1, -1] = square[-1, :-1] = signs[active]
+        *a, b = np.linalg.lstsq(square, np.append(np.ones(len(active)), 0.0), rcond=None)[0]
+        w = rows[active].T @ np.array(a)
+        a, left = nnls(np.vstack([rows[active].T, signs[active]]), np.append(w, 0.0))
+        if left <= 1e-9 * np.linalg.norm(w) and np.min(rows @ w + signs * b) >= 1 - 1e-9:
+            dual = np.zeros(len(rows))
+            dual[active] = a * scale**2
+            support = np.flatnonzero(dual)
+            w = w * scale
+            return MaxMargin(w, float(1 / np.linalg.norm(w)), dual, support, None, float(b - w @ center))
+    raise ValueError(_not_separable())
+
+
+def _not_separable(how: str = "", advice: str = "") -> str:
+    return f"`X` is not linearly separable by `labels`{how}: no margin.{advice}"
+
+
 class MarginPath(eqx.Module):
     """Weights of a linear classifier along gradient flow.
 
     **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
-    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`.
+    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`, an
+    `nk.Status`, and its `ok`.
     """
 
     log_time: np.ndarray
@@ -82,11 +131,11 @@ class MarginPath(eqx.Module):
     direction_error: np.ndarray
     margin_gap: np.ndarray
     limit: MaxMargin
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return self.status == "finished"
+        return self.status.ok
 
 
 @in_float64
@@ -113,10 +162,11 @@ def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -
     unit = w / length[:, None]
     gap = limit.margin - (unit @ rows.T).min(axis=1)
     error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
-    fine = bool(success) and np.isfinite(w).all()
-    return MarginPath(
-        times, w, error, gap, limit, "finished" if fine else "not finished: the flow is too stiff"
-    )
+    if bool(success) and np.isfinite(w).all():
+        status = Status(StatusKind.finished, "finished")
+    else:
+        status = Status(StatusKind.stiff, "not finished: the flow is too stiff")
+    return MarginPath(times, w, error, gap, limit, status)
 
 
 @jax.jit(static_argnums=3)
@@ -141,15 +191,18 @@ def _follow(rows, w_hat, times, loss):
 def _signed_rows(X: Any, labels: Any) -> tuple[np.ndarray, float]:
     """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
     X = inputs(X, "X")
-    labels = np.asarray(labels)
-    if labels.shape != (len(X),):
-        raise ValueError(f"`labels` must have shape ({len(X)},), one a point; got {labels.shape}.")
-    names = np.unique(labels)
-    if len(names) != 2:
-        what = f"all are {names[0]!r}" if len(names) == 1 else f"got {len(names)}"
-        raise ValueError(f"`labels` must have two values; {what}.")
-    rows = X * np.where(labels == names[1], 1.0, -1.0)[:, None]
+    rows = X * _signs(labels, len(X))[:, None]
     longest = np.linalg.norm(rows, axis=1).max()
     if longest == 0:
         raise ValueError("`X` is 0 everywhere: nothing separates it.")
     return rows / longest, 1.0 / longest
+
+
+def _signs(labels: Any, count: int) -> np.ndarray:
+    """1 for the larger of the two values of `labels`, -1 for the other."""
+    labels = class_names(labels, count)
+    names = np.unique(labels)
+    if len(names) != 2:
+        what = f"all are {names[0]!r}" if len(names) == 1 else f"got {len(names)}"
+        raise ValueError(f"`labels` must have two values; {what}.")
+    return np.where(labels == names[1], 1.0, -1.0)

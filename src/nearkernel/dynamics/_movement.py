@@ -10,7 +10,7 @@ from .._check import inputs
 from .._precision import in_float64
 from ..kernels import EmpiricalNTK
 from ..models import MLP, AbstractModel
-from ..models._base import require_model
+from ..models._params import checked_params
 
 
 class Movement(eqx.Module):
@@ -37,8 +37,8 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
     parameters, as in `nk.simulate`, which enters the tangent kernel.
     """
-    require_model(model)
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    start, end = checked_params(model, start, "start"), checked_params(model, end, "end")
+    x = inputs(x, "x", model.in_shape)
     a, b = flat(start), flat(end)
     if a.shape != b.shape:
         raise ValueError(
@@ -47,7 +47,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan
     if isinstance(model, MLP) and model.widths:
-        first, last = (np.asarray(hidden_features(model, params, x)) for params in (start, end))
+        first, last = (np.asarray(model.hidden_features(params, x)) for params in (start, end))
         features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
     return Movement(
         weights=float(np.linalg.norm(b - a) / np.linalg.norm(a)),
@@ -64,15 +64,9 @@ def flat(params: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(leaf, dtype=np.float64)) for leaf in jax.tree.leaves(params)])
 
 
-def hidden_features(model: MLP, params: Any, x: Any) -> jax.Array:
-    """Activations of the last hidden layer (n, width)."""
-    return model.activation(model.layer_outputs(params, x)[-2])
-
-
 def tangent_matrix(model: AbstractModel, params: Any, x: np.ndarray, lr_factors: Any) -> np.ndarray:
     """The tangent kernel of every point and output, (n out, n out)."""
-    method = "layers" if isinstance(model, MLP) else "jacobian"
-    full = np.asarray(EmpiricalNTK(model, params, lr_factors, method).full(x))
+    full = np.asarray(EmpiricalNTK(model, params, lr_factors).full(x))
     return full.reshape(full.shape[0] * full.shape[1], -1)
 
 

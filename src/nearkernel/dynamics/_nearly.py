@@ -88,7 +88,7 @@ class NearlyKernelSolution(AbstractSolution):
 
         Warns when the first correction is more than a tenth of the linear prediction.
         """
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         terms = self._scaled(self._terms(x_new, self._at(time)))
         found = Prediction(tuple(term[:, 0] if self._vector else term for term in terms))
         if found.correction is not None and found.correction > _LARGE:
@@ -155,8 +155,8 @@ class NearlyKernelSolution(AbstractSolution):
 
     def _part_of_the_way(self, x1: Any, x2: Any, share: float) -> np.ndarray:
         """The kernel at the start plus a `share` of what training added to it."""
-        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1])
-        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1])
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
+        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
         return self._shaped(self._kernel(x1, x2) + share * self.eps * self._drift(x1, x2), len(x1), len(x2))
 
     def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
@@ -189,7 +189,7 @@ class NearlyKernelSolution(AbstractSolution):
         agrees with every algorithm where parameters are as many as outputs to fit, and with none where they are more.
         """
         one_of(kernel, "kernel", ("flat", "trained"))
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         require_fitted(
             "a compressed prediction",
             self._factor,
@@ -217,7 +217,7 @@ class NearlyKernelSolution(AbstractSolution):
     @in_float64
     def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
         """Whether learning features helps on test data: see `FeatureLearning`."""
-        x_test = inputs(x_test, "x_test", self._x.shape[1])
+        x_test = inputs(x_test, "x_test", self._x.shape[1:])
         y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
         moved = self._moved
         if self.order < 2:

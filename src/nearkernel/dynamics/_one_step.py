@@ -14,11 +14,12 @@ import dataclasses
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
-from .._check import inputs, positive, targets, whole
+from .._check import between, finite_result, inputs, positive, targets, whole
+from .._keys import Key, generator
 from .._memory import require_fits, rows_that_fit
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent
 from ._head import RidgeHead
 from ._subspace import checked_subspace, subspace_overlap, top_directions
@@ -95,7 +96,7 @@ class OneStepFeatures(eqx.Module):
         positive(ridge, "ridge", zero=True)
         problem = RidgeHead(self(x), y)
         if descent is False:
-            return OneStepNetwork(self, problem.exact(ridge), "closed form")
+            return OneStepNetwork(self, problem.exact(ridge), Status(StatusKind.converged, "closed form"))
         chosen = problem.best_descent(ridge) if descent is True else descent
         if not isinstance(chosen, GradientDescent):
             raise TypeError(
@@ -107,23 +108,24 @@ class OneStepFeatures(eqx.Module):
 class OneStepNetwork(eqx.Module):
     """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
 
-    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, how the head was found, in words.
+    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, an `nk.Status`: how the head was
+    found, and its `ok`.
     """
 
     features: OneStepFeatures
     head: np.ndarray
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     def predict(self, x_new: Any) -> np.ndarray:
         """Outputs at `x_new` (m, d), in the shape of `y`; infinite where descent diverges."""
         x_new = inputs(x_new, "x_new", self.features.weights.shape[1])
         found = np.full((len(x_new), self.head.shape[1]), np.inf)
         chunk = rows_that_fit(8 * len(self.head))
-        for at in range(0, len(x_new) if self.ok else 0, chunk):
+        for at in range(0, len(x_new) if np.isfinite(self.head).all() else 0, chunk):
             part = x_new[at : at + chunk]
             found[at : at + chunk] = self.features.removed(part) + self.features(part) @ self.head
         return found[:, 0] if self.features.vector else found
@@ -133,7 +135,7 @@ def one_step_features(
     x: Any,
     y: Any,
     width: int = 800,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     *,
     lr: float | None = None,
     subspace: Any = None,
@@ -165,12 +167,13 @@ def one_step_features(
     if whole(width, "width", 2) % 2:
         raise ValueError(f"`width` must be even, since neurons come in pairs; got {width}.")
     if lr is not None:
-        positive(lr, "lr")
+        between(positive(lr, "lr"), "lr", 1e-150, 1e150)
+    require_fits(6 * 8 * width * max(d, 1), f"`width` = {width} neurons of {d} inputs", "use fewer")
     true = None if subspace is None else checked_subspace(subspace, d)
     constant, linear = _linear_part(x, y)
     rest = y - constant - x @ linear
     rest[:, np.linalg.norm(rest, axis=0) < 1e-10 * np.linalg.norm(y, axis=0)] = 0.0  # rounding is no signal
-    rng = _generator(key)
+    rng = generator(0 if key is None else key)
     half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
     sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
     start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
@@ -183,7 +186,7 @@ def one_step_features(
         :, None, None
     ] * np.eye(d)
     made = OneStepFeatures(
-        weights=weights,
+        weights=finite_result(weights, "1 / (`x` times `y`) is"),
         biases=rng.normal(size=width),
         start=start,
         signs=signs,
@@ -198,16 +201,6 @@ def one_step_features(
     if true is None:
         return made
     return dataclasses.replace(made, overlap=made.overlap_with(true), share=made.share_in(true))
-
-
-def _generator(key: jax.Array | None) -> np.random.Generator:
-    """The bits of the key seed NumPy: nothing is compiled for a draw of a new shape."""
-    try:
-        return np.random.default_rng(
-            np.asarray(jax.random.key_data(jax.random.key(0) if key is None else key))
-        )
-    except TypeError:
-        raise TypeError(f"`key` must be a key of JAX, e.g. jax.random.key(0); got {key!r}.") from None
 
 
 def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

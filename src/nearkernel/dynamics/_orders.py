@@ -50,7 +50,7 @@ def moved_weights(
         return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
     if not math.isinf(algorithm.end()):
         assert isinstance(factor, Spectrum)
-        found = march(derivatives, factor, residual, clock_of(algorithm, factor), order)
+        found = march(derivatives, factor, residual, _finite_clock(algorithm, factor), order)
         return Moved(found.weights, 0)
     if _minimum_is_unique(derivatives, factor, algorithm):
         return Moved(_unique_minimum(derivatives, factor, residual, algorithm, order), 0)
@@ -59,6 +59,17 @@ def moved_weights(
     if isinstance(algorithm, DirectOptimization):
         return Moved(_fitted(derivatives, factor, residual, [0.0] * order), 0)
     return _trained(derivatives, factor, residual, algorithm, order)
+
+
+def _finite_clock(algorithm: SpectralAlgorithm, factor: Spectrum) -> AbstractClock:
+    """The clock of a finite time; where the data are fitted, nothing moves long after the end, and it stops there."""
+    assert isinstance(algorithm, GradientDescent | GradientFlow)
+    clock = clock_of(algorithm, factor)
+    if factor.rank == len(factor.vectors):
+        late = 2 * clock_of(algorithm.at(math.inf), factor).end
+        if clock.end > late:
+            return clock_of(algorithm.at(late), factor)
+    return clock
 
 
 def clock_of(algorithm: SpectralAlgorithm, factor: Spectrum) -> AbstractClock:

@@ -4,16 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, positive, whole
+from .._check import between, inputs, plain_array, positive, shown, whole
 from .._precision import in_float64
+from .._status import Status
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
+from ._divergence import RISE, ROUNDING, growth
+from ._losses import loss_of_zero, squared
 from ._movement import Movement, movement, tangent_matrix
 from ._simulate import Record, simulate
-
-_RISE = 0.01  # of the loss at the start: what counts as a rise
 
 
 class Phase(eqx.Module):
@@ -21,7 +23,8 @@ class Phase(eqx.Module):
 
     **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio` = lr times the largest eigenvalue of the
     tangent kernel at the start: lazy below 2; `losses`, one a step; `moved`, a `Movement` with the kernel and the
-    correlation of the weights at the end, None if not finite; `params` at the end; `status` of the run.
+    correlation of the weights at the end, None if not finite; `params` at the end; `status` of the run, an
+    `nk.Status`, and its `ok`.
     """
 
     name: str = eqx.field(static=True)
@@ -30,24 +33,34 @@ class Phase(eqx.Module):
     losses: np.ndarray
     moved: Movement | None
     params: Any
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 def phase_of(losses: Any) -> str:
     """The phase that a run's losses, one a step from the start on, show.
 
-    "divergent": not finite, or above the start at the end. "catapult": rises by more than a hundredth of the
-    loss at the start above an earlier value, and falls again. "lazy": neither.
+    "divergent": not finite, above the start at the end, or growing there, by the rule of `nk.simulate`. "catapult":
+    rises by more than a hundredth of the loss at the start above an earlier value, and falls again. "lazy": neither.
     """
-    losses = np.asarray(losses, dtype=np.float64)
+    losses = plain_array(losses, "losses")
+    if losses.dtype.kind not in "iuf":
+        raise TypeError(f"`losses` must hold real numbers; got values of type {losses.dtype}.")
+    losses = losses.astype(np.float64)
     if losses.ndim != 1 or len(losses) < 2 or not np.isfinite(losses[0]):
         raise ValueError(
             f"`losses` must be a vector of at least 2 that starts finite; got shape {losses.shape}."
         )
-    if not np.isfinite(losses).all() or losses[-1] > losses[0]:
-        return "divergent"
+    return "divergent" if growth(losses) else _bounded_phase(losses)
+
+
+def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
+    """Of a run that did not diverge; `zero` is the loss of outputs 0, beside which rounding is seen."""
     rise = np.max(losses - np.minimum.accumulate(losses))
-    return "catapult" if rise > _RISE * losses[0] else "lazy"
+    return "catapult" if rise > max(RISE * losses[0], ROUNDING * zero) else "lazy"
 
 
 @in_float64
@@ -68,15 +81,15 @@ def phase(
     run = simulate(model, params, x, y, GradientDescent(lr, steps), Record(every=1), lr_factors=lr_factors)
     x = inputs(x)
     losses = np.asarray(run.history["loss"])
-    if run.ok:
-        name = phase_of(losses)
-    else:
-        name, losses = "divergent", np.append(losses, np.inf)
-    moved = movement(model, params, run.params, x, lr_factors=lr_factors) if run.ok else None
-    if moved is None:
-        top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
-    else:
+    moved = None
+    if len(losses) == steps + 1:  # else the loss left the finite numbers
+        moved = movement(model, params, run.params, x, lr_factors=lr_factors)
         top = moved.ntk_start
+    else:
+        losses = np.append(losses, np.inf)
+        top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
+    zero = loss_of_zero(squared, jnp.asarray(y))
+    name = _bounded_phase(losses, zero) if run.ok else "divergent"
     return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
 
 
@@ -89,8 +102,10 @@ def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1
 
     **Returns:** (onset, limit), in units of the learning rate. For a linear model the two coincide.
     """
+    if not callable(losses):
+        raise TypeError(f"`losses` must be a function of a learning rate; got {shown(losses)}.")
     positive(ntk, "ntk")
-    positive(rtol, "rtol")
+    between(positive(rtol, "rtol"), "rtol", 1e-12, 1.0)
 
     def found(lr: float) -> str:
         return phase_of(losses(lr))

@@ -17,15 +17,30 @@ import numpy as np
 
 from .._check import inputs, numeric, positive, whole
 from .._precision import in_float64
+from .._status import Status
 from ..kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
 from ..models import AbstractModel
+from ..models._params import checked_params
+from ._algorithms import GradientDescent
+from ._divergence import judged
+from ._losses import loss_of_zero, squared
+from ._solution import end_of, status_at
 
 
 class SampleSpaceRun(eqx.Module):
-    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index."""
+    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index.
+
+    `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`: also a model that trains well may diverge at
+    an order.
+    """
 
     outputs: np.ndarray
     kernel: np.ndarray
+    status: Status = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 @in_float64
@@ -47,8 +62,9 @@ def sample_space_descent(
     whole(order, "order", 0)
     if order > 2:
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
-    x = inputs(x, "x", getattr(model, "in_dim", None))
-    both = x if x_new is None else np.concatenate([x, inputs(x_new, "x_new", x.shape[1])])
+    params = checked_params(model, params)
+    x = inputs(x, "x", model.in_shape)
+    both = x if x_new is None else np.concatenate([x, inputs(x_new, "x_new", x.shape[1:])])
     z = np.asarray(model(params, both)).reshape(-1)
     targets = numeric(y, "y").reshape(-1)
     if len(targets) * len(both) != len(z) * len(x):
@@ -57,8 +73,13 @@ def sample_space_descent(
     mu = EmpiricalDNTK(model, params)(both) if order else np.zeros((len(z),) * 3)
     shape = (len(z),) * 4 if order == 2 else (0,) * 4
     nu, kappa = EmpiricalDDNTK(model, params)(both) if order == 2 else (np.zeros(shape), np.zeros(shape))
-    found = _run(z, kernel, mu, nu, kappa, targets, positive(lr, "lr"), whole(steps, "steps", 0))
-    return SampleSpaceRun(*map(np.asarray, found))
+    descent = GradientDescent(positive(lr, "lr"), whole(steps, "steps", 0))
+    outputs, kernels = map(np.asarray, _run(z, kernel, mu, nu, kappa, targets, descent.lr, descent.steps))
+    with np.errstate(over="ignore", invalid="ignore"):
+        losses = 0.5 * ((outputs[:, : len(targets)] - targets) ** 2).sum(axis=1)
+    zero = loss_of_zero(squared, jnp.asarray(targets))
+    status = judged(status_at(descent, 0.0), losses, f"by {end_of(descent)}", zero=zero)
+    return SampleSpaceRun(outputs, kernels, status)
 
 
 @jax.jit(static_argnums=7)

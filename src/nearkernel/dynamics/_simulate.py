@@ -1,5 +1,7 @@
 """The verb `simulate`: train for real, in parameter space, and keep what is asked for."""
 
+import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,23 +11,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, numeric, positive, targets, whole
+from .._check import inputs, numeric, positive, shown, targets, whole
+from .._keys import Key, random_key
 from .._precision import in_float64, is_traced
+from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
+from ..models._params import checked_factors, checked_params
 from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
-from ._losses import get_loss
+from ._divergence import judged
+from ._losses import get_loss, loss_of_zero
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe
 
 _CHUNK = 400  # steps between two looks at the loss
 _MOST_RECORDS = 1000
 _MOST_DOUBLINGS = 60
+_NEVER_FINITE = "diverged: the loss at the start is not finite"
+_FINISHED, _CONVERGED = Status(StatusKind.finished, "finished"), Status(StatusKind.converged, "converged")
+_UNCHECKED = Status(
+    StatusKind.unchecked, "ran inside jit, vmap or measure: whether it diverged was not looked at"
+)
 
 
 def _by_name(observables: Any) -> Mapping[str, Any]:
     if isinstance(observables, str):
         observables = [observables]
+    if not isinstance(observables, Mapping | list | tuple):
+        raise TypeError(
+            f"`observables` must be a dict of functions or a list of names; got {shown(observables)}."
+        )
     return observables if isinstance(observables, Mapping) else {name: name for name in observables}
 
 
@@ -54,21 +69,21 @@ class Record(eqx.Module):
 
 
 class Trajectory(eqx.Module):
-    """What a run leaves.
+    """The result of a training run.
 
-    **Fields:** `params` at the end; `history`, arrays by name, "time" and "loss" among them, one row a record;
-    `status`, "finished", "converged", "stationary", "not converged ..." or "diverged ..."; `steps` taken (0 for
-    flows).
+    **Fields:** `params` at the end, or the last that were seen to be finite; `history`, arrays by name, "time" and
+    "loss" among them, one row a record; `status`, an `nk.Status`; `ok`: the run finished or converged, and its loss
+    does not show that it diverged (the rule is in `nk.simulate`); `steps` taken (0 for flows).
     """
 
     params: Any
     history: dict[str, Any]
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
     steps: int = eqx.field(static=True)
 
     @property
     def ok(self) -> bool:
-        return self.status in ("finished", "converged", "stationary")
+        return self.status.ok
 
 
 @in_float64
@@ -82,38 +97,53 @@ def simulate(
     *,
     loss: Any = "squared",
     lr_factors: Any = None,
-    key: jax.Array | None = None,
+    key: Key | None = None,
     tol: float = 1e-10,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
     """Trains `model` from `params` on (`x`, `y`).
 
     **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow` or `SGD` (which needs `key`); without an end of its
-    own it runs until the loss has fallen by `tol`^2 or its gradient by `tol`, at most `max_steps`; `record`: what to
-    keep; `loss`: "squared", "cross_entropy" or a JAX function loss(z, y); `lr_factors`: a tree like `params`, e.g.
-    `net.lr_factors()`.
+    own it runs until the loss has fallen to `tol`^2 of its start (of the loss of outputs 0, if that is more) or its
+    gradient to `tol`, at most `max_steps`; `record`: what to keep; `loss`: "squared", "cross_entropy" or a JAX function
+    loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
 
-    **Returns:** a `Trajectory`. Divergence is a status, not an error. Inside `jit`, `vmap` or `nk.measure` it runs as
-    one JAX expression (finite `steps` only) and looks at nothing in between.
+    **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
+
+    1. leaves the finite numbers;
+    2. ends above its start by more than 1%. A catapult that comes down again has not diverged; one that is cut short
+       at its height counts as diverged: give it more steps. Random batches keep even a fitted model in motion, so for
+       `SGD` the mean over the last tenth of the records must be more than 10 times the loss at the start; below that
+       the message tells the rise;
+    3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, be it below its
+       start (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
+
+    A loss that is rounding (below 64 eps times the loss of outputs 0) passes. Other runs of finitely many steps are
+    `finished`, be they near convergence or not. Inside `jit`, `vmap` or `nk.measure` a run is one JAX expression
+    (finite `steps` only): nothing is looked at, the status is `unchecked`, and `ok` is False.
     """
     require_model(model)
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
         raise TypeError(
             f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."
         )
-    record = record or Record()
+    record = Record() if record is None else record
+    if not isinstance(record, Record):
+        raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    params = checked_params(model, params)
+    lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
-        x = inputs(x, "x", getattr(model, "in_dim", None))
+        x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = targets(y, len(x), out=out)
         params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     elif jnp.ndim(y) == 1:
         y = jnp.asarray(y)[:, None]
     if isinstance(algorithm, SGD):
-        require_batches(algorithm, key, len(x))
+        key = require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if isinstance(algorithm, GradientFlow):
@@ -121,14 +151,16 @@ def simulate(
     return run.traced_steps(algorithm, key, state) if traced else run.steps(algorithm, key, state)
 
 
-def require_batches(algorithm: SGD, key: Any, n: int) -> None:
-    """Refuses SGD without a key, and batches of more than the `n` points there are."""
+def require_batches(algorithm: SGD, key: Any, n: int) -> jax.Array:
+    """The key of the batches; refuses SGD without one, and batches of more than the `n` points there are."""
     if key is None:
         raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+    key = random_key(key)
     if algorithm.batch_size > n:
         raise ValueError(
             f"`batch_size` must be at most the number of points, {n}; got {algorithm.batch_size}."
         )
+    return key
 
 
 class _Run:
@@ -145,6 +177,7 @@ class _Run:
     ):
         self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
         self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
+        self.noisy = self.inertial = False
         self.rows: list[dict[str, Any]] = []
 
     def keep(self, rows: dict) -> bool:
@@ -155,33 +188,49 @@ class _Run:
         self.rows.append(jax.tree.map(lambda values: values[:good], rows))
         return good == len(finite)
 
+    @functools.cached_property
+    def zero(self) -> float:
+        return loss_of_zero(self.loss, self.problem.y)
+
     def converged(self) -> bool:
         first, last = self.rows[0], self.rows[-1]
-        fell = last["loss"][-1] <= self.tol**2 * first["loss"][0]
+        fell = last["loss"][-1] <= self.tol**2 * max(float(first["loss"][0]), self.zero)
         return bool(fell or last["gradient"][-1] <= self.tol * first["gradient"][0])
 
-    def finished(self, state: State, status: str, steps: int) -> Trajectory:
+    def finished(self, state: State, before: State, status: Status, steps: int) -> Trajectory:
+        """The record of a run that ends at `state`; if that is not finite, at `before`."""
+        where = f"by step {steps}" if steps else f"by time {float(state.time):.4g}"
         last = jax.tree.map(lambda a: a[None], observe(self.problem, self.loss, self.observables, state))
-        if status.startswith("diverged") or not self.keep(last):
-            status = (
-                status
-                if status.startswith("diverged")
-                else f"diverged at step {steps}: the loss is not finite"
-            )
+        if not self.keep(last):
+            return self.broken(before, f"diverged {where}: the loss left the finite numbers", steps)
+        run = self.ended(state, status, steps)
+        status = judged(
+            status, run.history["loss"], where, zero=self.zero, noisy=self.noisy, inertial=self.inertial
+        )
+        return dataclasses.replace(run, status=status)
+
+    def broken(self, before: State, message: str, steps: int) -> Trajectory:
+        return self.ended(before, Status(StatusKind.diverged, message), steps)
+
+    def ended(self, state: State, status: Status, steps: int) -> Trajectory:
         names = [name for name in self.rows[0] if name != "gradient"]
         parts = [{name: rows[name] for name in names} for rows in self.rows]
         history = jax.tree.map(lambda *values: np.concatenate(values), *parts)
         return Trajectory(jax.tree.map(np.array, state.params), history, status, steps)
 
+    def _steps_between(self) -> int:
+        """Steps from record to record, 0 if not said; a fraction of a step is refused."""
+        if self.every is None:
+            return 0
+        return whole(int(self.every) if float(self.every).is_integer() else self.every, "every", 1)
+
     def steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
         endless = math.isinf(algorithm.steps)
         total = self.max_steps if endless else int(algorithm.steps)
-        every = (
-            whole(int(self.every), "every", 1)
-            if self.every
-            else max(1, -(-total // _MOST_RECORDS) if not endless else 10)
-        )
-        done = 0
+        every = self._steps_between() or max(1, -(-total // _MOST_RECORDS) if not endless else 10)
+        done, before = 0, state
+        self.noisy = isinstance(algorithm, SGD)
+        self.inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
         while done < total:
             inner = min(every, total - done)
             groups = max(1, min(-(-_CHUNK // inner), (total - done) // inner))
@@ -191,51 +240,61 @@ class _Run:
             )
             done += groups * inner
             if not self.keep(rows):
-                return self.finished(
-                    before, f"diverged by step {done}: the loss left the finite numbers", done
-                )
+                return self.broken(before, f"diverged by step {done}: the loss left the finite numbers", done)
             if endless and self.converged():
-                return self.finished(state, "converged", done)
-        return self.finished(state, f"not converged after {done} steps" if endless else "finished", done)
+                return self.finished(state, before, _CONVERGED, done)
+        short = Status(StatusKind.not_converged, f"not converged after {done} steps")
+        return self.finished(state, before, short if endless else _FINISHED, done)
 
     def flow(self, algorithm: GradientFlow, state: State) -> Trajectory:
+        self.inertial = algorithm.friction is not None
         if not math.isinf(algorithm.time):
             every = self.every or algorithm.time / 100 or 1.0
             times = np.append(np.arange(0.0, algorithm.time * (1 - 1e-12), every), algorithm.time)
             if len(times) < 2:
-                return self.finished(state, "finished", 0)
-            state, rows, success = flow(
-                self.problem, self.loss, self.observables, algorithm.friction, state, jnp.asarray(times)
-            )
-            fine = self.keep(jax.tree.map(lambda values: values[:-1], rows)) and bool(success)
-            return self.finished(
-                state, "finished" if fine else "diverged: the flow could not be followed to its end", 0
-            )
+                return self.finished(state, state, _FINISHED, 0)
+            state, fine = self.followed(algorithm, state, times)
+            return self.finished(state, state, _FINISHED, 0) if fine else self.too_stiff(state)
         start = observe(self.problem, self.loss, self.observables, state)
+        if not self.keep(jax.tree.map(lambda a: a[None], start)):
+            return self.broken(state, _NEVER_FINITE, 0)
+        if self.converged():
+            return self.ended(state, _CONVERGED, 0)
+        self.rows.clear()
         span = float(2 * start["loss"] / jnp.maximum(start["gradient"] ** 2, 1e-300))  # 1/eigenvalue, roughly
         for _ in range(_MOST_DOUBLINGS):
             times = float(state.time) + np.linspace(0.0, span, 21)
-            before = state
-            state, rows, success = flow(
-                self.problem, self.loss, self.observables, algorithm.friction, state, jnp.asarray(times)
-            )
-            fine = self.keep(jax.tree.map(lambda values: values[:-1], rows))
-            if not (fine and bool(success)):
-                return self.finished(
-                    before,
-                    f"not converged by time {float(before.time):.4g}: the flow is too stiff to follow further",
-                    0,
-                )
+            state, fine = self.followed(algorithm, state, times)
+            if not fine:
+                return self.too_stiff(state)
             if self.converged():
-                return self.finished(state, "converged", 0)
+                return self.finished(state, state, _CONVERGED, 0)
             span *= 2.0
-        return self.finished(state, f"not converged by time {float(state.time):.4g}", 0)
+        short = Status(StatusKind.not_converged, f"not converged by time {float(state.time):.4g}")
+        return self.finished(state, state, short, 0)
+
+    def followed(self, algorithm: GradientFlow, state: State, times: np.ndarray) -> tuple[State, bool]:
+        """The state at the last of `times`, which is not yet kept; else the last finite one, and False."""
+        last, good, rows, success = flow(
+            self.problem, self.loss, self.observables, algorithm.friction, state, jnp.asarray(times)
+        )
+        if not success:
+            self.keep(rows)
+            return good, False
+        self.keep(jax.tree.map(lambda values: values[:-1], rows))
+        return last, True
+
+    def too_stiff(self, state: State) -> Trajectory:
+        if not len(self.rows[0]["loss"]):
+            return self.broken(state, _NEVER_FINITE, 0)
+        message = f"not converged: the flow is too stiff to follow beyond time {float(state.time):.4g}"
+        return self.ended(state, Status(StatusKind.stiff, message), 0)
 
     def traced_steps(self, algorithm: Any, key: Any, state: State) -> Trajectory:
         if math.isinf(algorithm.steps):
             raise ValueError("`steps` must be finite inside jit, vmap or measure.")
         total = int(algorithm.steps)
-        every = int(self.every) if self.every else max(1, total)
+        every = self._steps_between() or max(1, total)
         state, rows = descend(
             self.problem, self.loss, self.observables, algorithm, key, state, total // every, every
         )
@@ -243,11 +302,11 @@ class _Run:
             state, _ = descend(
                 self.problem, self.loss, self.observables, algorithm, key, state, 1, total % every
             )
-        return Trajectory(state.params, rows, "finished", total)
+        return Trajectory(state.params, rows, _UNCHECKED, total)
 
     def traced_flow(self, algorithm: GradientFlow, state: State) -> Trajectory:
         if math.isinf(algorithm.time):
             raise ValueError("`time` must be finite inside jit, vmap or measure.")
         times = jnp.asarray([0.0, algorithm.time])
-        state, rows, _ = flow(self.problem, self.loss, self.observables, algorithm.friction, state, times)
-        return Trajectory(state.params, rows, "finished", 0)
+        state, _, rows, _ = flow(self.problem, self.loss, self.observables, algorithm.friction, state, times)
+        return Trajectory(state.params, rows, _UNCHECKED, 0)

@@ -9,6 +9,7 @@ import numpy as np
 from .._check import inputs, positive
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._factor import AbstractFactor, Spectrum
 from ._tangent import AbstractTangent
@@ -70,11 +71,11 @@ class AbstractSolution:
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @property
-    def status(self) -> str:
-        """In words: converged, stopped early, singular, or divergent with the limit named."""
+    def status(self) -> Status:
+        """Converged, stopped early, singular, or divergent with the limit named."""
         return status_of(self.algorithm, self._factor)
 
 
@@ -90,7 +91,7 @@ def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
 class Solution(AbstractSolution):
     """A trained linear(ized) model, factored once: predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, "converged", "stopped at ..." or what went wrong; `ok`; `rank` of the kernel
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `rank` of the kernel
     matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
     """
 
@@ -113,7 +114,11 @@ class Solution(AbstractSolution):
         residual = self._tangent.flat(self._start - self._y)
         if math.isinf(algorithm.end()) and self._factor.lam_max >= algorithm.limit():
             return np.full_like(residual, np.inf)
-        return self._factor.apply(algorithm, residual)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self._factor.apply(algorithm, residual)
+        if not self._factor.lam_max >= algorithm.limit():  # beyond, it diverges, and infinity is the answer
+            require_finite_coefficients(found, residual)
+        return found
 
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
@@ -126,7 +131,7 @@ class Solution(AbstractSolution):
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent)."""
-        x_new = inputs(x_new, "x_new", self._x.shape[1])
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._at(time)
         found = self._tangent.start(x_new, self._y.shape[1])
         if np.isinf(weights).any():
@@ -148,7 +153,7 @@ class Solution(AbstractSolution):
     @in_float64
     def response(self, x_new: Any) -> np.ndarray:
         """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
-        cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1]), self._x)
+        cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
         return self._factor.apply(self.algorithm, cross.T).T
 
     @in_float64
@@ -163,19 +168,36 @@ class Solution(AbstractSolution):
         return self._tangent.params(self._x, self._at(time))
 
 
-def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> str:
-    if factor.lam_max >= algorithm.limit():
-        return algorithm.advice(factor.lam_max)
-    parts = []
-    time = algorithm.end()
-    parts.append(
-        "converged"
-        if math.isinf(time)
-        else f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
-    )
-    if factor.cutoff and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors):
-        parts.append(
-            f"kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
-            f"eigenvalues below {factor.cutoff:.3g} count as 0"
+def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None:
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"`y` differs from the start by up to {np.abs(residual).max():.3g}: coefficients of the kernel overflow. "
+            "Scale `y` towards 1, or use a larger ridge."
         )
-    return "; ".join(parts)
+
+
+def end_of(algorithm: SpectralAlgorithm) -> str:
+    """The end in words, such as "step 100"."""
+    return f"{'step' if isinstance(algorithm, GradientDescent) else 'time'} {algorithm.end():g}"
+
+
+def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:
+    """How training with a kernel of this largest eigenvalue ends."""
+    if lam_max >= algorithm.limit():
+        return Status(StatusKind.diverged, algorithm.advice(lam_max))
+    if math.isinf(algorithm.end()):
+        return Status(StatusKind.converged, "converged")
+    return Status(StatusKind.finished, f"stopped at {end_of(algorithm)}")
+
+
+def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> Status:
+    """The same, and whether the matrix is singular."""
+    status = status_at(algorithm, factor.lam_max)
+    if not (status.ok and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors)):
+        return status
+    kind = StatusKind.singular if status.kind is StatusKind.converged else status.kind
+    return Status(
+        kind,
+        f"{status}; kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
+        f"eigenvalues below {factor.cutoff:.3g} count as 0",
+    )

@@ -1,12 +1,15 @@
 """What can be solved beyond order 0, and one clear line for what cannot."""
 
 import warnings
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import MLP, AbstractModel, FeatureDerivatives, Scaled
+from ..models import AbstractModel, AbstractNetwork, FeatureDerivatives, Scaled
+from ..models._activation import Activation
+from ..models._network import leaves
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent
 
@@ -53,7 +56,7 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         bend = derivatives.bend(u, v)
     if not np.isfinite(bend).all():
         raise ValueError(
-            "the second derivative of this model is not finite at its start: check its parameters."
+            "the second derivative of this model is not finite at its start: check its parameters, or scale `x`."
         )
     if not bend.any() and not (derivatives.degree > 2 and derivatives.twist(u).any()):
         raise ValueError(
@@ -90,11 +93,16 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
 
 
 def has_kinks(model: AbstractModel) -> bool:
-    """Whether an MLP's activation is piecewise linear: no curvature anywhere, and yet not a line."""
+    """Whether all activations of a network are piecewise linear: no curvature anywhere, and yet not lines."""
     model = model.model if isinstance(model, Scaled) else model
-    if not isinstance(model, MLP) or not model.widths:
+    if not isinstance(model, AbstractNetwork):
         return False
+    functions = [layer.function for layer in leaves(model.layers) if isinstance(layer, Activation)]
+    return bool(functions) and all(map(_is_kinked, functions))
+
+
+def _is_kinked(function: Any) -> bool:
     z = jnp.linspace(-3.1, 3.3, 40)
-    slope = jax.vmap(jax.grad(lambda t: model.activation(t)))(z)
-    curvature = jax.vmap(jax.grad(jax.grad(lambda t: model.activation(t))))(z)
+    slope = jax.vmap(jax.grad(lambda t: function(t)))(z)
+    curvature = jax.vmap(jax.grad(jax.grad(lambda t: function(t))))(z)
     return bool(jnp.all(curvature == 0) and jnp.ptp(slope) > 0)

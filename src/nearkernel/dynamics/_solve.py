@@ -46,10 +46,11 @@ def solve(
       `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct to 4000 points, without a ridge also
       beyond as long as it fits; else conjugate gradients.
 
-    **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status`, `ok`, `rank`, `cutoff`.
-    A learning rate beyond the limit is a status, not an error. Beyond order 0 a `NearlyKernelSolution`, with `weights`,
-    `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and `feature_learning(x_test, y_test)` besides. From
-    an iterative solver a `MachineSolution`: `predict`, `coefficients`, `relative_residual`, `iterations`, `status`.
+    **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status` (an `nk.Status`), `ok`,
+    `rank`, `cutoff`. A learning rate beyond the limit is a status, not an error. Beyond order 0 a
+    `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
+    `feature_learning(x_test, y_test)` besides. From an iterative solver a `MachineSolution`: `predict`,
+    `coefficients`, `relative_residual`, `iterations`, `status`.
     """
     chosen = get_solver(solver)
     algorithm = GradientFlow() if algorithm is None else algorithm
@@ -71,7 +72,7 @@ def solve(
     vector = np.ndim(y) == 1
     y = targets(y, len(x), out=tangent.out_dim(x))
     require_sound(tangent, x)
-    function = get_loss(loss, y.shape[1])
+    function = get_loss(loss, y)
     if order > 0:
         if function is not squared:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")

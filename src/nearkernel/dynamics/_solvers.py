@@ -7,14 +7,14 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, nearest, positive, whole
+from .._check import inputs, nearest, plain_array, positive, shown, whole
 from .._memory import available_bytes, parse_bytes
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson, silent
 from ..scale._pivoted import Preconditioner, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
-from ..scale._stored import stored_products
+from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
 
@@ -52,7 +52,7 @@ class IterativeSolver(AbstractSolver):
             return products_of(kernel, x, self.budget())
         store = open_store(self.blocks)
         store.require(kernel, x)
-        return stored_products(store, kernel, self.budget())
+        return Stored(store, kernel, self.budget())
 
     @abc.abstractmethod
     def iterate(
@@ -207,8 +207,10 @@ class Nystrom(AbstractSolver):
     name = "nystrom"
 
     def __check_init__(self):
-        if np.ndim(self.centres) == 0:
+        if plain_array(self.centres, "centres").ndim == 0:
             whole(self.centres, "centres", 1)
+        else:
+            inputs(self.centres, "centres")
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
@@ -218,7 +220,7 @@ class Nystrom(AbstractSolver):
     def points(self, x: np.ndarray) -> np.ndarray:
         """The centres, given or drawn from `x`."""
         if np.ndim(self.centres) > 0:
-            return inputs(self.centres, "centres", x.shape[1])
+            return inputs(self.centres, "centres", x.shape[1:])
         count = min(self.centres, len(x))
         rows = np.random.default_rng(self.seed).choice(len(x), count, replace=False)
         found = np.asarray(x[np.sort(rows)], dtype=np.float64)
@@ -258,5 +260,5 @@ def get_solver(solver: Any) -> AbstractSolver | None:
     names = ["auto", *_BY_NAME]
     raise ValueError(
         f"`solver` must be one of {', '.join(map(repr, names))} or an object such as "
-        f"nk.dynamics.ConjugateGradients(tol=1e-6); got {solver!r}.{nearest(solver, names)}"
+        f"nk.dynamics.ConjugateGradients(tol=1e-6); got {shown(solver)}.{nearest(solver, names)}"
     )

@@ -94,7 +94,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
 
 @jax.jit(static_argnums=(1, 2))
 def flow(problem: Problem, loss, observables, friction, state: State, times: jax.Array):
-    """Gradient flow through `times` (the first is now): (state, rows at those times, success)."""
+    """Gradient flow through `times` (the first is now): (state at the last, last finite state, rows, success)."""
 
     def field(position):
         params, velocity = position
@@ -108,5 +108,8 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
     )
     states = State(params, velocity, times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))
+    finite = jnp.isfinite(rows["loss"]) & jnp.isfinite(rows["gradient"])
+    reached = jnp.maximum(jnp.sum(jnp.cumprod(finite)) - 1, 0)
     last = jax.tree.map(lambda leaf: leaf[-1], states)
-    return last, rows, success
+    good = jax.tree.map(lambda leaf: leaf[reached], states)
+    return last, good, rows, success & finite.all()

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, same_dim, whole
+from .._check import array_of, inputs, whole
 from .._memory import rows_that_fit
 from .._precision import in_float64
 
@@ -17,10 +17,30 @@ def subspace_overlap(found: Any, true: Any) -> float:
 
     A random subspace of k of d directions overlaps by k/d on average.
     """
-    true = inputs(true, "true")
-    found = inputs(found, "found", true.shape[1])
-    one, other = (np.linalg.qr(rows.T)[0] for rows in (found, true))
-    return float(np.sum((one.T @ other) ** 2) / other.shape[1])
+    true = _directions(true, "true")
+    found = _directions(found, "found", true.shape[1])
+    one, other = _basis(found, "found"), _basis(true, "true")
+    return float(np.sum((one @ other.T) ** 2) / len(other))
+
+
+def _directions(rows: Any, name: str, dim: int | None = None) -> np.ndarray:
+    """Rows (k, d), no more than d of them: more are columns by mistake."""
+    rows = inputs(rows, name, dim)
+    if len(rows) > rows.shape[1]:
+        raise ValueError(
+            f"`{name}` has {len(rows)} directions of {rows.shape[1]} features: more than the space has. Directions are "
+            f"rows; pass `{name}.T` if yours are columns."
+        )
+    return rows
+
+
+def _basis(rows: np.ndarray, name: str) -> np.ndarray:
+    """Orthonormal rows of the same span; repeated directions count once."""
+    _, sizes, basis = np.linalg.svd(rows / max(np.abs(rows).max(), 1e-300), full_matrices=False)
+    kept = basis[sizes > max(rows.shape) * np.finfo(float).eps * sizes[0]]
+    if not len(kept):
+        raise ValueError(f"`{name}` is 0: it has no direction.")
+    return kept
 
 
 def top_directions(matrix: np.ndarray, count: int) -> np.ndarray:
@@ -64,7 +84,7 @@ def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
     """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass an output serves all of them."""
 
     def columns(z):
-        found = jnp.asarray(function(z))
+        found = array_of(function(z), "function(x)")
         if found.ndim not in (1, 2) or len(found) != len(z):
             raise ValueError(
                 f"`function` must map (n, d) to (n,) or (n, out); it maps {z.shape} to {found.shape}."
@@ -78,8 +98,9 @@ def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
 
 def checked_subspace(subspace: Any, d: int) -> np.ndarray:
     """Rows (r, d) that span the true directions."""
-    rows = inputs(subspace, "subspace")
-    same_dim(rows, "subspace", d)
+    rows = _directions(subspace, "subspace", d)
+    if len(_basis(rows, "subspace")) < len(rows):
+        raise ValueError("`subspace` must be independent directions; some of its rows depend on the others.")
     return rows
 
 

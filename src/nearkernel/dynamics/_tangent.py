@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from jax.flatten_util import ravel_pytree
 
+from .._check import shown
 from .._memory import require_fits
 from ..kernels import AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
@@ -41,7 +42,7 @@ class AbstractTangent(abc.ABC):
     degree: int = 1  # in the parameters: beyond 1 there is more than the linear problem
     eps: float = 1.0  # of which order k has the power k
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         """How many features an input must have; None for any."""
         return self.kernel.input_dim()
 
@@ -120,10 +121,10 @@ class KernelTangent(AbstractTangent):
         return np.zeros((len(x), out))
 
     def matrix(self, x: np.ndarray) -> np.ndarray:
-        return np.asarray(self.kernel.matrix(x, None), dtype=np.float64)
+        return np.asarray(self.kernel.entries(x, None), dtype=np.float64)
 
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
-        return self.kernel.matrix(x_new, x)
+        return self.kernel.entries(x_new, x)
 
 
 class FeatureTangent(KernelTangent, CurvedTangent):
@@ -136,6 +137,14 @@ class FeatureTangent(KernelTangent, CurvedTangent):
         self.model = model
         if isinstance(model, QuadraticModel):
             self.degree, self.eps = 2, float(model.eps)
+
+    def input_dim(self) -> int | None:
+        return self.model.in_dim
+
+    def out_dim(self, x: np.ndarray) -> int | None:
+        return (
+            self.model.out_dim if self.model.out_dim > 1 else None
+        )  # one row of weights for each column of `y`
 
     def factor(self, x: np.ndarray, algorithm: SpectralAlgorithm) -> AbstractFactor:
         return self._few(x) or super().factor(x, algorithm)
@@ -151,6 +160,10 @@ class FeatureTangent(KernelTangent, CurvedTangent):
         if self.kernel.feature_rows(x[:1]).shape[1] >= len(x):
             return None
         phi = self.kernel.feature_rows(x)
+        if np.abs(phi).max(initial=0.0) > 1e150:
+            raise ValueError(
+                f"`phi` has features up to {np.abs(phi).max():.3g}, whose squares overflow: scale them."
+            )
         vectors, roots, _ = scipy.linalg.svd(phi, full_matrices=False, check_finite=False)
         return Spectrum(roots**2, vectors)
 
@@ -243,7 +256,7 @@ def tangent_of(problem: Any) -> AbstractTangent:
         return ExpandedTangent(problem)
     if isinstance(problem, AbstractModel):
         raise TypeError(
-            "`solve` needs a model that can be solved; expand yours: nk.solve(nk.expand(model, params), ...); "
+            "`problem` must be a model that can be solved; expand yours: nk.solve(nk.expand(model, params), ...); "
             f"got {type(problem).__name__}."
         )
-    raise TypeError(f"`solve` needs a kernel or a model; got {type(problem).__name__}.")
+    raise TypeError(f"`problem` must be a kernel or a model; got {shown(problem)}.")

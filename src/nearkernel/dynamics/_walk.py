@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from .._check import plain_array
 from .._memory import require_fits
 
 
@@ -15,7 +16,7 @@ def walk_density(steps: Any) -> np.ndarray:
 
     **Arguments:** `steps` (n,), whole numbers >= 1, such that every site can be reached from every other.
     """
-    steps = np.asarray(steps)
+    steps = plain_array(steps, "steps")
     if steps.ndim != 1 or len(steps) < 3 or steps.dtype.kind not in "iu" or steps.min() < 1:
         raise ValueError("`steps` must be a vector of at least 3 whole numbers, each at least 1.")
     n = len(steps)

@@ -6,6 +6,8 @@
 The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
 """
 
+from .. import _quietly as _quietly
+from . import _scikit_learn as _scikit_learn
 from ._deep_linear import DeepLinearBayes as DeepLinearBayes
 from ._finite import NearlyKernelClassifier as NearlyKernelClassifier
 from ._finite import NearlyKernelRegressor as NearlyKernelRegressor

@@ -4,12 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from .._check import positive
-from ..statistics._deep_linear import hidden_widths, least_interpolant, most_probable_var
+from .._check import positive, wholes
+from ..statistics._deep_linear import least_interpolant, most_probable_var
 from ..statistics._deep_linear_posterior import posterior_of
-from ._data import new_inputs
+from ._data import new_inputs, vector_data
 
 
 class DeepLinearBayes(RegressorMixin, BaseEstimator):
@@ -47,9 +46,8 @@ class DeepLinearBayes(RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn `y` (n,) from `X` (n, d)."""
-        x, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        widths = hidden_widths(self.widths)
+        x, y = vector_data(self, X, y)
+        widths = wholes(self.widths, "widths")
         if isinstance(self.prior_var, str) and self.prior_var != "best":
             raise ValueError(f'`prior_var` must be a positive number or "best"; got {self.prior_var!r}.')
         self._x_mean = x.mean(axis=0) if self.fit_intercept else np.zeros(x.shape[1])

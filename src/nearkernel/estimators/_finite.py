@@ -62,7 +62,7 @@ class _NearlyKernel(BaseEstimator):
                 raise
         # Equal inputs with different targets: training has no end at this order, but a faint ridge has.
         largest = solve(expanded, x, y, algorithm).lambda_max
-        return solve(expanded, x, y, Ridge(_FAINT * largest), self.order)
+        return converged(solve(expanded, x, y, Ridge(_FAINT * largest), self.order))
 
     def _outputs(self, x: np.ndarray) -> np.ndarray:
         """Of each network, (ensemble, m) or (ensemble, m, out)."""

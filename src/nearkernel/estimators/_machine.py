@@ -1,15 +1,13 @@
 """Any kernel, trained in any way, as a regressor."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 
 from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
-from ._data import converged, new_inputs, regression_data
+from ._data import new_inputs, regression_data, require_trained
 
 
 class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -49,11 +47,8 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
         x, y = regression_data(self, X, y)
         kernel = RBF(self.n_features_in_**0.5) if self.kernel is None else self.kernel
         solution = solve(kernel, x, y, self.algorithm, solver=self.solver)
-        if solution.status.startswith("not converged"):
-            warnings.warn(solution.status, ConvergenceWarning, stacklevel=2)
-            self.solution_ = solution
-        else:
-            self.solution_ = converged(solution)
+        require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
+        self.solution_ = solution
         self.X_fit_ = solution.centres if isinstance(solution, MachineSolution) else x
         self.dual_coef_ = solution.coefficients[:, 0] if y.ndim == 1 else solution.coefficients
         return self

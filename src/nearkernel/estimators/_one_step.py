@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._check import one_of, positive, whole
 from ..dynamics import GradientDescent, OneStepFeatures, one_step_features
 from ..dynamics._head import RidgeHead
-from ._data import new_inputs, regression_data
+from ._data import new_inputs, regression_data, require_trained
 
 _RIDGES = np.geomspace(1e-6, 1.0, 13)  # per training point
 _HEADS = ("closed_form", "gradient_descent")
@@ -74,8 +74,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.features_ = self._features(x, y, key)
         descent = self.head == "gradient_descent" if isinstance(self.head, str) else self.head
         self.network_ = self.features_.fit(x, y, len(x) * self.ridge_, descent)
-        if not self.network_.ok:
-            raise ValueError(f"`head` = {self.head} {self.network_.status}.")
+        require_trained(self.network_.status, f"`head` = {self.head}")
         return self
 
     def predict(self, X: Any) -> np.ndarray:

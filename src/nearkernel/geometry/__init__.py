@@ -1,5 +1,6 @@
 """What shape have the loss and the function? Curvature, spectra, class structure, linear regions, entropy."""
 
+from .. import _quietly as _quietly
 from ._classes import ClassSplit as ClassSplit
 from ._classes import FeatureSplit as FeatureSplit
 from ._classes import feature_classes as feature_classes

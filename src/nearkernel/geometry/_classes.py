@@ -21,9 +21,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, numeric, whole
+from .._check import class_names, inputs, numeric, plain_array, whole
 from .._precision import in_float64
 from ..models import MLP, AbstractModel
+from ..models._params import checked_params
 from ._curvature import GaussNewton, sandwich
 from ._operator import AbstractOperator
 
@@ -32,20 +33,24 @@ PARTS = np.eye(4)  # class, cross, within, same: data, not names, so that one co
 
 def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
     """(n,) class numbers 0 .. C - 1 (one-hot rows are read too) and C; every class must occur."""
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] > 1 and np.array_equal(array.sum(axis=1), np.ones(len(array))):
+    array = plain_array(labels, "labels")
+    if _is_one_hot(array):
         array = array.argmax(axis=1)
-    if array.ndim != 1 or len(array) != n:
-        raise ValueError(f"`labels` must have shape ({n},), one class a point; got {array.shape}.")
-    names, index = np.unique(array, return_inverse=True)
+    names, index = np.unique(class_names(array, n), return_inverse=True)
     if len(names) < least:
         raise ValueError(f"`labels` must name at least {least} classes; all are {names[0]!r}.")
     return index, len(names)
 
 
+def _is_one_hot(array: np.ndarray) -> bool:
+    if array.ndim != 2 or array.shape[1] < 2 or array.dtype.kind not in "biuf":
+        return False
+    return bool(np.isin(array, (0, 1)).all() and (array.sum(axis=1) == 1).all())
+
+
 def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
     """(n,) output numbers 0 .. out - 1: as given if such numbers or one-hot rows, else classes in sorted order."""
-    array = np.asarray(labels)
+    array = plain_array(labels, "labels")
     index, classes = class_labels(labels, n)
     if array.ndim == 2 and array.shape[1] == out:
         return array.argmax(axis=1)
@@ -129,7 +134,8 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
     **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
-    x = inputs(x, "x", getattr(model, "in_dim", None))
+    params = checked_params(model, params)
+    x = inputs(x, "x", model.in_shape)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     own = np.eye(out)[output_labels(labels, len(x), out)]
     total = GaussNewton(model, params, x, own, "cross_entropy")
@@ -176,9 +182,11 @@ def gradient_classes(model: MLP, params: Any, x: Any, labels: Any, layer: int) -
         raise TypeError(f"`model` must be an nk.MLP, whose layers are known; got {type(model).__name__}.")
     x = inputs(x, "x", model.in_dim)
     depth = len(model.widths) + 1
-    if whole(layer, "layer", 1) > depth:
+    layer = whole(layer, "layer", 1)
+    if layer > depth:
         raise ValueError(f"`layer` must be at most {depth}, the output layer; got {layer}.")
     index = output_labels(labels, len(x), model.out_dim)
+    params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     own = jnp.asarray(np.eye(model.out_dim)[index])
     parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
@@ -191,7 +199,7 @@ def _gradient_parts(model: MLP, params: Any, x: jax.Array, own: jax.Array, layer
 
     def above(z):
         for at in range(layer, len(params)):
-            z = model.affine(at, params[at], model.activation(z))
+            z = model.affine(at, params[at], model.activation_of(at)(z))
         return z
 
     outputs = above(preactivations)

@@ -9,6 +9,7 @@ import numpy as np
 from .._check import inputs, numeric
 from .._precision import in_float64
 from ..models import MLP
+from ..models._params import checked_params
 from ._classes import class_labels
 
 
@@ -94,10 +95,11 @@ def last_layer(model: MLP, params: Any, x: Any) -> tuple[np.ndarray, tuple[np.nd
     if not isinstance(model, MLP) or not model.widths:
         raise TypeError("`model` must be an nk.MLP with hidden layers, whose last layer is known.")
     x = inputs(x, "x", model.in_dim)
+    params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
     features = np.asarray(_hidden(model, params, x))
     weight_scale, bias_scale = (float(scale) for scale in model.scales(len(model.widths)))
     return features, (weight_scale * params[-1]["weight"].T, bias_scale * params[-1]["bias"])
 
 
-_hidden = jax.jit(lambda model, params, x: model.activation(model.layer_outputs(params, x)[-2]))
+_hidden = jax.jit(lambda model, params, x: model.hidden_features(params, x))

@@ -23,6 +23,7 @@ from .._precision import in_float64, is_traced
 from ..dynamics._losses import cross_entropy, get_loss, squared
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
+from ..models._params import checked_params
 from ._operator import AbstractOperator
 
 _ROWS = 1024  # points that are differentiated together
@@ -44,14 +45,15 @@ class AbstractCurvature(AbstractOperator):
     @in_float64
     def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
         require_model(model)
+        params = checked_params(model, params)
         if not is_traced(x, y):
-            x = inputs(x, "x", getattr(model, "in_dim", None))
+            x = inputs(x, "x", model.in_shape)
             out = jax.eval_shape(model, params, x[:1]).shape[1]
             y = targets(y, len(x), out=out)
         if not is_traced(params):
             params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
         self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
-        self.loss = get_loss(loss, y.shape[1])
+        self.loss = get_loss(loss, self.y)
         if not is_traced(params, x, y):
             value = float(_value(self))
             if not np.isfinite(value):

@@ -11,10 +11,11 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, numeric, positive, whole
+from .._check import inputs, numeric, plain_array, positive, shown, whole
 from ..kernels import mercer
 from ..kernels._positivity import KernelLike
 
+_MOST_BITS = 100_000
 _STEPS = 240  # radii that are tried, from the largest axis down to the accuracy that is asked for
 _SPLITS = np.geomspace(0.02, 50.0, 12)
 
@@ -31,9 +32,13 @@ class EntropyBounds(eqx.Module):
 
 
 def _whole_bits(bits: Any) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(bits))
+    array = np.atleast_1d(plain_array(bits, "bits"))
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < 0 or not array.size:
-        raise ValueError(f"`bits` must be a whole number of at least 0, or a vector of them; got {bits!r}.")
+        raise ValueError(
+            f"`bits` must be a whole number of at least 0, or a vector of them; got {shown(bits)}."
+        )
+    if array.max() > _MOST_BITS:
+        raise ValueError(f"`bits` must be at most {_MOST_BITS}; got {array.max()}.")
     return array.astype(np.int64)
 
 
@@ -157,7 +162,10 @@ def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> n
 
 def lipschitz_decode(code: Any, x: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
     """The function of `lipschitz_code`, at `x` in [0, length]."""
-    code = np.asarray(code, dtype=bool)
+    code = plain_array(code, "code")
+    if code.ndim != 1 or code.dtype.kind not in "biu" or not np.isin(code, (0, 1)).all():
+        raise ValueError(f"`code` must be a vector of bits, as of `lipschitz_code`; got {shown(code)}.")
+    code = code.astype(bool)
     x, length = numeric(x, "x"), float(positive(length, "length"))
     if np.any((x < 0) | (x > length)):
         raise ValueError(f"`x` must be between 0 and `length` = {length:g}.")

@@ -7,6 +7,7 @@ import numpy as np
 from .._check import numeric
 from ..activations import PiecewiseLinear
 from ..models import MLP
+from ..models._params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
 ROUNDING = (
@@ -49,19 +50,10 @@ def require_piecewise_linear(net: Any) -> None:
 def layers_of(net: Any, params: Any) -> Layers:
     """The layers of a checked network with checked parameters."""
     require_piecewise_linear(net)
-    fine = isinstance(params, list | tuple) and len(params) == len(net.sizes) - 1
-    if not fine or not all(isinstance(entry, dict) and {"weight", "bias"} <= set(entry) for entry in params):
-        raise ValueError(
-            f"`params` must be a list of {len(net.sizes) - 1} layers, each dict(weight, bias), as of `net.init(key)`."
-        )
+    params = checked_params(net, params)
     weights, biases = [], []
-    for layer, shape in enumerate(zip(net.sizes[:-1], net.sizes[1:], strict=True)):
-        weight, bias = (numeric(params[layer][name], "params") for name in ("weight", "bias"))
-        if weight.shape != shape or bias.shape != shape[1:]:
-            raise ValueError(
-                f"`params` do not belong to `net`: the weight of layer {layer + 1} is {weight.shape} "
-                f"and its bias {bias.shape}; {shape} and {shape[1:]} expected."
-            )
+    for layer, entry in enumerate(params):
+        weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))
         weight_scale, bias_scale = (float(scale) for scale in net.scales(layer))
         weights.append(weight_scale * weight)
         biases.append(bias_scale * bias)

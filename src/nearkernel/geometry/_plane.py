@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, numeric
+from .._check import inputs, numeric, shown
 from .._memory import rows_that_fit
 from .._precision import in_float64
 from ._piecewise import ROUNDING, Layers, layers_of
@@ -84,7 +84,9 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> Regions:
     layers = layers_of(net, params)
     corners = numeric(box, "box")
     if corners.shape != (2, 2) or np.any(corners[:, 0] >= corners[:, 1]):
-        raise ValueError(f"`box` must be ((x_low, x_high), (y_low, y_high)) with low < high; got {box!r}.")
+        raise ValueError(
+            f"`box` must be ((x_low, x_high), (y_low, y_high)) with low < high; got {shown(box)}."
+        )
     origin, axes = _plane(plane, net.in_dim)
     centre, half = _centre_and_half(corners)
     # In units of the box, rounding does not depend on where the box is.

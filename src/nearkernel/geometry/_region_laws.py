@@ -3,10 +3,10 @@
 from math import comb, prod
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from .._check import whole
+from .._keys import Key, generator
 from ..models import MLP
 from ..statistics import Estimate
 from ._line import crossings_of
@@ -20,8 +20,10 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
     those of neurons without biases do: 2 sum_{k < d} C(n - 1, k).
     """
     n, d = whole(planes, "planes", 0), whole(dim, "dim", 1)
+    if d >= n:  # every combination of sides occurs
+        return 2**n
     if central:
-        return 2 * sum(comb(n - 1, k) for k in range(d)) if n else 1
+        return 2 * sum(comb(n - 1, k) for k in range(d))
     return sum(comb(n, k) for k in range(d + 1))
 
 
@@ -51,7 +53,7 @@ def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
     The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
     has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
     """
-    levels = whole(levels, "levels", 1)
+    levels = whole(levels, "levels", 1, most=1000)
     net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
     params = [{"weight": np.ones((1, 2)), "bias": np.array([0.0, -0.5])}]
     for _ in range(levels - 1):
@@ -86,7 +88,7 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
     return np.array(found)
 
 
-def measure_crossings(net: Any, start: Any, end: Any, size: int, key: jax.Array) -> Estimate:
+def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Estimate:
     """The experiment beside `mean_crossings`: `size` networks are drawn and cut exactly; (depth,) with standard errors.
 
     **Arguments:** as of `mean_crossings`; `size`, number of networks, at least 2; `key`. Networks follow the law of
@@ -95,7 +97,7 @@ def measure_crossings(net: Any, start: Any, end: Any, size: int, key: jax.Array)
     require_piecewise_linear(net)
     start, end = two_points(start, end, net.in_dim)
     size, depth = whole(size, "size", 2), len(net.widths)
-    normal = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist()).normal
+    normal = generator(key).normal
     shapes = list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
     counts = np.empty((size, depth))
     for i in range(size):

@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import numeric, one_of, positive, whole
+from .._check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from .._memory import cores
 from .._precision import in_float64, is_traced
+from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..statistics._measure import Estimate
 from ._curvature import AbstractCurvature, Hessian
@@ -22,13 +23,17 @@ _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 class Eigenpairs(eqx.Module):
     """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
 
-    `status` is "converged", or says how many pairs were found.
+    `status`, an `nk.Status`, says how many pairs were found if not all were; `ok`: all were.
     """
 
     values: np.ndarray
     vectors: np.ndarray
     residuals: np.ndarray
-    status: str = eqx.field(static=True)
+    status: Status = eqx.field(static=True)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 @in_float64
@@ -44,12 +49,12 @@ def top_eigenpairs(
     from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
     _checked(operator)
-    size, k = operator.size, whole(k, "k", 1)
+    size, k, seed = operator.size, whole(k, "k", 1), whole(seed, "seed", 0)
     one_of(which, "which", tuple(_WHICH))
     positive(tol, "tol")
     if k > size:
         raise ValueError(f"`k` must be at most the number of parameters, {size}; got {k}.")
-    status = "converged"
+    status = Status(StatusKind.converged, "converged")
     if size <= _SMALL or k > size // 3:
         values, vectors = np.linalg.eigh(operator.dense())
     else:
@@ -64,7 +69,8 @@ def top_eigenpairs(
             values, vectors = eigsh(linear, k, which=_WHICH[which], v0=start, tol=tol, ncv=most, maxiter=100)
         except ArpackNoConvergence as failure:
             values, vectors = failure.eigenvalues, failure.eigenvectors
-            status = f"not converged: {len(values)} of {k} eigenpairs were found"
+            message = f"not converged: {len(values)} of {k} eigenpairs were found"
+            status = Status(StatusKind.not_converged, message)
     order = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
     chosen = np.argsort(order)[:k]
     values, vectors = values[chosen], vectors[:, chosen]
@@ -121,12 +127,12 @@ class SpectralDensity(eqx.Module):
 
     def moment(self, order: int) -> Estimate:
         """trace(A^order) / P with the standard error over probes."""
-        order = whole(order, "order", 0)
+        order = whole(order, "order", 0, most=1000)
         rest = (self.size - len(self.outliers)) / self.size
         each = np.sum(self.outliers**order) / self.size + rest * np.sum(
             self.weights * self.nodes**order, axis=1
         )
-        count = len(each)
+        count = len(finite_result(each, "`order` is"))
         sem = np.std(each, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(())
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
@@ -141,6 +147,7 @@ class SpectralDensity(eqx.Module):
 
     def count_above(self, threshold: float) -> float:
         """The (estimated) number of eigenvalues above `threshold`."""
+        threshold = real_number(threshold, "threshold")
         rest = (self.size - len(self.outliers)) / len(self.nodes)
         return float(
             np.sum(self.outliers > threshold) + rest * np.sum(self.weights * (self.nodes > threshold))
@@ -165,10 +172,11 @@ def spectral_density(
     from scipy.linalg import eigh_tridiagonal
 
     size = _checked(operator).size
-    outliers, probes, steps = (
+    outliers, probes, steps, seed = (
         whole(outliers, "outliers", 0),
         whole(probes, "probes", 1),
         whole(steps, "steps", 1),
+        whole(seed, "seed", 0),
     )
     if outliers > size:
         raise ValueError(f"`outliers` must be at most the number of parameters, {size}; got {outliers}.")
@@ -230,4 +238,6 @@ def _checked(operator: Any) -> AbstractOperator:
 
 def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
     """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
+    if not isinstance(curvature, AbstractCurvature):
+        raise TypeError(f"`curvature` must be one such as nk.geometry.Hessian(...); got {shown(curvature)}.")
     return overlap(curvature.gradient()[:, None], vectors)

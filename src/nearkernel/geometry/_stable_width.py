@@ -14,11 +14,12 @@ is scaled until it is, on all pairs of the set.
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 
 from .._blas import one_thread
 from .._check import inputs, whole
+from .._keys import Key, generator
+from .._memory import require_fits
 from ._entropy import farthest_points
 
 _STEPS, _GAP = 20_000, 1e-11
@@ -113,17 +114,20 @@ class StablePair(eqx.Module):
         return self.decoder(codes)
 
 
-def stable_pair(functions: Any, bits: int, key: jax.Array, tries: int = 20) -> StablePair:
+def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePair:
     """The pair that shows delta_(32 n) <= 3 eps_n on a finite set, with its measured error.
 
     **Arguments:** `functions` (N, D), one a row, in a Euclidean space; `bits` n >= 1; `key` of the projection; `tries`,
     how many projections may be drawn until one keeps distances within a factor of 2.
     """
-    functions, n = inputs(functions, "functions"), whole(bits, "bits", 1)
+    functions, n = inputs(functions, "functions"), whole(bits, "bits", 1, most=1000)
+    require_fits(
+        8 * 3 * 32 * n * sum(functions.shape), f"a projection to 32 `bits` = {32 * n} numbers", "use fewer"
+    )
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
     chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
     centres, dims = functions[chosen], 32 * n
-    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+    rng = generator(key)
     for _ in range(whole(tries, "tries", 1)):
         projection = rng.normal(size=(functions.shape[1], dims)) / np.sqrt(dims)
         projection /= _largest_stretch(functions, functions @ projection)

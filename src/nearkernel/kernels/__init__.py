@@ -1,5 +1,6 @@
 """How alike are two inputs? Contracted features, with no averages and no time."""
 
+from .. import _quietly as _quietly
 from ._algebra import Product as Product
 from ._algebra import Scaled as Scaled
 from ._algebra import Sum as Sum

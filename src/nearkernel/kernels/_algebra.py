@@ -8,7 +8,8 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ._base import AbstractKernel
+from .._check import positive
+from ._base import AbstractKernel, require_kernel
 from ._tiles import Tiles
 
 
@@ -17,6 +18,16 @@ class _Pair(AbstractKernel):
     right: AbstractKernel
     combine: eqx.AbstractClassVar[Callable]
     combine_in_place: eqx.AbstractClassVar[Callable]
+
+    def __check_init__(self):
+        for name, kernel in (("left", self.left), ("right", self.right)):
+            require_kernel(kernel, name)
+        dims = self.left.input_dim(), self.right.input_dim()
+        if None not in dims and dims[0] != dims[1]:
+            raise ValueError(
+                f"`left` and `right` must take inputs of the same number of features; {type(self.left).__name__} takes "
+                f"{dims[0]} and {type(self.right).__name__} takes {dims[1]}."
+            )
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return type(self).combine_in_place(self.left.matrix(x1, x2), self.right.matrix(x1, x2))
@@ -35,7 +46,7 @@ class _Pair(AbstractKernel):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return type(self).combine(self.left.diagonal(x), self.right.diagonal(x))
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         return self.left.input_dim() or self.right.input_dim()
 
 
@@ -59,6 +70,10 @@ class Scaled(AbstractKernel):
     kernel: AbstractKernel
     factor: Any
 
+    def __check_init__(self):
+        require_kernel(self.kernel)
+        positive(self.factor, "factor", zero=True)
+
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return operator.imul(self.kernel.matrix(x1, x2), self.factor)
 
@@ -72,5 +87,5 @@ class Scaled(AbstractKernel):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return self.factor * self.kernel.diagonal(x)
 
-    def input_dim(self) -> int | None:
+    def input_dim(self) -> "int | tuple[int, ...] | None":
         return self.kernel.input_dim()

@@ -8,10 +8,11 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import inputs, positive, shown
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import in_float64, is_traced, working_dtype
-from ._tiles import Side, Tiles, matrices, ready, symmetric_tiles, traced_matrices
+from ._finite import require_finite
+from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
 
 
 class AbstractKernel(eqx.Module):
@@ -27,8 +28,8 @@ class AbstractKernel(eqx.Module):
             return self.traced(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         if x2 is None:
-            return self.matrix(x1, None)
-        return self.matrix(x1, inputs(x2, "x2", x1.shape[1]))
+            return self.entries(x1, None)
+        return self.entries(x1, inputs(x2, "x2", x1.shape[1:]))
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
@@ -42,14 +43,23 @@ class AbstractKernel(eqx.Module):
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """k(x_i, x_i) of checked, concrete inputs."""
 
-    def input_dim(self) -> int | None:
-        """How many features an input must have; None for any."""
+    def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        """`matrix`, refused unless all of it is finite: what is to be computed with."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.matrix(x1, x2)
+        return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
+
+    def input_dim(self) -> "int | tuple[int, ...] | None":
+        """How many features an input must have, or its shape if it is no vector; None for any vector."""
         return None
 
     @in_float64
     def diag(self, x: Any) -> np.ndarray:
         """k(x_i, x_i), (n,), without the matrix."""
-        return self.diagonal(inputs(x, "x", self.input_dim()))
+        x = inputs(x, "x", self.input_dim())
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.diagonal(x)
+        return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
 
     @in_float64
     def blocks(
@@ -58,7 +68,7 @@ class AbstractKernel(eqx.Module):
         """The matrix in horizontal blocks (rows, block) that each stay within `memory`."""
         budget = parse_bytes(memory)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
-        x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1])
+        x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1:])
         rows = rows_that_fit(working_dtype().itemsize * len(x2), budget // 2)
         return self._blocks(x1, x2, rows)
 
@@ -67,7 +77,7 @@ class AbstractKernel(eqx.Module):
 
         def tile(i: slice, j: slice) -> np.ndarray:
             with jax.enable_x64(True):
-                return self.matrix(x[i], None if i == j else x[j])
+                return self.entries(x[i], None if i == j else x[j])
 
         return Tiles(tile, 2000, 1)  # one call keeps all cores busy
 
@@ -75,7 +85,7 @@ class AbstractKernel(eqx.Module):
         for start in range(0, len(x1), rows):
             with jax.enable_x64(True):  # not held across the yield: the caller runs in between
                 part = slice(start, min(start + rows, len(x1)))
-                block = self.matrix(x1[part], x2)
+                block = self.entries(x1[part], x2)
             yield part, block
 
     def __add__(self, other: Any) -> "AbstractKernel":
@@ -93,6 +103,12 @@ class AbstractKernel(eqx.Module):
     __rmul__ = __mul__
 
 
+def require_kernel(kernel: Any, name: str = "kernel") -> None:
+    """Raises `TypeError` unless `kernel` is a kernel."""
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`{name}` must be a kernel, e.g. nk.kernels.RBF(1.0); got {shown(kernel)}.")
+
+
 class InvariantKernel(AbstractKernel):
     """A kernel of the lengths of two inputs and their angle: one that does not change under rotations."""
 
@@ -108,9 +124,22 @@ class InvariantKernel(AbstractKernel):
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
         """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
 
+    @property
+    def tile(self) -> int:
+        """Inputs on each side of a tile."""
+        return TILE
+
+    def pairs_of(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
+        """`pairs` of row data that are not yet broadcast."""
+        return self.pairs(as_column(rows1), as_row(rows2), gap)
+
     @abc.abstractmethod
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
         """The diagonals of those matrices."""
+
+    def overflow(self, rows: Any, i: int) -> str:
+        """What to say of row data that are not finite at input `i`."""
+        return f"{type(self).__name__} overflows there"
 
     def prepared(self, norms: np.ndarray) -> "InvariantKernel":
         """This kernel made ready for inputs of these lengths."""
@@ -135,4 +164,4 @@ class InvariantKernel(AbstractKernel):
         return np.array(kernel.diagonals(side.rows)[0])
 
 
-__all__ = ["AbstractKernel", "InvariantKernel", "Side"]
+__all__ = ["AbstractKernel", "InvariantKernel", "Side", "require_kernel"]

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, positive, whole
+from .._check import between, finite_result, inputs, positive, whole
+from .._memory import require_fits
 from ._base import InvariantKernel
 
 
@@ -45,7 +46,7 @@ class Polynomial(_OfNorms):
     bias: Any = 1.0
 
     def __check_init__(self):
-        whole(self.degree, "degree", 1)
+        whole(self.degree, "degree", 1, most=10_000)
         positive(self.bias, "bias", zero=True)
 
     def pairs(self, rows1, rows2, gap):
@@ -60,14 +61,20 @@ class Polynomial(_OfNorms):
         Each carries the root of its multinomial coefficient, so that `features(x) @ features(y).T == k(x, y)`.
         """
         x = inputs(x)
+        require_fits(
+            8 * len(x) * comb(x.shape[1] + self.degree, self.degree),
+            f"features of degree {self.degree} of {len(x)} points",
+            "use the kernel itself",
+        )
         padded = np.column_stack([x, np.full(len(x), np.sqrt(self.bias))])
         count = comb(padded.shape[1] + self.degree - 1, self.degree)
         found = np.empty((len(x), count))
         for column, chosen in enumerate(combinations_with_replacement(range(padded.shape[1]), self.degree)):
             repeats = np.bincount(chosen)
             weight = factorial(self.degree) / np.prod([factorial(r) for r in repeats])
-            found[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
-        return found
+            with np.errstate(over="ignore", invalid="ignore"):
+                found[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
+        return finite_result(found, "`x` is")
 
 
 class RBF(_OfNorms):
@@ -76,7 +83,7 @@ class RBF(_OfNorms):
     length: Any = 1.0
 
     def __check_init__(self):
-        positive(self.length, "length")
+        between(positive(self.length, "length"), "length", 1e-150, 1e150)  # its square is a number
 
     def pairs(self, rows1, rows2, gap):
         return (jnp.exp(_squared_distance(rows1, rows2, gap) / (-2.0 * self.length**2)),)

@@ -11,25 +11,23 @@ from .._check import inputs, numeric
 from .._memory import require_fits
 from .._precision import in_float64
 from ..models import AbstractModel, ModelDerivatives, effective_features
-from ..models._base import in_working_precision, require_model
+from ..models._params import floating_params
 from ..models._passes import along, flat
 
 
 class _Meta(eqx.Module):
     model: AbstractModel
-    params: Any = eqx.field(converter=in_working_precision)
+    params: Any
 
-    def __check_init__(self):
-        require_model(self.model)
+    def __init__(self, model: AbstractModel, params: Any):
+        self.model, self.params = model, floating_params(model, params)
 
     def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
-        return ModelDerivatives(
-            self.model, self.params, inputs(x, name, getattr(self.model, "in_dim", None)), 3
-        )
+        return ModelDerivatives(self.model, self.params, inputs(x, name, self.model.in_shape), 3)
 
-    def _features(self, x: Any) -> np.ndarray:
+    def _features(self, x: Any, name: str) -> np.ndarray:
         """(m, P), one row an (input, output) pair."""
-        found = effective_features(self.model, self.params, x)
+        found = effective_features(self.model, self.params, x, name)
         return found.reshape(-1, found.shape[2])
 
     def _weights(self, p: Any, name: str, derivatives: ModelDerivatives) -> np.ndarray:
@@ -54,13 +52,16 @@ class EmpiricalDNTK(_Meta):
     def __call__(self, x0: Any, x1: Any = None, x2: Any = None) -> np.ndarray:
         """All of it, (m0, m1, m2), for few inputs; (input, output) pairs are one index. `x1`, `x2` default to `x0`."""
         rows = self._derivatives(x0, "x0")
-        f1 = self._features(x0 if x1 is None else x1)
-        f2 = f1 if x2 is None and x1 is None else self._features(x0 if x2 is None else x2)
+        f1 = self._features(x0, "x0") if x1 is None else self._features(x1, "x1")
+        if x2 is not None:
+            f2 = self._features(x2, "x2")
+        else:
+            f2 = f1 if x1 is None else self._features(x0, "x0")
         require_fits(8 * rows.outputs * len(f1) * len(f2), "the meta-kernel", "contract it instead")
         found = np.empty((rows.outputs, len(f1), len(f2)))
         for b, direction in enumerate(f1):  # all pairs of directions at once would be m1 m2 P numbers
             found[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
-        return found
+        return _finite(found)
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:
@@ -72,7 +73,7 @@ class EmpiricalDNTK(_Meta):
         u = first.pull(self._weights(p1, "p1", first))
         v = second.pull(self._weights(p2, "p2", second))
         rows = self._derivatives(x0, "x0")
-        return rows.bend(u, v).reshape(-1, rows.out)
+        return _finite(rows.bend(u, v).reshape(-1, rows.out))
 
 
 class EmpiricalDDNTK(_Meta):
@@ -84,7 +85,7 @@ class EmpiricalDDNTK(_Meta):
     @in_float64
     def __call__(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
         """(nu, kappa) on one set of few inputs, each (m, m, m, m), with (input, output) pairs as one index."""
-        rows, f = self._derivatives(x, "x"), self._features(x)
+        rows, f = self._derivatives(x, "x"), self._features(x, "x")
         m = len(f)
         require_fits(3 * 8 * max(m**4, m**2 * rows.size), "the ddNTK", "use fewer points")
         unit = np.eye(m)
@@ -92,14 +93,22 @@ class EmpiricalDDNTK(_Meta):
         bent = rows.bend_pull(unit[pairs[0]], f[pairs[1]]).reshape(m, m, -1)  # psi_a f_c
         kappa = np.einsum("acp,bdp->abcd", bent, bent, optimize=True)
         nu = np.asarray(_trilinear(self.model, self.params, rows.x, f))
-        return nu, kappa
+        return _finite(nu), _finite(kappa)
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any) -> np.ndarray:
         """sum_bcd nu_abcd p1_b p1_c p1_d, (n0, out), by one third derivative along one gradient."""
         first = self._derivatives(x1, "x1")
         rows = self._derivatives(x0, "x0")
-        return rows.twist(first.pull(self._weights(p1, "p1", first))).reshape(-1, rows.out)
+        return _finite(rows.twist(first.pull(self._weights(p1, "p1", first))).reshape(-1, rows.out))
+
+
+def _finite(found: np.ndarray) -> np.ndarray:
+    if not np.isfinite(found).all():
+        raise ValueError(
+            "`params` and the inputs are too large: derivatives of this model overflow. Scale them towards 1."
+        )
+    return found
 
 
 @jax.jit

@@ -11,11 +11,13 @@ from jax.flatten_util import ravel_pytree
 from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64, is_traced
-from ..models import MLP, AbstractModel, ModelDerivatives, Scaled
-from ..models._base import count_parameters, in_working_precision, require_model
+from ..models import AbstractModel, AbstractNetwork, ModelDerivatives, Scaled
+from ..models._base import count_parameters
 from ..models._derivatives import jacobian
+from ..models._params import checked_factors, floating_params
 from ._base import AbstractKernel
-from ._layers import layer_contraction, layer_drift, layer_side, moving_layer_side
+from ._finite import require_finite
+from ._outer import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
 
 METHODS = ("auto", "layers", "jacobian", "products")
 
@@ -28,24 +30,42 @@ class EmpiricalNTK(AbstractKernel):
 
     **Arguments:** `model`, any model; `params`; `lr_factors`, a tree like `params` of factors on the learning rate,
     e.g. `net.lr_factors()` (1 if not given); `method`: "layers" contracts layer by layer and never forms a
-    Jacobian (networks of `nk.MLP` only), "jacobian" contracts Jacobians in chunks, "products" pushes each gradient
-    through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest operations.
+    Jacobian (networks of dense and convolutional layers), "jacobian" contracts Jacobians in chunks, "products" pushes
+    each gradient through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest
+    operations.
     """
 
     model: AbstractModel
-    params: Any = eqx.field(converter=in_working_precision)
-    lr_factors: Any = None
-    method: str = eqx.field(static=True, default="auto")
+    params: Any
+    lr_factors: Any
+    method: str = eqx.field(static=True)
 
-    def __check_init__(self):
-        one_of(self.method, "method", METHODS)
-        require_model(self.model)
+    def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None, method: str = "auto"):
+        self.model, self.method = model, one_of(method, "method", METHODS)
+        self.params = floating_params(model, params)
+        self.lr_factors = None if lr_factors is None else checked_factors(lr_factors, self.params)
         inner = self.model.model if isinstance(self.model, Scaled) else self.model
-        if self.method == "layers" and not isinstance(inner, MLP):
-            raise ValueError('`method="layers"` needs an nk.MLP; use "jacobian" or "auto".')
+        if self.method == "layers" and not (isinstance(inner, AbstractNetwork) and contracts(inner.layers)):
+            raise ValueError(
+                '`method="layers"` needs an nk.MLP or nk.Network of Dense and Conv; use "jacobian" or "auto".'
+            )
+        if self.method == "layers" and not self._one_factor_each():
+            raise ValueError('`method="layers"` needs one learning-rate factor for each array; use "auto".')
 
-    def input_dim(self) -> int | None:
-        return getattr(self.model, "in_dim", None)
+    def _one_factor_each(self) -> bool:
+        """Whether every array of parameters has one factor, not one for each of its entries."""
+        return all(np.ndim(factor) == 0 for factor in jax.tree.leaves(self.lr_factors))
+
+    def _by_layers(self) -> bool:
+        fits = isinstance(self.model, AbstractNetwork) and contracts(self.model.layers)
+        fits = fits and self._one_factor_each()
+        return fits and self.method not in ("jacobian", "products")
+
+    def _factors(self) -> Any:
+        return jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
+
+    def input_dim(self) -> "int | tuple[int, ...] | None":
+        return self.model.in_shape
 
     @in_float64
     def full(self, x1: Any, x2: Any = None) -> Any:
@@ -53,7 +73,8 @@ class EmpiricalNTK(AbstractKernel):
         if is_traced(self, x1, x2):
             return self._traced_full(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
-        return self._contract(x1, None if x2 is None else inputs(x2, "x2", x1.shape[1]), full=True)
+        x2 = None if x2 is None else inputs(x2, "x2", x1.shape[1:])
+        return require_finite(self._contract(x1, x2, full=True), x1, x2, "EmpiricalNTK.full(x1, x2)")
 
     @in_float64
     def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
@@ -61,17 +82,21 @@ class EmpiricalNTK(AbstractKernel):
 
         As parameters move along `direction`, the kernel grows by half_drift(x1, x2) plus its transpose.
         """
+        direction = floating_params(self.model, direction, "direction")
         x1 = inputs(x1, "x1", self.input_dim())
-        x2 = inputs(x2, "x2", x1.shape[1])
+        x2 = inputs(x2, "x2", x1.shape[1:])
+        return require_finite(self._half_drift(direction, x1, x2), x1, x2, "half_drift(x1, x2)")
+
+    def _half_drift(self, direction: Any, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         if isinstance(self.model, Scaled):
             step = direction["params"] if self.model.centred else direction
-            return self.model.alpha**2 * self._inside().half_drift(step, x1, x2)
+            return self.model.alpha**2 * self._inside()._half_drift(step, x1, x2)
         out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
-        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
-            factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
-            side1, moves1 = moving_layer_side(self.model, self.params, direction, factors, x1)
-            side2 = layer_side(self.model, self.params, factors, x2)
+        if self._by_layers():
+            assert isinstance(self.model, AbstractNetwork)
+            side1, moves1 = moving_layer_side(self.model, self.params, direction, self._factors(), x1)
+            side2 = layer_side(self.model, self.params, self._factors(), x2)
             return layer_drift(side1, moves1, side2, out)
         count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
@@ -92,10 +117,10 @@ class EmpiricalNTK(AbstractKernel):
         require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")
         if isinstance(self.model, Scaled):
             return self.model.alpha**2 * self._inside()._contract(x1, x2, full)
-        if isinstance(self.model, MLP) and self.method not in ("jacobian", "products"):
-            factors = jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
-            side1 = layer_side(self.model, self.params, factors, x1)
-            side2 = side1 if x2 is None else layer_side(self.model, self.params, factors, x2)
+        if self._by_layers():
+            assert isinstance(self.model, AbstractNetwork)
+            side1 = layer_side(self.model, self.params, self._factors(), x1)
+            side2 = side1 if x2 is None else layer_side(self.model, self.params, self._factors(), x2)
             return layer_contraction(side1, side2, out, full)
         if self.method == "products" or (self.method == "auto" and self._products_win(x1, n2, out, full)):
             return self._by_products(x1, x1 if x2 is None else x2, out, full)
@@ -205,5 +230,6 @@ def _half_drift(kernel: EmpiricalNTK, direction, x1, x2):
 
 def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarray:
     """Padded to full chunks, so that one compilation serves all."""
-    padded = np.pad(x, ((0, min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)), (0, 0)), mode="edge")
+    rows = min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)
+    padded = np.pad(x, [(0, rows), *[(0, 0)] * (x.ndim - 1)], mode="edge")
     return np.asarray(_jacobian(kernel, padded))[: len(x)]

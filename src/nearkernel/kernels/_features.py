@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import activations
-from .._check import positive, whole
+from .._check import whole
+from .._keys import Key, random_key
 from .._memory import require_fits, rows_that_fit
 from .._precision import drawing, in_float64, working_dtype
-from ..models._features import checked_features
+from ..models._dense import bias_variance, weight_variance
+from ..models._features import checked_features, require_features, require_finite_features
 from ._base import AbstractKernel
 
 _ROWS = 16
@@ -45,7 +47,8 @@ class AbstractFeatureKernel(AbstractKernel):
     def _filled_up(self, x: np.ndarray) -> np.ndarray:
         """By a multiple of some rows at a time, so that few compilations serve sets of all sizes."""
         filled = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
-        return np.asarray(_features(self, filled))[: len(x)]
+        found = np.asarray(_features(self, filled))[: len(x)]
+        return require_finite_features(found, x)
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
         phi1 = self.features(x1)
@@ -64,6 +67,9 @@ class FeatureKernel(AbstractFeatureKernel):
     """The dot product of given features `phi`, a JAX function (n, d) -> (n, f)."""
 
     phi: Callable = eqx.field(static=True)
+
+    def __check_init__(self):
+        require_features(self.phi)
 
     @in_float64
     def features(self, x: Any) -> jax.Array:
@@ -89,18 +95,19 @@ class RandomFeatures(AbstractFeatureKernel):
         self,
         in_dim: int,
         size: int,
-        key: jax.Array,
+        key: Key,
         activation: Any = "relu",
         weight_var: Any = 1.0,
         bias_var: Any = 0.0,
     ):
-        weight_key, bias_key = jax.random.split(key)
+        weight_key, bias_key = jax.random.split(random_key(key))
         shape = (whole(in_dim, "in_dim", 1), whole(size, "size", 1))
+        require_fits(3 * 8 * (shape[0] + 1) * shape[1], f"`size` = {size} random features", "use fewer")
         self.weight = jax.random.normal(weight_key, shape, working_dtype())
         self.bias = jax.random.normal(bias_key, shape[1:], working_dtype())
         self.activation = activations.get(activation)
-        self.weight_var = positive(weight_var, "weight_var")
-        self.bias_var = positive(bias_var, "bias_var", zero=True)
+        self.weight_var = weight_variance(weight_var)
+        self.bias_var = bias_variance(bias_var)
 
     @in_float64
     def features(self, x: Any) -> jax.Array:

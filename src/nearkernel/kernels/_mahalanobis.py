@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import numeric
-from ._base import AbstractKernel
+from ._base import AbstractKernel, require_kernel
 
 
 class Mahalanobis(AbstractKernel):
@@ -21,13 +21,14 @@ class Mahalanobis(AbstractKernel):
     root: Any
 
     def __init__(self, kernel: AbstractKernel, matrix: Any):
-        if not isinstance(kernel, AbstractKernel):
-            raise TypeError(
-                f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(kernel).__name__}."
-            )
+        require_kernel(kernel)
         matrix = numeric(matrix, "matrix")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
             raise ValueError(f"`matrix` must have shape (d, d); got {matrix.shape}.")
+        if kernel.input_dim() not in (None, len(matrix)):
+            raise ValueError(
+                f"`matrix` must be ({kernel.input_dim()},) * 2, as `kernel` needs; got {matrix.shape}."
+            )
         if np.abs(matrix - matrix.T).max() > 1e-8 * np.abs(matrix).max():
             raise ValueError("`matrix` must be symmetric.")
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, numeric, positive
+from .._check import inputs, numeric, positive, shown
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ._base import AbstractKernel
 
 KernelLike = AbstractKernel | Callable[[Any, Any], Any]
@@ -19,17 +20,20 @@ TOLERANCE = 1e-10
 class Positivity(eqx.Module):
     """Whether a kernel is symmetric and positive semidefinite on points, with a witness if it is not.
 
-    **Fields:** `ok`; `smallest` eigenvalue of the matrix (of its symmetric part); `points`, the indices of a set that
-    breaks it and from which none can be left out, empty if `ok`; `weights`, one for each of these points, a unit vector
-    a with a^T K a < 0; `value` = a^T K a; `status` in words.
+    **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest` eigenvalue of the
+    matrix (of its symmetric part); `points`, the indices of a set that breaks it and from which none can be left out,
+    empty if `ok`; `weights`, one for each of these points, a unit vector a with a^T K a < 0; `value` = a^T K a.
     """
 
-    ok: bool
+    status: Status
     smallest: float
     points: np.ndarray
     weights: np.ndarray
     value: float
-    status: str
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
 
 
 @in_float64
@@ -51,30 +55,32 @@ def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Posi
     smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
     if skew.max() > limit:
         i, j = pair
-        status = f"not symmetric: k(x_{i}, x_{j}) and k(x_{j}, x_{i}) differ by {skew.max():.3g}."
-        return Positivity(False, smallest, pair, np.zeros(2), 0.0, status)
+        message = f"not symmetric: k(x_{i}, x_{j}) and k(x_{j}, x_{i}) differ by {skew.max():.3g}."
+        return Positivity(Status(StatusKind.not_symmetric, message), smallest, pair, np.zeros(2), 0.0)
     if smallest >= -limit:
         nothing = np.empty(0)
-        return Positivity(True, smallest, nothing.astype(int), nothing, 0.0, "positive on these points.")
+        status = Status(StatusKind.positive, "positive on these points.")
+        return Positivity(status, smallest, nothing.astype(int), nothing, 0.0)
     points = _witness(matrix, limit)
     value, weights = scipy.linalg.eigh(matrix[np.ix_(points, points)], subset_by_index=[0, 0])
-    status = f"not positive: {_listed(points)} the eigenvalue {value[0]:.3g}."
-    return Positivity(False, smallest, points, weights[:, 0], float(value[0]), status)
+    message = f"not positive: {_listed(points)} the eigenvalue {value[0]:.3g}."
+    status = Status(StatusKind.not_positive, message)
+    return Positivity(status, smallest, points, weights[:, 0], float(value[0]))
 
 
 def gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     """The matrix (n, n) of any kernel on checked points."""
     if isinstance(kernel, AbstractKernel):
         return np.asarray(kernel(x), dtype=np.float64)
-    if not callable(kernel):
-        raise TypeError(
-            f"`kernel` must be a kernel or a function k(x1, x2) -> (n1, n2); got {type(kernel).__name__}."
-        )
     return cross(kernel, x, x)
 
 
 def cross(kernel: KernelLike, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
     """The matrix (n1, n2) of any kernel between checked points."""
+    if not callable(kernel) or isinstance(kernel, type):
+        raise TypeError(
+            f"`kernel` must be a kernel or a function k(x1, x2) -> (n1, n2); got {shown(kernel)}."
+        )
     matrix = numeric(kernel(x1, x2), "kernel(x1, x2)")
     if matrix.shape != (len(x1), len(x2)):
         raise ValueError(
@@ -90,7 +96,7 @@ def positive_gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     if np.abs(matrix - matrix.T).max() > limit or not _is_positive(matrix, limit):
         found = positivity(kernel, x)
         if not found.ok:
-            raise ValueError(f"`kernel` is {found.status[:-1]}; see nk.kernels.positivity.")
+            raise ValueError(f"`kernel` is {str(found.status).removesuffix('.')}; see nk.kernels.positivity.")
     return (matrix + matrix.T) / 2
 
 

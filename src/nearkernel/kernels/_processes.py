@@ -3,18 +3,15 @@
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, whole
+from .._check import inputs, plain_array, shown, whole
+from .._keys import Key, generator
+from .._memory import require_fits
 from .._precision import in_float64
 from ._positivity import KernelLike, positive_gram
-
-
-def _generator(key: jax.Array) -> np.random.Generator:
-    return np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
 
 
 def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,15 +38,16 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @in_float64
-def gp_samples(kernel: KernelLike, x: Any, size: int, key: jax.Array) -> np.ndarray:
+def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
     """`size` independent functions f ~ GP(0, k) at the points `x` (n, d): (size, n), E[f(x) f(y)] = k(x, y).
 
     **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); it may be singular on `x`;
     `x`; `size`; `key`.
     """
     x, size = inputs(x), whole(size, "size", 1)
+    require_fits(16 * size * len(x), f"`size` = {size} functions at {len(x)} points", "draw fewer")
     values, vectors = _spectrum(positive_gram(kernel, x))
-    return (_generator(key).normal(size=(size, len(values))) * np.sqrt(values)) @ vectors.T
+    return (generator(key).normal(size=(size, len(values))) * np.sqrt(values)) @ vectors.T
 
 
 class DPP(eqx.Module):
@@ -77,13 +75,13 @@ class DPP(eqx.Module):
         """P(i in S) for each point, (n,): the diagonal of K (1 + K)^-1."""
         return self.vectors**2 @ (self.values / (1 + self.values))
 
-    def sample(self, key: jax.Array, size: int | None = None) -> np.ndarray:
+    def sample(self, key: Key, size: int | None = None) -> np.ndarray:
         """A random subset, as sorted indices; with `size` one of exactly that many points (a k-DPP).
 
         First eigenvectors are chosen, each by a coin of lambda/(1 + lambda), or `size` of them in proportion to the
         product of their eigenvalues; then points, one by one, from the projection onto these: exact, in O(n |S|^2).
         """
-        rng = _generator(key)
+        rng = generator(key)
         if size is None:
             chosen = rng.random(len(self.values)) < self.values / (1 + self.values)
         else:
@@ -92,10 +90,12 @@ class DPP(eqx.Module):
 
     def log_probability(self, points: Any, size: int | None = None) -> float:
         """ln P(S) of a subset, given by its indices; with `size` among all subsets of that many points."""
-        points = np.asarray(points)
+        points = plain_array(points, "points")
         fine = points.ndim == 1 and (points.size == 0 or points.dtype.kind in "iu")
         if not fine or len(np.unique(points)) < len(points) or np.any((points < 0) | (points >= self._n())):
-            raise ValueError(f"`points` must be different indices from 0 to {self._n() - 1}; got {points!r}.")
+            raise ValueError(
+                f"`points` must be different indices from 0 to {self._n() - 1}; got {shown(points.tolist())}."
+            )
         if size is not None and len(points) != self._size(size):
             return -np.inf
         rows = self.vectors[points.astype(int)] * np.sqrt(self.values)

@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 import scipy.linalg
 
-from .._check import finite_number, inputs, numeric, positive
+from .._check import finite_number, finite_result, inputs, numeric, positive
 from .._precision import in_float64
 from ._algebra import Product, Scaled, Sum
 from ._classic import Linear, Polynomial
@@ -38,7 +38,7 @@ class RKHSFunction(eqx.Module):
 
     def __call__(self, x_new: Any) -> np.ndarray:
         """f(x) at new points (m, d): (m,)."""
-        return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1]), self.x) @ self.coefficients
+        return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1:]), self.x) @ self.coefficients
 
     def inner(self, other: "RKHSFunction") -> float:
         """The inner product <f, g> with another function of the same kernel."""
@@ -50,7 +50,7 @@ class RKHSFunction(eqx.Module):
         square = self.coefficients @ gram(self.kernel, self.x) @ self.coefficients
         if square < 0:
             positive_gram(self.kernel, self.x)  # raises, unless it is a rounding error
-        return float(np.sqrt(max(square, 0.0)))
+        return float(np.sqrt(max(finite_result(square, "`coefficients` are"), 0.0)))
 
     def weights(self) -> np.ndarray:
         """The same function in feature form, w (f,): f(x) = `feature_map(kernel, x)` . w and |w| = |f|."""
@@ -115,7 +115,7 @@ def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
     if isinstance(kernel, Linear):
         return x
     if isinstance(kernel, Polynomial | AbstractFeatureKernel):
-        return np.asarray(kernel.features(x), dtype=np.float64)
+        return finite_result(np.asarray(kernel.features(x), dtype=np.float64), "features of `x` are")
     if isinstance(kernel, Scaled):
         return np.sqrt(float(kernel.factor)) * feature_map(kernel.kernel, x)
     if isinstance(kernel, Sum | Product):

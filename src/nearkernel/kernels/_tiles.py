@@ -17,6 +17,7 @@ import numpy as np
 from .._blas import one_thread
 from .._memory import cores, require_fits
 from .._precision import working_dtype
+from ._finite import length
 
 TILE = 400
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
@@ -24,13 +25,14 @@ _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's
 
 
 class Side(NamedTuple):
-    """Inputs made ready: unit vectors (n, d) and a tree of row data with inputs on the last axis."""
+    """Inputs made ready: unit vectors (n, d), if the kernel sees angles, and row data with inputs on the last axis."""
 
-    unit: np.ndarray
+    unit: np.ndarray | None
     rows: Any
+    size: int
 
     def __len__(self) -> int:
-        return len(self.unit)
+        return self.size
 
 
 class Tiles(NamedTuple):
@@ -46,28 +48,59 @@ class Tiles(NamedTuple):
 
 def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Side | None]:
     """The kernel prepared for these inputs, and both sides (None for the second if it is the first)."""
-    norms = [np.linalg.norm(x, axis=1) for x in (x1, x2) if x is not None]
-    kernel = kernel.prepared(np.concatenate(norms))
-    return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
+    norms = [
+        _lengths(x, name) for x, name in ((x1, "x" if x2 is None else "x1"), (x2, "x2")) if x is not None
+    ]
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernel = kernel.prepared(np.concatenate(norms))
+        return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
+
+
+def _lengths(x: np.ndarray, name: str) -> np.ndarray:
+    """|x_i| (n,), refused where its square would overflow."""
+    with np.errstate(over="ignore"):
+        found = np.linalg.norm(x, axis=1)
+    most = float(np.finfo(working_dtype()).max) ** 0.5 / 4
+    if not found.max() < most:
+        row = int(np.abs(x).max(axis=1).argmax())
+        raise ValueError(
+            f"`{name}` has a row of length {length(x[row]):.3g} (row {row}), whose square overflows: scale the inputs, "
+            "e.g. to unit variance."
+        )
+    return found
 
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
     if not kernel.compiles_rows():
-        return Side(unit, jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm)))
+        rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
+        return Side(unit, _finite_rows(kernel, rows, x), len(x))
     chunks = []
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
         rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
-    return Side(unit, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks))
+    rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+    return Side(unit, _finite_rows(kernel, rows, x), len(x))
+
+
+def _finite_rows(kernel, rows: Any, x: np.ndarray) -> Any:
+    """Row data, refused unless they are finite: entries of the matrix then are too, by Cauchy and Schwarz."""
+    for leaf in (*jax.tree.leaves(rows), *kernel.diagonals(rows)):
+        if not np.isfinite(leaf).all():
+            i = int(np.argwhere(~np.isfinite(leaf))[0][-1])
+            raise ValueError(
+                f"`x` is too large for this kernel: at row {i}, of length {length(x[i]):.3g}, "
+                f"{kernel.overflow(rows, i)}."
+            )
+    return rows
 
 
 def _bucket(n: int, most: int = TILE) -> int:
     """The padded size of pieces of `n` rows: few sizes, since each is compiled once."""
-    return min(max(16, 1 << (n - 1).bit_length()), most)
+    return min(max(16 if most > 128 else 1, 1 << (n - 1).bit_length()), most)
 
 
 @jax.jit
@@ -77,7 +110,7 @@ def _rows(kernel, norms):
 
 @jax.jit
 def _pairs(kernel, rows1, rows2, gap):
-    return kernel.pairs(as_column(rows1), as_row(rows2), gap)
+    return kernel.pairs_of(rows1, rows2, gap)
 
 
 def as_column(rows):
@@ -104,21 +137,21 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         one_thread(),
         ThreadPoolExecutor(cores()) as pool,
     ):  # a tile is one thread's work, its products included
-        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric), strict=True)))
+        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric, kernel.tile), strict=True)))
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
     return found
 
 
-def _tiles(n1: int, n2: int, symmetric: bool) -> Iterator[tuple[slice, slice]]:
-    for i in range(0, n1, TILE):
-        for j in range(0, i + 1 if symmetric else n2, TILE):
-            yield slice(i, min(i + TILE, n1)), slice(j, min(j + TILE, n2))
+def _tiles(n1: int, n2: int, symmetric: bool, tile: int) -> Iterator[tuple[slice, slice]]:
+    for i in range(0, n1, tile):
+        for j in range(0, i + 1 if symmetric else n2, tile):
+            yield slice(i, min(i + tile, n1)), slice(j, min(j + tile, n2))
 
 
 def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
-    size = _bucket(len(found[0])), _bucket(len(found[0].T))
+    size = _bucket(len(found[0]), kernel.tile), _bucket(len(found[0].T), kernel.tile)
     same = symmetric and i.start == j.start
     for matrix, block in zip(found, _blocks(kernel, side1, side2, i, j, same, size), strict=True):
         matrix[i, j] = block
@@ -128,7 +161,9 @@ def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice
 
 def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, size) -> list[np.ndarray]:
     """The entries (i, j) of each matrix of the kernel, computed in the padded `size`."""
-    gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
+    gap = None
+    if side1.unit is not None and side2.unit is not None:
+        gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
@@ -141,7 +176,12 @@ def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, si
 def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
     """Any tile of the symmetric matrix of `x`, from inputs that are made ready once."""
     kernel, side, _ = ready(kernel, x, None)
-    size = (_bucket(len(x)),) * 2
+    return tiles_of(kernel, side)
+
+
+def tiles_of(kernel, side: Side) -> Tiles:
+    """The same of inputs that are ready."""
+    size = (_bucket(len(side), kernel.tile),) * 2
 
     def tile(i: slice, j: slice) -> np.ndarray:
         same = i == j
@@ -151,7 +191,7 @@ def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
             np.fill_diagonal(block, kernel.diagonals(rows)[0])
         return block
 
-    return Tiles(tile, TILE, cores())
+    return Tiles(tile, kernel.tile, cores())
 
 
 def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:

@@ -3,6 +3,7 @@
 An experiment is a frozen settings object that answers by theory at once and, on request, checks by real training.
 """
 
+from .. import _quietly as _quietly
 from .._settings import setting as setting
 from ._experiment import Experiment as Experiment
 from ._experiment import Watch as Watch

@@ -14,6 +14,11 @@ from .. import activations
 from .._check import nearest
 
 LONGEST = 120
+MOST, DEEPEST = (
+    12,
+    4,
+)  # functions in a formula, and inside each other: derivatives of all of them are compiled
+_VARIABLE = ("z", "x")
 _NAMES = {"pi": math.pi, "e": math.e}
 _ONE: dict[str, tuple[Callable, str]] = {
     **{name: (getattr(jnp, name), f"jnp.{name}") for name in
@@ -74,15 +79,44 @@ def _read(text: str) -> _Tree:
         raise ValueError(
             f"activation {text}: not a formula; write one in z, like tanh(z) + 0.1*z^2."
         ) from None
+    _require_small(tree, text)
     return _tree(tree, text)
 
 
+def _require_small(tree: ast.AST, text: str) -> None:
+    def depth(node: ast.AST) -> int:
+        inside = max(map(depth, ast.iter_child_nodes(node)), default=0)
+        return inside + isinstance(node, ast.Call)
+
+    count, deep = sum(isinstance(node, ast.Call) for node in ast.walk(tree)), depth(tree)
+    if count > MOST or deep > DEEPEST:
+        raise ValueError(
+            f"activation {text}: has {count} functions, {deep} inside each other; "
+            f"use at most {MOST}, and {DEEPEST} inside each other."
+        )
+
+
 def _tree(node: ast.AST, text: str) -> _Tree:
+    """A part without z is a number, and is computed here."""
+    f, written = _part(node, text)
+    if any(isinstance(inner, ast.Name) and inner.id in _VARIABLE for inner in ast.walk(node)):
+        return f, written
+    try:
+        with jax.enable_x64(True):
+            value = float(f(0.0))
+    except ArithmeticError:  # Python's own numbers do not divide by 0
+        value = math.nan
+    if not math.isfinite(value):
+        raise ValueError(f"activation {text}: {ast.unparse(node)} has no value.")
+    return lambda z: value, written
+
+
+def _part(node: ast.AST, text: str) -> _Tree:
     match node:
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
             constant = _bounded(float(number) if abs(number) < 1e9 else math.inf, text)
             return lambda z: constant, repr(number)
-        case ast.Name(id="z" | "x"):
+        case ast.Name(id=name) if name in _VARIABLE:
             return lambda z: z, "z"
         case ast.Name(id=name) if name in _NAMES:
             value = _NAMES[name]

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 
-from .._check import nearest
+from .._spelling import nearest
 from ._experiment import Experiment
 
 NAMES = (

@@ -1,5 +1,6 @@
 """What is the function, and how does it depend on its parameters?"""
 
+from .. import _quietly as _quietly
 from ._base import AbstractModel as AbstractModel
 from ._derivatives import AbstractDerivatives as AbstractDerivatives
 from ._derivatives import ModelDerivatives as ModelDerivatives
@@ -13,6 +14,8 @@ from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
 from ._mlp import MLP as MLP
 from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
+from ._network import AbstractNetwork as AbstractNetwork
+from ._network import Network as Network
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._richness import richness as richness

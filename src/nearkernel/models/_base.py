@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._check import inputs, numeric, same_dim
+from .._keys import Key
 from .._precision import in_float64, is_traced, working_dtype
 
 Params = Any  # a tree of arrays
@@ -16,20 +18,30 @@ Params = Any  # a tree of arrays
 class AbstractModel(eqx.Module):
     """A function of parameters and inputs. Parameters are passed, never stored: theory differentiates by them."""
 
+    @property
+    def in_shape(self) -> tuple[int, ...] | None:
+        """The shape of one input; None for vectors of any length."""
+        dim = getattr(self, "in_dim", None)
+        return None if dim is None else (dim,)
+
     @abc.abstractmethod
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
         """Parameters to start from."""
 
     @abc.abstractmethod
     def __call__(self, params: Params, x: Any) -> jax.Array:
         """Outputs (n, out) at inputs `x` (n, d)."""
 
+    def parameter_shapes(self) -> Any:
+        """A tree like the parameters of `jax.ShapeDtypeStruct`; None if they are not known beforehand."""
+        return None
 
-def require_model(model: Any) -> None:
-    """Refuses what is not a model."""
+
+def require_model(model: Any, name: str = "model") -> None:
+    """Raises `TypeError` unless `model` is a model."""
     if not isinstance(model, AbstractModel):
         raise TypeError(
-            f"`model` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
+            f"`{name}` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function."
         )
 
 
@@ -39,9 +51,22 @@ def count_parameters(params: Params) -> int:
 
 def at_least_float(x: Any) -> jax.Array:
     """`x` as a JAX array of floats: NumPy and whole numbers in the working precision, JAX floats as they are."""
+    if not is_traced(x):
+        numeric(x, "x")
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating):
         return x
     return jnp.asarray(x, dtype=working_dtype())
+
+
+def rows_of(x: Any, dim: int | None = None) -> jax.Array:
+    """`x` as `at_least_float` makes it, refused unless it is (n, d) with d = `dim`."""
+    if not is_traced(x):
+        inputs(x, "x", dim)
+    found = at_least_float(x)
+    if found.ndim != 2:
+        raise ValueError(f"`x` must have shape (n, d); got {found.shape}.")
+    same_dim(found, "x", dim)
+    return found
 
 
 @in_float64
@@ -49,7 +74,10 @@ def in_working_precision(params: Params) -> Params:
     """Parameters in the working precision, in which other libraries seldom make them; traced ones as they are."""
 
     def convert(leaf: Any) -> Any:
-        floating = jnp.issubdtype(jnp.result_type(leaf), jnp.floating)
-        return leaf if is_traced(leaf) or not floating else jnp.asarray(leaf, working_dtype())
+        dtype = getattr(leaf, "dtype", type(leaf))
+        fixed = is_traced(leaf) or isinstance(leaf, np.ma.MaskedArray) or dtype is type(leaf) is not float
+        return (
+            leaf if fixed or not jnp.issubdtype(dtype, jnp.floating) else jnp.asarray(leaf, working_dtype())
+        )
 
     return jax.tree.map(convert, params)

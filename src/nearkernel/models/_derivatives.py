@@ -28,7 +28,8 @@ import numpy as np
 from .._check import inputs
 from .._memory import require_fits, rows_that_fit
 from .._precision import in_float64
-from ._base import AbstractModel, count_parameters, in_working_precision
+from ._base import AbstractModel, count_parameters
+from ._params import floating_params
 from ._passes import PASSES, mode_for
 
 BATCH = 8  # directions in one compiled pass: enough to share the model's own work, few to pad
@@ -162,13 +163,13 @@ def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
 
 
 @in_float64
-def effective_features(model: AbstractModel, params: Any, x: Any) -> np.ndarray:
+def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x") -> np.ndarray:
     """The features a model has at `params`, dz_i/dtheta, (n, out, P), parameters flattened as `ravel_pytree` does.
 
     Those of a quadratic model are phi + eps psi W; of any other, or of an expansion, its Jacobian.
     """
-    x = inputs(x, "x", getattr(model, "in_dim", None))
-    params = in_working_precision(params)
+    params = floating_params(model, params)
+    x = inputs(x, name, model.in_shape)
     out = jax.eval_shape(model, params, x[:1]).shape[1]
     size = count_parameters(params)
     require_fits(8 * len(x) * out * size, f"features of {len(x)} points", "use fewer points, or a kernel")

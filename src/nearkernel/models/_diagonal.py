@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import numeric, positive, same_dim, whole
+from .._check import between, numeric, positive, whole
+from .._keys import Key
 from .._precision import in_float64, working_dtype
-from ._base import AbstractModel, Params, at_least_float
+from ._base import AbstractModel, Params, rows_of
+from ._params import require_params
 
 
 class DiagonalNetwork(AbstractModel):
@@ -28,15 +30,21 @@ class DiagonalNetwork(AbstractModel):
 
     def __check_init__(self):
         whole(self.in_dim, "in_dim", 1)
-        positive(self.alpha, "alpha")
+        between(positive(self.alpha, "alpha"), "alpha", 1e-150, 1e150)  # its square is a number
         if self.theta0 is not None and np.shape(numeric(self.theta0, "theta0")) != (self.in_dim,):
             raise ValueError(f"`theta0` must have shape ({self.in_dim},); got {np.shape(self.theta0)}.")
 
+        elif self.theta0 is not None:
+            between(np.abs(numeric(self.theta0, "theta0")).max() * float(self.alpha), "theta0", 0.0, 1e75)
+
     @in_float64
-    def init(self, key: jax.Array | None = None) -> Params:
+    def init(self, key: Key | None = None) -> Params:
         shape = np.ones(self.in_dim) if self.theta0 is None else np.asarray(self.theta0)
         start = jnp.asarray(self.alpha * shape, working_dtype())
         return {"plus": start, "minus": start}
+
+    def parameter_shapes(self) -> Params:
+        return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
     def weights(self, params: Params) -> Any:
         """beta = plus^2 - minus^2 (d,)."""
@@ -44,6 +52,5 @@ class DiagonalNetwork(AbstractModel):
 
     @in_float64
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        x = at_least_float(x)
-        same_dim(x, "x", self.in_dim)
-        return x @ self.weights(params)[:, None]
+        require_params(self, params)
+        return rows_of(x, self.in_dim) @ self.weights(params)[:, None]

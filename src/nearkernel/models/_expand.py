@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import whole
-from .._precision import in_float64, is_traced
-from ._base import AbstractModel, Params, in_working_precision, require_model
+from .._keys import Key
+from .._precision import in_float64
+from ._base import AbstractModel, Params, require_model
+from ._params import floating_params, require_params
 
 
 class Taylor(AbstractModel):
@@ -23,9 +25,16 @@ class Taylor(AbstractModel):
     params0: Params
     degree: int = eqx.field(static=True)
 
-    def init(self, key: jax.Array | None = None) -> Params:
+    @property
+    def in_shape(self) -> tuple[int, ...] | None:
+        return self.model.in_shape
+
+    def init(self, key: Key | None = None) -> Params:
         """The parameters it was expanded at."""
         return self.params0
+
+    def parameter_shapes(self) -> Params:
+        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.float64), self.params0)
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
@@ -35,6 +44,11 @@ class Taylor(AbstractModel):
     @in_float64
     def terms(self, params: Params, x: jax.Array) -> list[jax.Array]:
         """The term of each degree 0 .. `degree`, in the precision of `params`."""
+        require_params(self, params)
+        params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))
+        params = jax.tree.map(
+            lambda a: a if jnp.issubdtype(jnp.result_type(a), jnp.floating) else 1.0 * a, params
+        )
         start = jax.tree.map(lambda a, b: jnp.asarray(a, jnp.result_type(b)), self.params0, params)
         step = jax.tree.map(jnp.subtract, params, start)
         term: Any = lambda p: self.model(p, x)
@@ -57,11 +71,4 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
     require_model(model)
     if whole(degree, "degree", 1) > 3:
         raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
-    leaves = jax.tree.leaves(params)
-    if not leaves or not all(jnp.issubdtype(jnp.result_type(leaf), jnp.floating) for leaf in leaves):
-        raise TypeError(
-            "`params` must be a tree of floating-point arrays; it has none, or whole numbers among them."
-        )
-    if any(not is_traced(leaf) and not np.isfinite(np.asarray(leaf)).all() for leaf in leaves):
-        raise ValueError("`params` holds NaN or infinite values: an expansion needs a finite start.")
-    return Taylor(model, in_working_precision(params), degree)
+    return Taylor(model, floating_params(model, params), degree)

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._memory import rows_that_fit
 from ._derivatives import BATCH, BUDGET, AbstractDerivatives, Batches, padded
+from ._features import require_finite_features
 from ._quadratic import CubicModel, QuadraticModel, is_product
 
 _ROWS = 16  # sets of inputs are filled up to a multiple of this
@@ -21,7 +22,9 @@ class FeatureDerivatives(AbstractDerivatives):
         # Few shapes, so that few compilations serve sets of all sizes; what is not needed is cut off or weighs 0.
         self.model, self.outputs = model, len(x)
         self.x = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
-        self.phi = np.asarray(_features(model, self.x), dtype=np.float64)[: len(x)]
+        self.phi = require_finite_features(
+            np.asarray(_features(model, self.x), dtype=np.float64)[: len(x)], self.x
+        )
         self.size = self.phi.shape[1]
         self.degree = 3 if isinstance(model, CubicModel) else 2
 

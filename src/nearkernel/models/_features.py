@@ -6,18 +6,54 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from .._check import whole
+from .._check import array_of, whole
+from .._keys import Key
 from .._precision import in_float64, working_dtype
-from ._base import AbstractModel, Params, at_least_float
+from ._base import AbstractModel, Params, rows_of
+from ._params import require_params
+
+
+def require_features(phi: Any) -> None:
+    if not callable(phi):
+        raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(phi).__name__}.")
+
+
+def require_finite_features(found: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Features (n, f) of inputs `x`, refused unless all are finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(found.sum()) or np.isfinite(found).all():
+            return found
+    row, column = (int(i) for i in np.argwhere(~np.isfinite(found))[0])
+    raise ValueError(
+        f"`phi` must give finite features; feature {column} is {found[row, column]} at row {row}, of largest entry "
+        f"{np.abs(x[row]).max():.3g}: change `phi` or scale the inputs."
+    )
 
 
 def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
     """phi(x), refused unless it is (n, f)."""
-    found = jnp.asarray(phi(x))
+    found = array_of(phi(x), "phi(x)")
     if found.ndim != 2 or len(found) != len(x):
         raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {found.shape}.")
     return found
+
+
+def zero_weights(phi: Callable, in_dim: int, out_dim: int) -> Params:
+    """W = 0, (out, f), for the features of inputs (n, in_dim)."""
+    x = jax.ShapeDtypeStruct((2, in_dim), working_dtype())
+    shape = jax.eval_shape(lambda rows: checked_features(phi, rows), x).shape
+    return jnp.zeros((out_dim, shape[1]), working_dtype())
+
+
+def feature_weights(model: AbstractModel, params: Params, count: int) -> jax.Array:
+    """W as (out, f), refused unless it has one weight for each of `count` features."""
+    require_params(model, params)
+    weights = jnp.atleast_2d(params) if hasattr(params, "shape") else jnp.zeros(())
+    if weights.ndim != 2 or weights.shape[1] != count:
+        raise ValueError(f"`params` must be (out, {count}); got {np.shape(params)}.")
+    return weights
 
 
 class FeatureModel(AbstractModel):
@@ -32,22 +68,23 @@ class FeatureModel(AbstractModel):
     in_dim: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
-        if not callable(self.phi):
-            raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(self.phi).__name__}.")
+        require_features(self.phi)
         whole(self.out_dim, "out_dim", 1)
+        if self.in_dim is not None:
+            whole(self.in_dim, "in_dim", 1)
 
     @in_float64
     def features(self, x: jax.Array) -> jax.Array:
         """phi(x), checked to be (n, f)."""
-        return checked_features(self.phi, at_least_float(x))
+        return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @in_float64
-    def init(self, key: jax.Array | None = None) -> Params:
+    def init(self, key: Key | None = None) -> Params:
         if self.in_dim is None:
             raise ValueError("`FeatureModel.init` needs `in_dim`: FeatureModel(phi, in_dim=d).")
-        shape = jax.eval_shape(self.phi, jax.ShapeDtypeStruct((2, self.in_dim), working_dtype())).shape
-        return jnp.zeros((self.out_dim, shape[-1]), working_dtype())
+        return zero_weights(self.phi, self.in_dim, self.out_dim)
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
-        return self.features(x) @ jnp.atleast_2d(params).T
+        phi = self.features(x)
+        return phi @ feature_weights(self, params, phi.shape[1]).T

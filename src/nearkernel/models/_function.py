@@ -1,12 +1,14 @@
 """Any function of parameters and inputs as a model: Flax, Equinox, Haiku or plain JAX."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
+from .._check import array_of
+from .._keys import Key, random_key
 from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, at_least_float
 
@@ -18,15 +20,18 @@ class FunctionModel(AbstractModel):
     initializer: Callable | None = eqx.field(static=True)
 
     @drawing
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
         if self.initializer is None:
             raise ValueError("this model has no `init`: give it to nk.from_function(f, init=...).")
-        return self.initializer(key)
+        return self.initializer(random_key(key))
+
+    def parameter_shapes(self) -> Params | None:
+        return None if self.initializer is None else _shapes_of(self.initializer)
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
         x = at_least_float(x)
-        z = jnp.asarray(self.function(params, x))
+        z = array_of(self.function(params, x), "f(params, x)")
         if z.ndim == 1 and len(z) == len(x):
             return z[:, None]
         if z.ndim != 2 or len(z) != len(x):
@@ -50,4 +55,14 @@ def from_function(f: Callable[[Any, Any], Any], init: Callable[[Any], Any] | Non
     """
     if not callable(f):
         raise TypeError(f"`f` must be a function f(params, x); got {type(f).__name__}.")
+    if init is not None and not callable(init):
+        raise TypeError(f"`init` must be a function of a key; got {type(init).__name__}.")
     return FunctionModel(f, init)
+
+
+@functools.lru_cache(maxsize=32)
+def _shapes_of(initializer: Callable) -> Params | None:
+    try:
+        return jax.eval_shape(initializer, jax.random.key(0))
+    except Exception:  # it may not be written for JAX: then nothing is known beforehand
+        return None

@@ -4,38 +4,43 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .. import activations
-from .._check import one_of, positive, same_dim, whole
-from .._precision import drawing, in_float64, working_dtype
-from ._base import AbstractModel, Params, at_least_float
+from .._check import one_of, whole, wholes
+from .._keys import Key, random_key
+from .._precision import drawing, in_float64
+from ._activation import Activation
+from ._base import Params, rows_of
+from ._compose import Sequential
+from ._dense import PARAMETRIZATIONS, Dense, bias_variance, drawn, weight_variance
+from ._layer import AbstractLayer
+from ._network import AbstractNetwork
+from ._params import require_params
 
-PARAMETRIZATIONS = ("ntk", "standard", "mean_field")
 
-
-class MLP(AbstractModel):
+class MLP(AbstractNetwork):
     r"""A fully connected network, z^{l+1} = w_l W s(z^l) + b_l B with C_W = `weight_var`, C_b = `bias_var`.
 
-    | parametrization | entries of W, B at the start | w_l | b_l |
+    | parametrization | entries of W, B at initialization | w_l | b_l |
     |---|---|---|---|
     | "ntk" | N(0, 1) | sqrt(C_W / fan_in) | sqrt(C_b) |
     | "standard" | N(0, C_W / fan_in), N(0, C_b) | 1 | 1 |
-    | "mean_field" | N(0, 1) | as "ntk", the last layer sqrt(C_W) / fan_in | sqrt(C_b) |
+    | "mean_field" | N(0, 1) | same as "ntk", the last layer sqrt(C_W) / fan_in | sqrt(C_b) |
 
     With the learning rates of all parameters multiplied by `lr_factors()`, all three have the same tangent
-    kernel at the start. At infinite width it then stays constant, except in mean-field scaling.
+    kernel at initialization. At infinite width it then stays constant, except in mean-field scaling.
 
     **Arguments:** `in_dim`, features of an input; `widths` of the hidden layers (may be empty); `out_dim`;
-    `activation`, a name or a JAX callable; `weight_var` > 0; `bias_var` >= 0; `parametrization`.
-    Parameters are a list with one dict(weight=(fan_in, fan_out), bias=(fan_out,)) a layer.
+    `activation`, a name or a JAX callable, or a tuple with one per hidden layer; `weight_var` > 0 and `bias_var` >= 0,
+    numbers, or tuples with one per layer; `parametrization`.
+    Parameters are a list with one dict(weight=(fan_in, fan_out), bias=(fan_out,)) per layer.
     """
 
     in_dim: int = eqx.field(static=True)
     widths: tuple[int, ...] = eqx.field(static=True)
     out_dim: int = eqx.field(static=True)
-    activation: activations.AbstractActivation
+    activation: Any
     weight_var: Any
     bias_var: Any
     parametrization: str = eqx.field(static=True)
@@ -51,63 +56,96 @@ class MLP(AbstractModel):
         parametrization: str = "ntk",
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
-        if isinstance(widths, str) or not np.iterable(widths):
-            raise TypeError(f"`widths` must be a tuple such as (256, 256); got {widths!r}.")
-        self.widths = tuple(whole(w, "widths", 1) for w in widths)
+        self.widths = wholes(widths, "widths")
         self.out_dim = whole(out_dim, "out_dim", 1)
-        self.activation = activations.get(activation)
-        self.weight_var = positive(weight_var, "weight_var")
-        self.bias_var = positive(bias_var, "bias_var", zero=True)
+        depth = len(self.widths)
+        self.activation = _one_or_each(activation, "activation", depth, activations.get)
+        self.weight_var = _one_or_each(weight_var, "weight_var", depth + 1, weight_variance)
+        self.bias_var = _one_or_each(bias_var, "bias_var", depth + 1, bias_variance)
         self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
+
+    @property
+    def in_shape(self) -> tuple[int, ...]:
+        return (self.in_dim,)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Input, hidden and output dimensions."""
         return (self.in_dim, *self.widths, self.out_dim)
 
+    @property
+    def uniform(self) -> bool:
+        """Whether all layers have the same activation and variances."""
+        return not any(
+            isinstance(each, PerLayer) for each in (self.activation, self.weight_var, self.bias_var)
+        )
+
+    @property
+    def layers(self) -> Sequential:
+        found: list[AbstractLayer] = []
+        for layer in range(len(self.sizes) - 1):
+            if layer:
+                found.append(Activation(self.activation_of(layer)))
+            found.append(self.dense(layer))
+        return Sequential(found)
+
+    def activation_of(self, layer: int) -> activations.AbstractActivation:
+        """The activation that enters layer 1, 2, ..."""
+        return self.activation[layer - 1] if isinstance(self.activation, PerLayer) else self.activation
+
+    @property
+    def activations(self) -> tuple[activations.AbstractActivation, ...]:
+        """Of the hidden layers."""
+        return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
+
+    def dense(self, layer: int) -> Dense:
+        """Layer 0, 1, ... before its activation."""
+        weight_var, bias_var = (
+            v[layer] if isinstance(v, PerLayer) else v for v in (self.weight_var, self.bias_var)
+        )
+        kind = self.parametrization
+        if kind == "mean_field" and not 0 < layer == len(self.widths):
+            kind = "ntk"
+        return Dense(self.sizes[layer + 1], weight_var, bias_var, kind)
+
     def scales(self, layer: int) -> tuple[Any, Any]:
         """What multiplies W and B in layer 0, 1, ..."""
-        if self.parametrization == "standard":
-            return 1.0, 1.0
-        fan_in = self.sizes[layer]
-        last = self.parametrization == "mean_field" and 0 < layer == len(self.widths)
-        scale = jnp.sqrt(self.weight_var) / (fan_in if last else fan_in**0.5)
-        return scale, jnp.sqrt(self.bias_var)
+        return self.dense(layer).scales(self.sizes[layer])
+
+    def parameter_shapes(self) -> Params:
+        shapes = zip(self.sizes[:-1], self.sizes[1:], strict=True)
+        return [{"weight": _array(shape), "bias": _array(shape[1:])} for shape in shapes]
 
     @drawing
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
         params = []
-        dtype = working_dtype()
-        for shape in zip(self.sizes[:-1], self.sizes[1:], strict=True):
+        self.require_memory(key)
+        for layer, shape in enumerate(zip(self.sizes[:-1], self.sizes[1:], strict=True)):
             key, weight_key, bias_key = jax.random.split(key, 3)
-            weight = jax.random.normal(weight_key, shape, dtype)
-            bias = jax.random.normal(bias_key, shape[1:], dtype)
-            if self.parametrization == "standard":
-                weight = weight * jnp.sqrt(self.weight_var / shape[0]).astype(dtype)
-                bias = bias * jnp.sqrt(self.bias_var).astype(dtype)
-            params.append({"weight": weight, "bias": bias})
+            params.append(drawn(self.dense(layer), weight_key, bias_key, shape, shape[1:], shape[0]))
         return params
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
-        z = at_least_float(x)
-        if z.ndim != 2:
-            raise ValueError(f"`x` must have shape (n, d); got {z.shape}.")
-        same_dim(z, "x", self.in_dim)
-        return self.layer_outputs(params, z)[-1]
+    def __call__(self, params: Params, x: Any, key: Any = None) -> jax.Array:
+        require_params(self, params)
+        return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
         """Preactivations z^1 ... z^L, each (n, width)."""
         outputs: list[jax.Array] = []
         for layer, entry in enumerate(params):
-            s = self.activation(outputs[-1]) if layer else x
+            s = self.activation_of(layer)(outputs[-1]) if layer else x
             outputs.append(self.affine(layer, entry, s))
         return outputs
 
+    def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
+        """Activations of the last hidden layer (n, width)."""
+        return self.activation_of(len(self.widths))(self.layer_outputs(params, x)[-2])
+
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
         """One layer before its activation."""
-        weight_scale, bias_scale = (jnp.asarray(scale, s.dtype) for scale in self.scales(layer))
-        return weight_scale * (s @ entry["weight"]) + bias_scale * entry["bias"]
+        return self.dense(layer)(entry, s)
 
     @in_float64
     def lr_factors(self) -> Params:
@@ -116,14 +154,40 @@ class MLP(AbstractModel):
         "ntk": 1. "standard": C_W / fan_in and C_b, which makes training equal to that of the "ntk" network.
         "mean_field": the width of the last hidden layer, for which outputs move by O(1) at any width.
         """
-        factors = []
-        for layer in range(len(self.sizes) - 1):
-            if self.parametrization == "standard":
-                weight, bias = self.weight_var / self.sizes[layer], self.bias_var
-            elif self.parametrization == "mean_field" and self.widths:
-                weight = float(self.widths[-1])
-                bias = weight if layer < len(self.widths) else 1.0
-            else:
-                weight = bias = 1.0
-            factors.append({"weight": weight, "bias": bias})
-        return factors
+        if self.parametrization != "mean_field" or not self.widths:
+            return self.layers.lr_factors(self.in_shape)
+        width = float(self.widths[-1])
+        hidden = [{"weight": width, "bias": width} for _ in self.widths]
+        return [*hidden, {"weight": width, "bias": 1.0}]
+
+
+class PerLayer(eqx.Module):
+    """Values that differ from layer to layer. A function that needs one for all of them gets a clear error."""
+
+    name: str = eqx.field(static=True)
+    values: tuple
+
+    def __getitem__(self, layer: int) -> Any:
+        return self.values[layer]
+
+    def _refused(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"`{self.name}` differs from layer to layer in this network; this needs one for all layers."
+        )
+
+    __call__ = __float__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = _refused
+
+
+def _one_or_each(value: Any, name: str, count: int, check: Any) -> Any:
+    """One value for all layers, or one per layer."""
+    if isinstance(value, PerLayer):
+        value = value.values
+    if not isinstance(value, list | tuple):
+        return check(value)
+    if len(value) != count:
+        raise ValueError(f"`{name}` must be one value, or one per layer, {count} of them; got {len(value)}.")
+    return PerLayer(name, tuple(check(v) for v in value))
+
+
+def _array(shape: tuple[int, ...]) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, np.float64)

@@ -15,10 +15,12 @@ import equinox as eqx
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
 
-from .._check import inputs, numeric, whole
+from .._check import finite_result, inputs, numeric, shown, whole
 from .._memory import require_fits
 
 _ROUNDING = 1e-9
+_MOST_INDICES = 32  # of an array
+_MOST_DEGREE = 100  # factorials beyond are no longer numbers when squared
 
 
 class MultiIndexPolynomial(eqx.Module):
@@ -53,7 +55,7 @@ class MultiIndexPolynomial(eqx.Module):
                     f"`coefficients` needs tuples of {r} powers, one a direction; got {powers!r}."
                 )
             for power in powers:
-                whole(power, "a power in `coefficients`", 0)
+                whole(power, "coefficients", 0, most=_MOST_DEGREE)
         self.directions = directions.copy()
         self.powers = np.array(list(coefficients), dtype=int).reshape(len(coefficients), r)
         self.coefficients = numeric(list(coefficients.values()), "coefficients")
@@ -65,8 +67,10 @@ class MultiIndexPolynomial(eqx.Module):
         `directions` (r, d) need only be independent: f is rewritten in an orthonormal basis of their span. The
         coefficients are E[g He_a]/a!, by Gauss-Hermite quadrature, which is exact here.
         """
+        if not callable(g):
+            raise TypeError(f"`g` must be a function (n, r) -> (n,); got {shown(g)}.")
         directions = inputs(directions, "directions")
-        degree = whole(degree, "degree", 0)
+        degree = whole(degree, "degree", 0, most=_MOST_DEGREE)
         r, d = directions.shape
         basis, mixing = np.linalg.qr(directions.T)
         if r > d or np.abs(np.diag(mixing)).min() < _ROUNDING * np.abs(np.diag(mixing)).max():
@@ -99,8 +103,9 @@ class MultiIndexPolynomial(eqx.Module):
         return self._of_latent(inputs(x, "x", self.directions.shape[1]) @ self.directions.T)
 
     def _of_latent(self, z: np.ndarray) -> np.ndarray:
-        tables = hermevander(z, int(self.powers.max()))
-        return _products(tables, self.powers) @ self.coefficients
+        with np.errstate(over="ignore", invalid="ignore"):
+            tables = hermevander(z, int(self.powers.max()))
+            return finite_result(_products(tables, self.powers) @ self.coefficients, "`x` is")
 
     @property
     def degree(self) -> int:
@@ -129,7 +134,8 @@ class MultiIndexPolynomial(eqx.Module):
 
     def latent_tensor(self, k: int) -> np.ndarray:
         """C_k in the coordinates of the directions, (r,) * k."""
-        k, r = whole(k, "k", 0), len(self.directions)
+        k, r = whole(k, "k", 0, most=_MOST_INDICES), len(self.directions)
+        require_fits(8 * r**k, f"a tensor of {k} indices of {r} values", "use fewer indices")
         found = np.zeros((r,) * k)
         for powers, c in zip(self.powers, self.coefficients, strict=True):
             if powers.sum() == k:
@@ -140,8 +146,9 @@ class MultiIndexPolynomial(eqx.Module):
 
     def tensor(self, k: int) -> np.ndarray:
         """C_k = E[nabla^k f], (d,) * k, symmetric."""
-        found, d = self.latent_tensor(k), self.directions.shape[1]
+        k, d = whole(k, "k", 0, most=_MOST_INDICES), self.directions.shape[1]
         require_fits(8 * d**k, f"a tensor of {k} indices of {d} values", "use `latent_tensor`")
+        found = self.latent_tensor(k)
         for _ in range(k):  # each contraction takes the first axis and appends a new last one
             found = np.tensordot(found, self.directions, axes=(0, 0))
         return found

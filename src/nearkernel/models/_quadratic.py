@@ -8,10 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._check import finite_number, whole
-from .._precision import in_float64, working_dtype
-from ._base import AbstractModel, Params, at_least_float
-from ._features import checked_features
+from .._check import array_of, finite_number, whole
+from .._keys import Key
+from .._precision import in_float64
+from ._base import AbstractModel, Params, rows_of
+from ._features import checked_features, feature_weights, require_features, zero_weights
 
 
 class QuadraticModel(AbstractModel):
@@ -38,34 +39,32 @@ class QuadraticModel(AbstractModel):
     in_dim: int | None = eqx.field(static=True, default=None, kw_only=True)
 
     def __check_init__(self):
-        if not callable(self.phi):
-            raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(self.phi).__name__}.")
+        require_features(self.phi)
         if not callable(self.psi):
             raise TypeError(
                 f"`psi` must be a function x -> (n, f, f) or (x, u) -> (n, f); got {type(self.psi).__name__}."
             )
         finite_number(self.eps, "eps")
         whole(self.out_dim, "out_dim", 1)
+        if self.in_dim is not None:
+            whole(self.in_dim, "in_dim", 1)
 
     @in_float64
     def features(self, x: Any) -> jax.Array:
         """phi(x), checked to be (n, f)."""
-        return checked_features(self.phi, at_least_float(x))
+        return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @in_float64
-    def init(self, key: jax.Array | None = None) -> Params:
+    def init(self, key: Key | None = None) -> Params:
         if self.in_dim is None:
             name = type(self).__name__
             raise ValueError(f"`{name}.init` needs `in_dim`: {name}(phi, psi, eps, in_dim=d).")
-        shape = jax.eval_shape(self.phi, jax.ShapeDtypeStruct((2, self.in_dim), working_dtype())).shape
-        return jnp.zeros((self.out_dim, shape[-1]), working_dtype())
+        return zero_weights(self.phi, self.in_dim, self.out_dim)
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
-        x, phi = at_least_float(x), self.features(x)
-        weights = jnp.atleast_2d(params)
-        if weights.shape[-1] != phi.shape[1]:
-            raise ValueError(f"`params` must be (out, {phi.shape[1]}); got {jnp.shape(params)}.")
+        x, phi = rows_of(x, self.in_dim), self.features(x)
+        weights = feature_weights(self, params, phi.shape[1])
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
 
     def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
@@ -109,14 +108,14 @@ def _applied(function: Callable, name: str, x: jax.Array, *vectors: jax.Array) -
     """A tensor contracted with vectors, whether it is given as an array or as a product."""
     n, f = len(x), len(vectors[0])
     if is_product(function):
-        found = jnp.asarray(function(x, *vectors))
+        found = array_of(function(x, *vectors), f"{name}(x, ...)")
         if found.shape != (n, f):
             arguments = ", ".join(["x", "u", "v"][: len(vectors) + 1])
             raise ValueError(
                 f"`{name}({arguments})` must return (n, f) = {(n, f)}; it returns {found.shape}."
             )
         return found
-    found = jnp.asarray(function(x))
+    found = array_of(function(x), f"{name}(x)")
     expected = (n,) + (f,) * (len(vectors) + 1)
     if found.shape != expected:
         axes = ", ".join("n" + "f" * (len(vectors) + 1))

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._check import positive
+from .._check import between, positive
+from .._keys import Key
 from .._precision import in_float64
 from ._base import AbstractModel, Params, require_model
 
@@ -28,14 +29,18 @@ class Scaled(AbstractModel):
 
     def __check_init__(self):
         require_model(self.model)
-        positive(self.alpha, "alpha")
+        between(positive(self.alpha, "alpha"), "alpha", 1e-150, 1e150)  # its square is a number
 
     @property
-    def in_dim(self) -> int | None:
-        return getattr(self.model, "in_dim", None)
+    def in_shape(self) -> tuple[int, ...] | None:
+        return self.model.in_shape
 
-    def init(self, key: jax.Array) -> Params:
+    def init(self, key: Key) -> Params:
         return self.at(self.model.init(key))
+
+    def parameter_shapes(self) -> Params | None:
+        inner = self.model.parameter_shapes()
+        return None if inner is None else self.at(inner)
 
     def at(self, params: Params) -> Params:
         """The parameters of this model that start at `params` of the model inside."""

@@ -16,8 +16,8 @@ from .._memory import cores, human_bytes, parse_bytes
 from .._precision import in_float64, precision
 from .._threads import in_order
 from ..kernels import AbstractKernel
-from ._cluster import connected, finished, kept_on_worker, shared_by_tasks
-from ._fingerprint import describe
+from ._cluster import Lost, connected, finished, kept_on_worker, shared_by_tasks
+from ._layout import DTYPES
 from ._store import COPIES, KernelStore, create_store, open_store, require_disk
 
 Watch = Callable[[int, int], None]  # (blocks done, blocks in all)
@@ -44,16 +44,20 @@ def build(
     `settings`, kept with the matrix; `watch(done, all)` is told of each block.
 
     Blocks that are there are read once and their checksums compared; damaged ones are computed again. A path with
-    another kernel, other data or another version is refused.
+    another kernel, other data or another version is refused, and so is one that another process is filling.
     """
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`kernel` must be a kernel of nk.kernels; got {type(kernel).__name__}.")
     path, budget = Path(path), parse_bytes(memory)
-    kind = np.dtype(one_of(dtype, "dtype", ("float64", "float32")))
+    kind = np.dtype(one_of(dtype, "dtype", DTYPES))
     x = inputs(x, "x", kernel.input_dim())
     with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
         store = _begun(kernel, x, path, budget, kind, block, settings)
-        return _filled(kernel, store, budget, client, watch)
+        with store.held():
+            store.drop_leftovers()
+            if store.inputs_state() != "sound":
+                store.write_inputs(x)
+            return _filled(kernel, store, budget, client, watch)
 
 
 def _begun(
@@ -65,17 +69,16 @@ def _begun(
     block: int | None,
     settings: Any,
 ) -> KernelStore:
-    """The store at `path`, opened if it is one of this kernel and these inputs, else created."""
+    """The store at `path`, created if there is none; refused if it is one of another kernel or other inputs."""
     if not path.exists():
         rows = _block_rows(len(x), budget, dtype) if block is None else whole(block, "block", 1)
-        return create_store(path, kernel, x, rows, dtype, settings)
+        create_store(path, kernel, x, rows, dtype, settings)
     store = open_store(path, writable=True)
     store.require(kernel, x, same_version=True)
     if store.dtype != dtype:
         raise ValueError(f"`dtype` is {dtype}, but {path} holds {store.dtype}. Use another path.")
     if block is not None and whole(block, "block", 1) != store.block:
         raise ValueError(f"`block` is {block}, but {path} has blocks of {store.block} rows. Leave it out.")
-    store.drop_leftovers()
     return store
 
 
@@ -93,14 +96,18 @@ def _filled(
             if watch is not None:
                 watch(done, total)
     except OSError as error:
+        kept = f"{done} of {total} blocks are kept"
+        if isinstance(error, Lost):
+            raise OSError(f"{error}: at least {kept}; start a scheduler and run this again.") from None
         if error.errno != errno.ENOSPC:
             raise
         raise OSError(
-            f"no space left for {store.path}: {done} of {total} blocks are kept; free "
+            f"no space left for {store.path}: {kept}; free "
             f"{human_bytes((total - done) * block_bytes)} and run this again."
         ) from None
-    if client is not None:
-        store.drop_leftovers()  # of workers that were killed
+    finally:
+        if client is not None:
+            store.drop_leftovers()  # of workers that were killed
     return store
 
 
@@ -118,7 +125,7 @@ def _computed(
     """One item for every block that has been written."""
     if client is not None:
         shared = shared_by_tasks(client, kernel)
-        yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()))
+        yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()), store.seal)
         return
     work = _blocks_of(kernel, store)
     fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))
@@ -148,14 +155,22 @@ def _blocks_of(kernel: AbstractKernel, store: KernelStore) -> Callable[[tuple[in
                 found[down, right] = tiles.tile(*part)
                 if at[0] == at[1] and j < i:
                     found[right, down] = found[down, right].T
+        if not np.isfinite(found).all():
+            raise ValueError(
+                f"`kernel` has NaN or infinite entries between rows {rows.start} to {rows.stop - 1} and "
+                f"{columns.start} to {columns.stop - 1} of `x`: scale the inputs or change its settings."
+            )
         store.write(*at, found)
 
     return write
 
 
-def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str) -> None:
-    place = kept_on_worker(f"{path} {describe(kernel)}")
+def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str, seal: str) -> None:
+    place = kept_on_worker(f"{path} {seal}")
     with jax.enable_x64(True), one_thread():
         if not place:
-            place.append(_blocks_of(kernel, open_store(path, writable=True)))
+            store = open_store(path, writable=True)
+            if store.seal != seal:
+                raise ValueError(f"a worker sees another matrix at {path} than this machine does.")
+            place.append(_blocks_of(kernel, store))
         place[0](at)

@@ -41,14 +41,19 @@ def centred(
 ) -> Centred:
     """One pass over `x` (n, d) and `y` (n, columns), which may be memory maps."""
     begin = time.perf_counter()
-    lam, vectors = _eigh(kernel.matrix(centres, None))
+    lam, vectors = _eigh(kernel.entries(centres, None))
     # Sums of squares know half of the digits: below this, a direction of the centres would hold rounding alone.
     kept = lam > lam[-1] * np.sqrt(np.finfo(float).eps)
+    if not kept.any():  # the kernel is 0 on all centres
+        nothing = np.zeros((len(centres), 0))
+        return Centred(
+            nothing, np.zeros(0), nothing.T @ np.zeros((len(centres), y.shape[1])), _squares(y), 0.0
+        )
     whiten = vectors[:, kept] / np.sqrt(lam[kept])
     gram = np.zeros((len(centres), len(centres)), order="F")
     moment, square = np.zeros((len(centres), y.shape[1])), np.zeros(y.shape[1])
     for at in range(0, len(x), chunk := rows_that_fit(2 * 8 * len(centres), memory // 8)):
-        rows = kernel.matrix(np.asarray(x[at : at + chunk], dtype=np.float64), centres).astype(
+        rows = kernel.entries(np.asarray(x[at : at + chunk], dtype=np.float64), centres).astype(
             np.float64, copy=False
         )
         part = np.asarray(y[at : at + chunk], dtype=np.float64)
@@ -61,6 +66,10 @@ def centred(
     kept = lam > lam[-1] * len(lam) * np.finfo(float).eps
     back = whiten @ turn[:, kept]
     return Centred(back, lam[kept], back.T @ moment, square, time.perf_counter() - begin)
+
+
+def _squares(y: np.ndarray) -> np.ndarray:
+    return np.square(np.asarray(y, dtype=np.float64)).sum(axis=0)
 
 
 def _eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,12 +2,18 @@
 
 import contextlib
 import functools
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
 from typing import Any
 
 _TIMEOUT = 10  # seconds to wait for a scheduler
 _RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway
+
+
+class Lost(OSError):
+    """The scheduler has gone."""
 
 
 @contextlib.contextmanager
@@ -22,7 +28,7 @@ def connected(scheduler: str) -> Iterator[Any]:
             f"no Dask scheduler answers at `scheduler` = {scheduler!r} within {_TIMEOUT} s ({type(error).__name__}): "
             "start one with `dask scheduler` and workers with `dask worker ADDRESS --nthreads 1`."
         ) from None
-    with client:
+    with _quiet(), client:
         if not client.scheduler_info()["workers"]:
             try:
                 client.wait_for_workers(1, timeout=_TIMEOUT)
@@ -34,13 +40,24 @@ def connected(scheduler: str) -> Iterator[Any]:
         yield client
 
 
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """A lost connection is reported once, by an exception, and not in Dask's log too."""
+    log, silent = logging.getLogger("distributed.client"), lambda record: False
+    log.addFilter(silent)
+    try:
+        yield
+    finally:
+        log.removeFilter(silent)
+
+
 def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
     """Results of task(item, *shared) for every item, in the order in which they come."""
     from distributed import as_completed
 
     for future in as_completed(_submitted(client, task, items, shared), loop=client.loop):
         try:
-            yield future.result()
+            yield _result(future)
         except FileNotFoundError as error:
             raise OSError(f"a worker does not see the files of this machine: {error}") from None
         future.release()
@@ -49,8 +66,17 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
 def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
     """The same in the order of the items."""
     for future in _submitted(client, task, items, shared):
-        yield future.result()
+        yield _result(future)
         future.release()
+
+
+def _result(future: Any) -> Any:
+    from distributed.comm import CommClosedError
+
+    try:
+        return future.result()
+    except (CancelledError, CommClosedError):
+        raise Lost("the connection to the Dask scheduler was lost") from None
 
 
 def _submitted(client: Any, task: Callable, items: Iterable[Any], shared: tuple) -> list:

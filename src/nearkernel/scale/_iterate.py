@@ -131,8 +131,7 @@ def richardson(
         if math.isinf(steps) and history[-1] <= tol:
             break
     last = history[-1] if history else _relative(right, scale)
-    note = "the residual grows" if last > 10.0 and len(history) > 1 and last > history[0] else ""
-    return Iterated(found, last, np.array(history), time.perf_counter() - begin, note)
+    return Iterated(found, last, np.array(history), time.perf_counter() - begin)
 
 
 def eigenpro(

@@ -119,23 +119,23 @@ class Recomputed(AbstractTiled):
         return self._tiles.tile(i, j)
 
     def columns(self, at: np.ndarray) -> np.ndarray:
-        return self.kernel.matrix(self.x, self.x[at])
+        return self.kernel.entries(self.x, self.x[at])
 
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
         found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at))
         for start in range(0, self.n, chunk):
             part = slice(start, start + chunk)
-            found += self.kernel.matrix(self.x[at], self.x[part]) @ right[part]
+            found += self.kernel.entries(self.x[at], self.x[part]) @ right[part]
         return found
 
     def diagonal(self) -> np.ndarray:
-        return np.asarray(self.kernel.diagonal(self.x), dtype=np.float64)
+        return np.asarray(self.kernel.diag(self.x), dtype=np.float64)
 
 
 def products_of(kernel: AbstractKernel, x: np.ndarray, memory: int) -> AbstractProducts:
     """Held if the matrix takes at most half of `memory` bytes, else recomputed."""
     if held_fits(len(x), memory):
-        return Held(kernel.matrix(x, None))
+        return Held(kernel.entries(x, None))
     return Recomputed(kernel, x)
 
 

@@ -1,26 +1,28 @@
-"""A kernel matrix on disk: square blocks of its lower half in a Zarr store, each with its checksum.
+"""A kernel matrix on disk: square blocks of its lower half in a Zarr store, each with its checksums.
 
 A block is written to a file of its own and then renamed, so it is whole or not there, whatever happens. What the matrix
 was made of stands in the attributes; the inputs are kept beside it.
 """
 
 import contextlib
+import errno
+import json
 import os
 import shutil
-import uuid
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from .._files import remove, sweep, unfinished
 from .._memory import human_bytes
 from ..kernels import AbstractKernel
+from ._block_file import Unsound, read_block, write_block
 from ._fingerprint import describe, hash_array
+from ._layout import FORMAT, INPUTS, MATRIX, MOST_BLOCKS, About, arrays, read_about
 
-FORMAT = 1
-MATRIX = "matrix"
-COPIES = 5  # of a block in memory while it is computed or read, checked and moved
+COPIES = 3  # of a block in memory while it is computed or read, checked and moved
 
 
 class KernelStore:
@@ -30,50 +32,69 @@ class KernelStore:
     of nearkernel that made it; `settings`, from which the command line makes the kernel again; `x`, the inputs.
     """
 
-    def __init__(self, path: Path, group: Any):
-        self.path = path
-        self._array = group[MATRIX]
-        self._inputs = group["x"]
-        about = dict(group.attrs)
-        self.kernel, self.version, self.settings = about["kernel"], about["version"], about["settings"]
-        self.data_hash, self.block = about["data"], int(about["block"])
-        self.n, self.dim = self._inputs.shape
-        self.dtype = np.dtype(self._array.dtype)
+    def __init__(self, path: Path, about: About, writable: bool):
+        self.path, self.seal = path, about.seal()
+        self.n, self.dim, self.block, self.dtype = (
+            about.points, about.features, about.block, np.dtype(about.dtype)
+        )  # fmt: skip
+        self.kernel, self.version, self.settings = about.kernel, about.version, about.settings
+        self._about, self._writable = about, writable
 
     @property
     def x(self) -> np.ndarray:
-        return np.asarray(self._inputs[...])
+        """The inputs (n, dim); ValueError if they are not there or damaged."""
+        found = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
+        if hash_array(found) != self._about.data:
+            raise self._complaint(INPUTS, "damaged")
+        return found
 
     def blocks(self) -> list[tuple[int, int]]:
         """All blocks of the lower half, row by row."""
-        count = -(-self.n // self.block)
-        return [(i, j) for i in range(count) for j in range(i + 1)]
+        return [(i, j) for i in range(self._about.side()) for j in range(i + 1)]
 
     def rows(self, i: int) -> slice:
         return slice(i * self.block, min((i + 1) * self.block, self.n))
 
     def has(self, i: int, j: int) -> bool:
-        return self._file(i, j).exists()
+        return self._file(i, j).is_file()
 
     def _file(self, i: int, j: int) -> Path:
         return self.path / MATRIX / "c" / str(i) / str(j)
 
     def read(self, i: int, j: int) -> np.ndarray:
-        """A block; ValueError if it is not there or its checksum is wrong."""
-        if not self.has(i, j):
-            raise ValueError(f"{self.path}: block {i}, {j} is missing: run `nearkernel kernel build` again.")
+        """A block; ValueError if it is not there or a checksum is wrong."""
+        whole = self._read(MATRIX, str(i), str(j), (self.block, self.block), self.dtype)
+        return whole[: self.rows(i).stop - self.rows(i).start, : self.rows(j).stop - self.rows(j).start]
+
+    def _read(self, name: str, i: str, j: str, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
+        place = f"{name} {i} {j}"
         try:
-            return np.asarray(self._array[self.rows(i), self.rows(j)])
-        except Exception:  # a wrong checksum, a file cut short: each codec has its own complaint
-            raise ValueError(
-                f"{self.path}: block {i}, {j} is damaged: run `nearkernel kernel build` again, which mends it."
-            ) from None
+            return read_block(self.path / name / "c" / i / j, shape, dtype, self.seal, place)
+        except Unsound as error:
+            raise self._complaint(place, str(error)) from None
+
+    def _complaint(self, place: str, what: str) -> ValueError:
+        word, *at = place.split()
+        thing = f"block {at[0]}, {at[1]} is" if word == MATRIX else "the inputs `x` are"
+        return ValueError(
+            f"{self.path}: {thing} {what}: run `nearkernel kernel build` again, which mends it."
+        )
 
     def write(self, i: int, j: int, block: np.ndarray) -> None:
-        self._array[self.rows(i), self.rows(j)] = block
+        if not self._writable:
+            raise ValueError(f"{self.path} was opened to be read: use open_store(path, writable=True).")
+        full = np.ascontiguousarray(block, self.dtype)
+        if full.shape != (self.block, self.block):  # at the edge: Zarr's chunks are of one size
+            full = np.full((self.block, self.block), np.nan, self.dtype)
+            full[: block.shape[0], : block.shape[1]] = block
+        write_block(self._file(i, j), full, self.seal, f"{MATRIX} {i} {j}")
+
+    def write_inputs(self, x: np.ndarray) -> None:
+        file = self.path / INPUTS / "c" / "0" / "0"
+        write_block(file, np.ascontiguousarray(x, np.float64), self.seal, f"{INPUTS} 0 0", sync=True)
 
     def is_sound(self, i: int, j: int) -> bool:
-        """Whether the block is there, with the right checksum and finite."""
+        """Whether the block is there, with the right checksums and finite."""
         with contextlib.suppress(ValueError):
             return bool(np.isfinite(self.read(i, j)).all())
         return False
@@ -84,24 +105,54 @@ class KernelStore:
             if not self.is_sound(i, j):
                 yield i, j, self.has(i, j)
 
+    def inputs_state(self) -> str:
+        """ "sound", "missing" or "damaged"."""
+        with contextlib.suppress(ValueError):
+            return "sound" if len(self.x) else ""
+        return "damaged" if (self.path / INPUTS / "c" / "0" / "0").exists() else "missing"
+
     def stored_bytes(self) -> int:
         """What a whole store takes on disk."""
         return len(self.blocks()) * self.block**2 * self.dtype.itemsize
 
     def drop_leftovers(self) -> None:
         """Files that a killed process left half-written."""
-        for file in (self.path / MATRIX).rglob("*.partial"):
-            file.unlink(missing_ok=True)
+        for name in (MATRIX, INPUTS):
+            for file in (self.path / name).rglob(".*.unfinished"):
+                file.unlink(missing_ok=True)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Only one process at a time fills a store; the hold ends with the process, however that ends."""
+        try:
+            import fcntl
+        except ImportError:  # not on Windows
+            yield
+            return
+        with open(self.path / "zarr.json", "r+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OSError(
+                    f"{self.path} is being built by another process: wait for it, or use another path."
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            yield
 
     def require(
         self, kernel: AbstractKernel | None, x: np.ndarray | None, *, same_version: bool = False
     ) -> None:
         """Refuse another kernel, other inputs or another version, and say which."""
         if kernel is not None and (asked := describe(kernel)) != self.kernel:
+            python = f" Python {self._about.python} made it, and functions compiled by another Python differ."
             raise ValueError(
-                f"{self.path} holds another kernel: {_short(self.kernel)}; asked for {_short(asked)}. Use another path."
+                f"{self.path} holds another kernel: {_around(self.kernel, asked)}; asked for "
+                f"{_around(asked, self.kernel)}. Use another path."
+                + python
+                * (self._about.python != _python())
             )
-        if x is not None and hash_array(x) != self.data_hash:
+        if x is not None and hash_array(x) != self._about.data:
             sizes = f" ({self.n} rows of {self.dim}; got {len(x)} of {x.shape[1]})"
             other = "other data" + sizes * (x.shape != (self.n, self.dim))
             raise ValueError(f"{self.path} was made from {other}. Use another path.")
@@ -118,8 +169,17 @@ def _version() -> str:
     return __version__
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= 300 else f"{text[:297]}..."
+def _python() -> str:
+    return "{}.{}".format(*sys.version_info)
+
+
+def _around(text: str, other: str, most: int = 300) -> str:
+    """Of a long description the part where it differs from the other."""
+    if len(text) <= most:
+        return text
+    same = next((at for at, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), len(other))
+    begin = max(0, same - most // 3)
+    return "..." * bool(begin) + text[begin : begin + most] + "..." * (begin + most < len(text))
 
 
 def open_store(path: "str | Path", *, writable: bool = False) -> KernelStore:
@@ -127,49 +187,65 @@ def open_store(path: "str | Path", *, writable: bool = False) -> KernelStore:
 
     **Arguments:** `writable`, whether blocks may be written to it.
     """
-    import zarr  # a third of a second: only for those who ask
-
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist: make it with `nearkernel kernel build`.")
-    try:
-        group = zarr.open_group(str(path), mode="r+" if writable else "r")
-        about = dict(group.attrs)
-        if about.get("format") is None:
-            raise KeyError
-        if about["format"] != FORMAT:
-            raise ValueError(f"{path} has format {about['format']}, this nearkernel reads {FORMAT}.")
-        return KernelStore(path, group)
-    except (KeyError, FileNotFoundError, FileExistsError, NotADirectoryError):
-        raise ValueError(f"{path} is not a kernel matrix of nearkernel.") from None
+    return KernelStore(path, read_about(path), writable)
 
 
 def create_store(
     path: Path, kernel: AbstractKernel, x: np.ndarray, block: int, dtype: np.dtype, settings: dict | None
 ) -> KernelStore:
     """An empty store, made beside `path` and then renamed: it is there with all it needs, or not at all."""
-    import zarr
+    try:
+        settings = json.loads(json.dumps(settings, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`settings` must be numbers, texts, lists and dicts of them: {error}.") from None
+    about = About(
+        FORMAT,
+        _version(),
+        _python(),
+        describe(kernel),
+        hash_array(x),
+        len(x),
+        x.shape[1],
+        block,
+        dtype.name,
+        settings,
+    )
+    if about.count() > MOST_BLOCKS:
+        raise ValueError(
+            f"`block` of {block} rows cuts {len(x)} points into {about.count()} blocks, more than {MOST_BLOCKS}: use "
+            "larger blocks, or more `memory`."
+        )
+    require_disk(path, about.count() * block**2 * dtype.itemsize + x.nbytes)
+    sweep(path.absolute().parent, path.name)
+    new = unfinished(path)
+    try:
+        _write_layout(new, about)
+        KernelStore(new, about, True).write_inputs(x)
+        os.rename(new, path)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise OSError(f"no space left to begin {path}: free some and run this again.") from None
+        if not path.exists():
+            raise
+        # Else another process was first, and what it made is looked at as any other store is.
+    finally:
+        remove(new)
+    return open_store(path, writable=True)
+
+
+def _write_layout(path: Path, about: About) -> None:
+    import zarr  # a third of a second: only for those who ask
     from zarr.codecs import BytesCodec, Crc32cCodec
 
-    count = -(-len(x) // block)
-    require_disk(path, count * (count + 1) // 2 * block**2 * dtype.itemsize + x.nbytes)
-    new = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.new")
-    try:
-        group = zarr.create_group(str(new))
-        checked: dict[str, Any] = {"serializer": BytesCodec(), "compressors": (Crc32cCodec(),)}
-        inputs = group.create_array("x", shape=x.shape, dtype=x.dtype, chunks=x.shape, **checked)
-        inputs[...] = x
+    group = zarr.create_group(str(path), zarr_format=3, attributes=about.attributes())
+    for name, (shape, chunk, dtype) in arrays(about).items():
         group.create_array(
-            MATRIX, shape=(len(x), len(x)), dtype=dtype, chunks=(block, block), fill_value=np.nan, **checked
-        )
-        group.attrs.update(
-            {"format": FORMAT, "version": _version(), "kernel": describe(kernel), "data": hash_array(x),
-             "block": block, "settings": settings}
+            name, shape=shape, dtype=dtype, chunks=chunk, shards=chunk, fill_value=np.nan, filters=(),
+            serializer=BytesCodec(), compressors=(Crc32cCodec(),),
         )  # fmt: skip
-        os.replace(new, path)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
-    return open_store(path, writable=True)
 
 
 def require_disk(path: Path, needed: int) -> None:

@@ -1,6 +1,4 @@
-"""Products with a matrix on disk: its blocks are streamed, or computed again where that is faster."""
-
-import time
+"""Products with a matrix on disk: its blocks are streamed, and each is checked as it is read."""
 
 import numpy as np
 
@@ -11,7 +9,11 @@ from ._store import COPIES, KernelStore
 
 
 class Stored(AbstractTiled):
-    """Reads every block of the lower half once a product; `threads` blocks are in memory at a time."""
+    """Reads every block of the lower half once a product; `threads` blocks are in memory at a time.
+
+    A block that is missing or damaged raises ValueError in the first product, whatever the machine. Single columns,
+    which preconditioners ask for, are computed from the kernel.
+    """
 
     def __init__(self, store: KernelStore, kernel: AbstractKernel, memory: int):
         self.store, self.n, self.size = store, store.n, store.block
@@ -30,27 +32,3 @@ class Stored(AbstractTiled):
 
     def diagonal(self) -> np.ndarray:
         return self._again.diagonal()
-
-
-def stored_products(store: KernelStore, kernel: AbstractKernel, memory: int) -> "Stored | Recomputed":
-    """Streamed or recomputed, whichever gives more entries a second on its threads: one block of each is timed."""
-    stored = Stored(store, kernel, memory)
-    again = stored._again
-    last = store.blocks()[-1][0]
-    far, near = store.rows(last), store.rows(0)
-    part = slice(far.start, min(far.start + again.size, far.stop)), slice(0, min(again.size, near.stop))
-    if part[0] == part[1]:
-        return stored
-    seconds = [_seconds(lambda: store.read(last, 0)), _seconds(lambda: again.tile(*part))]
-    entries = [
-        stored.threads * store.block**2,
-        again.threads * (part[0].stop - part[0].start) * (part[1].stop - part[1].start),
-    ]
-    return stored if seconds[0] / entries[0] <= seconds[1] / entries[1] else again
-
-
-def _seconds(call) -> float:
-    call()  # once to compile, or to warm the disk
-    begin = time.perf_counter()
-    call()
-    return time.perf_counter() - begin

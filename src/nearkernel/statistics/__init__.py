@@ -1,5 +1,6 @@
 """What do all networks do, on average over their starts?"""
 
+from .. import _quietly as _quietly
 from ._clouds import Clouds as Clouds
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-from .._check import inputs, positive, whole
+from .._check import between, inputs, positive, whole
 from .._precision import in_float64
 from ..kernels import NNGP
 from ..models import MLP
@@ -56,18 +56,21 @@ def matrix_bernstein(variance: float, largest: float, dim: int, probability: flo
 
 
 def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) -> tuple[float, float]:
-    positive(first, name), positive(largest, "largest"), positive(probability, "probability")
+    for value, what in ((first, name), (largest, "largest"), (probability, "probability")):
+        between(positive(value, what), what, 1e-100, 1e100)
     if probability >= 1:
         raise ValueError(f"`probability` must be below 1; got {probability}.")
     return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))
 
 
 class LargestEigenvalue(eqx.Module):
-    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks.
+    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
 
-    **Fields:** of the mean kernel: `mean`, its largest eigenvalue itself; `row` (largest row sum), `frobenius` and
-    `trace`, which bound it from above. Of the kernel of one network, exceeded with at most `probability`: `markov`,
-    `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality with one summand).
+    **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
+    row sum), `frobenius` and `trace`, which bound it from above. `trace` is exact; with two or more hidden layers the
+    others have the relative error that `ReluNTK` states for its mean. Of the kernel of one network, exceeded with at
+    most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality
+    with one summand).
     """
 
     mean: float

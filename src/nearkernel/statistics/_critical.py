@@ -11,13 +11,13 @@ import equinox as eqx
 import numpy as np
 import scipy.optimize
 
-from .._check import positive
+from .._check import numeric, positive
 from .._precision import in_float64
 from ..activations import AbstractActivation, get, moments
+from ._decay import decay_at_zero
 from ._phases import correlation_length
-from ._taylor import Scan, derivatives_at_zero, scan, variance_map_at_zero
+from ._taylor import Scan, scan
 
-_TINY = 1e-16  # a variance at which only the slope at 0 counts
 SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half-stable", "none"
 
 
@@ -26,8 +26,9 @@ class Critical(eqx.Module):
 
     **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan where any K is fixed);
     `universality`: "scale-invariant", "K* = 0", "half-stable" or "none"; `message`, one line in words;
-    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l (0 and nan if K does not move);
-    `attracts`: the side from which K is drawn to K*: "above", "below", "both", "all" (every K is fixed) or "none".
+    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l, to 3e-4 or better (0 and nan if
+    K does not move or follows no power of l); `attracts`: the side from which K is drawn to K*: "above", "below",
+    "both", "all" (every K is fixed) or "none".
     """
 
     activation: AbstractActivation
@@ -70,7 +71,10 @@ class Critical(eqx.Module):
         """K at large `depth` when started on an attracted side: K* + coefficient / depth^power."""
         if not self.ok or self.attracts in ("all", "none"):
             raise ValueError(f"K follows no decay law here: {self.message}")
-        return self.fixed_point + self.coefficient / np.asarray(depth, np.float64) ** self.power
+        depth = numeric(depth, "depth")
+        if np.any(depth <= 0):
+            raise ValueError(f"`depth` must be greater than 0; got {depth.min():g}.")
+        return self.fixed_point + self.coefficient / depth**self.power
 
     def _weight_var(self, weight_var: float | None) -> float:
         if weight_var is None and not self.ok:
@@ -88,9 +92,11 @@ def critical(activation: Any) -> Critical:
     activation = get(activation)
     seen = scan(activation)
     ratio, slope = seen.moments.value / seen.k, seen.moments.slope
+    if not slope.any():
+        raise ValueError("`activation` is constant: no signal passes it.")
     if np.ptp(ratio) <= 1e-9 * ratio.max() and np.ptp(slope) <= 1e-9 * slope.max():
         return _scale_invariant(activation, float(ratio[0]))
-    return _at_zero(activation, seen) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
+    return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
 
 
 def _scale_invariant(activation: AbstractActivation, power: float) -> Critical:
@@ -98,40 +104,19 @@ def _scale_invariant(activation: AbstractActivation, power: float) -> Critical:
     return Critical(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
 
 
-def _at_zero(activation: AbstractActivation, seen: Scan) -> Critical | None:
-    """The class of tanh: K falls to 0 like a power of the depth."""
-    tiny = moments(activation, _TINY)
-    slope = float(tiny.slope)
-    if not abs(float(tiny.value) / _TINY - slope) <= 1e-6 * slope:  # s(0) is not 0, or s'(0) is
+def _at_zero(activation: AbstractActivation) -> Critical | None:
+    """The class of tanh: K falls to 0 with the depth."""
+    found = decay_at_zero(activation)
+    if found is None:
         return None
-    weight_var = 1.0 / slope
-    low = np.flatnonzero((seen.k > 1e-5) & (seen.k < 2e-2))
-    loss = 1.0 - weight_var * seen.moments.value[low] / seen.k[low]
-    if (loss < -1e-9).any():
-        return None  # K = 0 repels
-    exponents = np.diff(np.log(np.maximum(loss, 1e-300))) / np.diff(np.log(seen.k[low]))
-    first, second = exponents[0], exponents[-1]
-    if loss[0] < 1e-11 or not 0.2 < first < 6 or abs(first - second) > 0.3:
-        message = f"weight_var = {weight_var:.8g}: K falls to 0 more slowly than any power of the depth."
-        return Critical(activation, float(weight_var), 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
-    p = round(2 * first) / 2
-    powers = seen.k[low[[0, -1]]] ** p
-    rates = loss[[0, -1]] / powers
-    rate = float(
-        (rates[0] * powers[1] - rates[1] * powers[0]) / (powers[1] - powers[0])
-    )  # K' = K (1 - rate K^p)
-    derivatives = derivatives_at_zero(activation, 6)
-    if p == 1 and derivatives[1] != 0:
-        exact = -variance_map_at_zero(derivatives)[0]
-        if abs(exact - rate) < 1e-2 * rate:  # not so if the function has a kink of some derivative at 0
-            rate, weight_var = exact, 1.0 / derivatives[1] ** 2
-    coefficient = (p * rate) ** (-1.0 / p)
-    message = (
-        f"weight_var = {weight_var:.8g}, bias_var = 0: K falls to 0 as {coefficient:.6g} / depth^{1 / p:g}."
-    )
-    return Critical(
-        activation, float(weight_var), 0.0, 0.0, AT_ZERO, message, 1.0 / p, float(coefficient), "above"
-    )
+    at, p = f"weight_var = {found.weight_var:.8g}, bias_var = 0", found.exponent
+    if np.isnan(p):
+        how = "more slowly than any power of the depth" if found.fast else "by no power of the depth"
+        message = f"{at}: K falls to 0 {how}."
+        return Critical(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
+    coefficient = float((p * found.rate) ** (-1.0 / p))
+    message = f"{at}: K falls to 0 as {coefficient:.6g} / depth^{1 / p:g}."
+    return Critical(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 1.0 / p, coefficient, "above")
 
 
 def _away_from_zero(activation: AbstractActivation, seen: Scan) -> Critical | None:

@@ -18,7 +18,7 @@ import scipy.optimize
 import scipy.special as special
 
 from .._blas import one_thread
-from .._check import inputs, positive, targets, whole
+from .._check import between, finite_result, inputs, positive, targets, whole, wholes
 from ._meijer import log_gamma_product
 
 _DEPENDENT = 1e-10  # inverse condition number below which singular values decide
@@ -69,7 +69,9 @@ def interpolation(x: Any, y: Any) -> Interpolant:
         raise ValueError(
             f"`X` has {len(x)} points of {x.shape[1]} features; a linear network fits at most as many as features."
         )
-    found = least_interpolant(x, y)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = least_interpolant(x, y)
+    finite_result((found.square, found.log_det), "`y` over `X` is")
     if found.basis.shape[1] < len(x):
         raise ValueError(
             f"`X` has rank {found.basis.shape[1]}, less than its {len(x)} points: drop repeated or dependent rows."
@@ -77,12 +79,9 @@ def interpolation(x: Any, y: Any) -> Interpolant:
     return found
 
 
-def hidden_widths(widths: Any) -> tuple[int, ...]:
-    if not isinstance(widths, Sequence | np.ndarray) or isinstance(widths, str):
-        raise TypeError(
-            f"`widths` must be a sequence, one number a hidden layer; got {widths!r}: write ({widths!r},)."
-        )
-    return tuple(whole(int(n) if isinstance(n, np.integer) else n, "widths", 1) for n in widths)
+def checked_var(value: Any, name: str) -> Any:
+    """A prior variance of which products over many layers are numbers."""
+    return between(positive(value, name), name, 1e-100, 1e100)
 
 
 def log_gain(in_dim: int, widths: Sequence[int], prior_var: float) -> float:
@@ -116,14 +115,14 @@ def deep_linear_log_evidence(X: Any, y: Any, widths: Sequence[int], prior_var: f
     Exact at every width, for L = 100 and P = 500 in a millisecond beyond a factorization of X. At y = 0
     the density is infinite, and so is the answer, if a layer is not wider than P.
     """
-    widths = hidden_widths(widths)
-    prior_var = positive(prior_var, "prior_var")
+    widths = wholes(widths, "widths")
+    prior_var = checked_var(prior_var, "prior_var")
     return log_evidence(interpolation(X, y), widths, float(prior_var))
 
 
 def effective_depth(points: int, widths: Sequence[int]) -> float:
     """lambda = P sum_l 1/N_l: how far depth moves the posterior away from that of a linear model."""
-    return whole(points, "points", 1) * float(sum(1.0 / n for n in hidden_widths(widths)))
+    return whole(points, "points", 1) * float(sum(1.0 / n for n in wholes(widths, "widths")))
 
 
 def most_probable_var(data: Interpolant, widths: tuple[int, ...]) -> float:
@@ -147,7 +146,7 @@ def best_prior_var(X: Any, y: Any, widths: Sequence[int]) -> float:
 
     For many points it tends to (n_0 t / P)^(1/(L+1)). Arguments as of `deep_linear_log_evidence`; y may not be 0.
     """
-    data, widths = interpolation(X, y), hidden_widths(widths)
+    data, widths = interpolation(X, y), wholes(widths, "widths")
     if data.square == 0:
         raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
     return most_probable_var(data, widths)
@@ -162,8 +161,8 @@ def limiting_scale(nu0: float, points: int, widths: Sequence[int], prior_var: fl
     own scale, at lambda = 0 to nu0, the data's, at lambda = infinity.
     """
     nu0 = float(positive(nu0, "nu0"))
-    shares = whole(points, "points", 1) / np.array(hidden_widths(widths), dtype=np.float64)
-    log_var = (len(shares) + 1) * np.log(float(positive(prior_var, "prior_var")))
+    shares = whole(points, "points", 1) / np.array(wholes(widths, "widths"), dtype=np.float64)
+    log_var = (len(shares) + 1) * np.log(float(checked_var(prior_var, "prior_var")))
 
     def short(log_nu):
         ahead = np.log(nu0) - log_nu

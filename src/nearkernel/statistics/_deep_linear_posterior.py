@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.optimize
 import scipy.special as special
 
-from .._check import inputs, numeric, positive, whole
-from ._deep_linear import Interpolant, hidden_widths, interpolation, log_evidence, log_gain
+from .._check import inputs, numeric, whole, wholes
+from .._keys import Key, generator
+from .._memory import require_fits
+from ._deep_linear import Interpolant, checked_var, interpolation, log_evidence, log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
@@ -91,17 +92,21 @@ class DeepLinearPosterior(eqx.Module):
 
     def log_density(self, x: Any, values: Any) -> np.ndarray:
         """ln of the density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
-        perp, away = self.perp(x), numeric(values, "values") - self.mean(x)
+        perp, values = self.perp(x), numeric(values, "values")
+        if values.shape not in ((), perp.shape):
+            raise ValueError(f"`values` must have shape {perp.shape}, one a row of `x`; got {values.shape}.")
+        away = values - self.mean(x)
         if not perp.all():
             raise ValueError("`x` has rows that the data determine: predictions there have no density.")
         variance = perp[:, None] ** 2 * np.exp(self.log_scale.nodes)
         logs = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
         return special.logsumexp(logs, axis=1, b=self.log_scale.weights)
 
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws of theta, (size, n_0)."""
         size = whole(size, "size", 1)
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        require_fits(4 * 8 * size * len(self.theta), f"`size` = {size} draws", "draw fewer")
+        rng = generator(key)
         xi = rng.normal(size=(size, len(self.theta)))
         xi -= (xi @ self.basis) @ self.basis.T
         if len(self.log_scale.nodes) == 1:
@@ -126,8 +131,8 @@ def deep_linear_posterior(
     **Arguments:** `X` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
     () for none; `prior_var`, the variance of the weights times their fan-in.
     """
-    widths = hidden_widths(widths)
-    return posterior_of(interpolation(X, y), widths, float(positive(prior_var, "prior_var")))
+    widths = wholes(widths, "widths")
+    return posterior_of(interpolation(X, y), widths, float(checked_var(prior_var, "prior_var")))
 
 
 def posterior_of(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> DeepLinearPosterior:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import numpy as np
 
-from .._check import positive, whole
-from ._deep_linear import effective_depth, interpolation, log_evidence, most_probable_var
+from .._check import shown, wholes
+from ._deep_linear import checked_var, effective_depth, interpolation, log_evidence, most_probable_var
 from ._deep_linear_posterior import posterior_of
 
 
@@ -65,13 +65,18 @@ def deep_linear_table(
     data = interpolation(X, y)
     if data.square == 0:
         raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
+    depths, widths = wholes(depths, "depths", 0), wholes(widths, "widths")
+    if not isinstance(prior_vars, list | tuple | np.ndarray):
+        raise TypeError(f"`prior_vars` must be a tuple such as (1.0, None); got {shown(prior_vars)}.")
     rows = {}
     for depth in depths:
         for width in widths:
-            layers = (whole(width, "widths", 1),) * whole(depth, "depths", 0)
+            layers = (width,) * depth
             for asked in prior_vars:
                 var = (
-                    most_probable_var(data, layers) if asked is None else float(positive(asked, "prior_vars"))
+                    most_probable_var(data, layers)
+                    if asked is None
+                    else float(checked_var(asked, "prior_vars"))
                 )
                 rows[len(layers), width if layers else 0, asked] = ModelRow(
                     len(layers),

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import finite_result, inputs, positive
 from .._memory import available_bytes, human_bytes
 from .._precision import in_float64
+from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics._solution import status_at
 from ..models import MLP
 from ._fluctuations import fluctuations, is_smooth
 from ._gaussian import GaussianOutputs
@@ -18,6 +20,7 @@ from ._responses import Response, Responses, responses
 from ._trained import Law, Start, start_of, trained_law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
+_DECAYS = 200.0  # after which the slowest residual is below all rounding
 _RANK = 1e-10  # of the largest eigenvalue: below, the end of training is not a matter of rounding
 
 
@@ -46,7 +49,7 @@ class FiniteForecast(GaussianOutputs):
 
     `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
     `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
-    `status` and `ok` as of a `Forecast`; `algorithm`.
+    `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", algorithm: SpectralAlgorithm):
@@ -64,6 +67,8 @@ class FiniteForecast(GaussianOutputs):
             for name, (mean, cov) in law.corrections.items()
         }
         self.mean = self.terms[0] + self.terms[1]
+        if self.ok:
+            finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
@@ -74,7 +79,7 @@ class FiniteForecast(GaussianOutputs):
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @functools.cached_property
     def distance(self) -> float:
@@ -110,7 +115,8 @@ class FiniteForecast(GaussianOutputs):
     def predict(self, x_new: Any) -> "FiniteForecast":
         """The same networks at other inputs, whose tensors are computed anew."""
         old = self._training
-        return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, inputs(x_new, "x_new"))
+        x_new = inputs(x_new, "x_new", old.net.in_shape)
+        return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, x_new)
 
     def sample(self, size: int, key: Any) -> np.ndarray:
         """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
@@ -143,23 +149,21 @@ class _Training:
         self.start: Start = start.rotated(self.modes)
         self.targets = (vectors.T @ y).ravel()
 
-    def status(self, algorithm: SpectralAlgorithm) -> str:
-        if self.lam[-1] >= algorithm.limit():
-            return algorithm.advice(self.lam[-1])
-        time = algorithm.end()
-        if math.isfinite(time):
-            return f"stopped at {'step' if hasattr(algorithm, 'steps') else 'time'} {time:g}"
-        if self.lam[0] <= _RANK * self.lam[-1]:
+    def status(self, algorithm: SpectralAlgorithm) -> Status:
+        found = status_at(algorithm, self.lam[-1])
+        if found.kind is StatusKind.converged and self.lam[0] <= _RANK * self.lam[-1]:
             rank = int((self.lam > _RANK * self.lam[-1]).sum())
             raise ValueError(
                 f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `order=1` at the end of training needs "
                 "inputs that differ; leave out repeated rows, or give the algorithm a finite time."
             )
-        return "converged"
+        return found
 
     def responses(self, algorithm: SpectralAlgorithm) -> Responses:
-        lr = algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0
-        found = responses(self.lam, lr, algorithm.end())
+        lr, time = (algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0), algorithm.end()
+        if not lr and self.lam[0] > _RANK * self.lam[-1] and self.lam[0] * time > _DECAYS:
+            time = math.inf  # of every mode nothing is left
+        found = responses(self.lam, lr, time)
         if self.outputs == 1:
             return found  # otherwise each eigenvalue belongs to as many modes as there are outputs
         modes = np.repeat(np.arange(len(self.lam)), self.outputs)
@@ -181,7 +185,7 @@ def finite_forecast(
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
     _trainable(algorithm)
-    if not is_smooth(net.activation):
+    if not all(map(is_smooth, net.activations)):
         raise ValueError(
             "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
             "or a smooth relative such as gelu."

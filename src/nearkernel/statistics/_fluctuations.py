@@ -6,13 +6,15 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._memory import available_bytes, human_bytes
+from .. import activations
+from .._memory import available_bytes, cores, human_bytes
 from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
 from ..models import MLP
-from ._averages import Averages
+from ._averages import Averages, multisets
 from ._folded import Folded
 from ._kinked import Kinked
+from ._price import announce_price
 from ._smooth import Smooth, Wanted
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
 
@@ -89,22 +91,42 @@ def fluctuations(net: MLP, x: np.ndarray, train: int | None = None) -> tuple[Flu
         raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
     _require_fits(len(x), len(net.sizes) - 1)
-    names, note = _known(net.activation, len(distinct))
+    known = [_known(each, len(distinct)) for each in net.activations or (activations.get("linear"),)]
+    names, note = min(known, key=lambda each: len(each[0]))
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
     kernels = layer_kernels(net, distinct)
+    if net.widths:
+        _announce(net.activation_of(1), kernels[0][0], wanted, len(net.widths))
     tensors = first_tensors(len(distinct), names)
     found = []
     for layer, ((kernel, ntk, gap), width) in enumerate(zip(kernels, net.sizes, strict=False)):
         if layer:
             before, theta, _ = kernels[layer - 1]
-            averages = _averages(net.activation, before, layer > 1, wanted)
+            averages = _averages(net.activation_of(layer), before, layer > 1, wanted)
             ratio = width / net.sizes[layer - 1] if layer > 1 else 0.0  # layer 1 has nothing to hand on
-            tensors = next_tensors(tensors, theta, float(net.weight_var), ratio, averages)
+            tensors = next_tensors(tensors, theta, float(net.dense(layer).weight_var), ratio, averages)
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
         fields |= {FIELDS[name]: tensor for name, tensor in tensors.items()}
         expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
         found.append(Fluctuations(width=width, note=note, **expanded))
     return tuple(found)
+
+
+def _announce(activation: AbstractActivation, kernel: np.ndarray, wanted: Wanted | None, layers: int) -> None:
+    """Says what the averages will take, if that is long."""
+    n = len(kernel)
+    if n < 4:
+        return
+    if is_smooth(activation):
+        smooth = Smooth(activation, float(np.diagonal(kernel).max()))
+        sets = [four for four in multisets(n) if wanted is None or wanted(four)]
+        make = lambda part: [smooth.table(kernel, four) for four in part]
+        announce_price(make, sets, 16, layers, n, cores())
+    elif isinstance(activation, PiecewiseLinear):
+        folded, sets = Folded(activation), list(itertools.combinations(range(n), 4))
+        announce_price(
+            lambda part: folded.store_all({}, kernel, part, (0, 1, 2, 3)), sets, 1024, layers, n, 1
+        )
 
 
 def _two_new(is_old: np.ndarray) -> Wanted:

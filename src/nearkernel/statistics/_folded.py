@@ -10,6 +10,7 @@ the path on which all correlations grow together.
 """
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..activations import PiecewiseLinear
 from ._averages import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 _NOISE = 1e-10
+_TOGETHER = 4096  # sets of four inputs: each takes some kilobytes on the way
 _PARALLEL = (
     1e-4  # below this angle, third powers of 1/angle would drown in rounding; the error is of its order
 )
@@ -39,12 +41,20 @@ class Folded:
             pattern = tuple(sorted(set(chosen)).index(a) for a in chosen)
             groups.setdefault(pattern, []).append(chosen)
         for pattern, members in groups.items():
-            own = np.array([sorted(set(chosen)) for chosen in members])
-            tables = self._fours(_regular(kernel[own[:, :, None], own[:, None, :]]), pattern)
-            for chosen, table in zip(members, tables, strict=True):
-                store(fours, chosen, table)
+            self.store_all(fours, kernel, members, pattern)
         fours[(0, 1, 1, 2)] = np.zeros((n,) * 4)  # delta(z) z = 0; asked for with one input only
         return Averages(self._pairs(kernel, derivatives), fours)
+
+    def store_all(
+        self, fours: Fours, kernel: np.ndarray, sets: Sequence[tuple[int, ...]], pattern: tuple[int, ...]
+    ) -> None:
+        """Put the averages at each of `sets`, in which inputs are equal as `pattern` says, into `fours`."""
+        for at in range(0, len(sets), _TOGETHER):
+            part = sets[at : at + _TOGETHER]
+            own = np.array([sorted(set(chosen)) for chosen in part])
+            tables = self._fours(_regular(kernel[own[:, :, None], own[:, None, :]]), pattern)
+            for chosen, table in zip(part, tables, strict=True):
+                store(fours, chosen, table)
 
     def _fours(self, kernel: np.ndarray, pattern: tuple[int, ...]) -> np.ndarray:
         """(batch, 2, 2, 2, 2): averages of s and s' at four slots, slot k at the input `pattern[k]` of `kernel`."""

@@ -18,8 +18,10 @@ from .._precision import in_float64
 from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
-from ..kernels import NNGP, nngp_and_ntk
-from ..models import MLP, Scaled
+from ..kernels import NNGP
+from ..kernels._network import both_kernels
+from ..models import MLP, AbstractNetwork, Scaled
+from ..models._network import require_wide
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
@@ -30,7 +32,7 @@ class Forecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,); `terms`, (mean,) at
-    order 0; `status` and `ok` as of a `Solution`; `algorithm`.
+    order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
@@ -56,7 +58,7 @@ class Forecast(GaussianOutputs):
 
     @property
     def ok(self) -> bool:
-        return not self.status.startswith("diverges")
+        return self.status.ok
 
     @in_float64
     def at(self, time: float) -> "Forecast":
@@ -69,13 +71,14 @@ class Forecast(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Forecast":
         """The same networks at other inputs; factors are kept."""
-        return Forecast(self._training, _Points(self._training, inputs(x_new, "x_new")), self.algorithm)
+        x_new = inputs(x_new, "x_new", self._training.net.in_shape)
+        return Forecast(self._training, _Points(self._training, x_new), self.algorithm)
 
 
 class _Training:
     """Kernels and factors of the training set: made once, shared by all times and new inputs."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
         self.net, self.x, self.y, self.vector, self.last_only = net, x, y, vector, last_only
         self.start, self.train = self.kernels(x)
         self._cholesky: dict[float, Cholesky | None] = {}
@@ -84,8 +87,8 @@ class _Training:
     def kernels(self, x1: np.ndarray, x2: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """(covariance at the start, kernel of training)."""
         if not self.last_only:
-            return nngp_and_ntk(self.net, x1, x2)
-        start = NNGP(self.net)(x1, x2)
+            return both_kernels(self.net, x1, x2)
+        start = NNGP(self.net).entries(x1, x2)
         return start, start
 
     def factor(self, algorithm: SpectralAlgorithm) -> Cholesky | Spectrum:
@@ -193,7 +196,7 @@ class _Points:
 
 @in_float64
 def forecast(
-    net: MLP | Scaled,
+    net: AbstractNetwork | Scaled,
     x: Any,
     y: Any,
     algorithm: AbstractAlgorithm | None = None,
@@ -221,26 +224,26 @@ def forecast(
     the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
-    inner = net.model if isinstance(net, Scaled) else net
-    if not isinstance(inner, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(inner).__name__}.")
-    rich = inner.parametrization == "mean_field"
+    inner: Any = net.model if isinstance(net, Scaled) else net
+    rich = isinstance(inner, AbstractNetwork) and inner.mean_field
     if isinstance(net, Scaled) and not rich:
         raise ValueError(
-            f'`net` scales a network with parametrization="{inner.parametrization}": forecast that network itself, or '
-            'scale one with "mean_field".'
+            "`net` scales a network that is not in mean-field scaling: forecast that network itself, or scale one "
+            'with parametrization="mean_field".'
         )
+    if not rich:
+        require_wide(net, "nk.forecast")
     if whole(order, "order", 0) > 1:
         raise ValueError(f"`order` must be 0 (infinite width) or 1 (to order 1/width); got {order}.")
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", inner.in_dim).copy()
-    x_new = inputs(x_new, "x_new", inner.in_dim)
+    x = inputs(x, "x", inner.in_shape).copy()
+    x_new = inputs(x_new, "x_new", inner.in_shape)
     if rich:
         if order or trained == "last":
             raise ValueError('`net` with parametrization="mean_field" is for `order=0` and `trained="all"`.')
-        return rich_forecast(net, x, y, algorithm, x_new, loss, key, clouds or Clouds())
+        return rich_forecast(net, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds)
     if loss != "squared" or clouds is not None:
         raise ValueError('`loss` and `clouds` are for networks with parametrization="mean_field".')
     if not isinstance(algorithm, SpectralAlgorithm):
@@ -250,8 +253,10 @@ def forecast(
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
-        return finite_forecast(
-            inner, x, targets(y, len(x), out=inner.out_dim), np.ndim(y) == 1, algorithm, x_new
-        )
+        if not isinstance(net, MLP):
+            raise TypeError(
+                "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            )
+        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

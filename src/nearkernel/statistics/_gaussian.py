@@ -2,6 +2,7 @@
 
 import abc
 import functools
+import math
 from typing import Any
 
 import jax
@@ -9,6 +10,8 @@ import numpy as np
 import scipy.linalg
 
 from .._check import whole
+from .._keys import Key, random_key
+from .._memory import require_fits
 from .._precision import in_float64
 
 
@@ -33,10 +36,13 @@ class GaussianOutputs(abc.ABC):
         return np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
 
     @in_float64
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws: (size, m) or (size, m, out)."""
+        shape = (whole(size, "size", 1), *self.mean.shape)
+        require_fits(
+            3 * 8 * math.prod(shape), f"`size` = {size} draws of {self.mean.size} outputs", "draw fewer"
+        )
+        noise: Any = np.asarray(jax.random.normal(random_key(key), shape, np.float64))
         lam, vectors = scipy.linalg.eigh(self.cov)
         root = vectors * np.sqrt(np.maximum(lam, 0.0))
-        shape = (whole(size, "size", 1), *self.mean.shape)
-        noise: Any = np.asarray(jax.random.normal(key, shape, np.float64))
         return self.mean + np.einsum("ij,sj...->si...", root, noise)

@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.special as special
 
-from .._check import numeric, positive, whole
-from ._deep_linear import hidden_widths, log_gain
+from .._check import between, finite_number, finite_result, numeric, positive, whole, wholes
+from .._keys import Key, generator
+from .._memory import require_fits
+from ._deep_linear import log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
@@ -58,13 +59,14 @@ class GaussianProduct(eqx.Module):
 
     def moment(self, k: float) -> float:
         """E|theta|^(2k), finite for k > -min(N_l)/2."""
+        k = finite_number(k, "k")
         if not np.all(self._half + k > 0):
             raise ValueError(
                 f"`k` must be greater than {-self._half.min():g}, where moments become infinite; got {k}."
             )
-        return float(
-            np.exp(k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half)))
-        )
+        log = k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half))
+        with np.errstate(over="ignore"):
+            return float(finite_result(np.exp(log), "`k` is"))
 
     def pdf(self, log_value: Any) -> np.ndarray:
         """Density of ln|theta|^2 at `log_value`."""
@@ -79,10 +81,11 @@ class GaussianProduct(eqx.Module):
         density = lambda u: log_gamma_product(u - self._gain, self._half).value
         return log_concave(density, self.log_mean - reach, self.log_mean + reach)
 
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws of |theta|^2, without drawing a matrix."""
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         size = whole(size, "size", 1)
+        require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")
         log = np.zeros(size)
         for n in self.sizes:
             log = log + np.log(self.weight_var / n * rng.chisquare(n, size))
@@ -95,7 +98,9 @@ def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianP
     **Arguments:** `sizes` (N_0, ..., N_L), the inputs and the hidden widths; `weight_var`, the variance of the weights
     times their fan-in. |W^(L) ... W^(1) x|^2 / |x|^2 of L matrices has the law of sizes N_1 ... N_L, times N_L / N_0.
     """
-    checked = tuple(whole(n, "sizes", 1) for n in hidden_widths(sizes))
+    checked = wholes(sizes, "sizes")
     if not checked:
         raise ValueError("`sizes` is empty: give at least the number of inputs.")
-    return GaussianProduct(checked, float(positive(weight_var, "weight_var")))
+    return GaussianProduct(
+        checked, float(between(positive(weight_var, "weight_var"), "weight_var", 1e-100, 1e100))
+    )

@@ -10,6 +10,7 @@ import scipy.special
 import scipy.stats
 
 from .._check import inputs, whole
+from .._keys import Key, random_key
 from .._precision import in_float64
 from ..kernels import NNGP
 from ..models import MLP
@@ -35,7 +36,7 @@ class Gaussianity(eqx.Module):
 
 
 @in_float64
-def gaussianity(net: MLP, x: Any, size: int, key: jax.Array) -> Gaussianity:
+def gaussianity(net: MLP, x: Any, size: int, key: Key) -> Gaussianity:
     """Draws `size` networks and compares the law of their output with the Gaussian limit, input by input.
 
     Given its last hidden layer an output is exactly Gaussian, with a variance v that differs from network to network.
@@ -47,7 +48,7 @@ def gaussianity(net: MLP, x: Any, size: int, key: jax.Array) -> Gaussianity:
     """
     if not isinstance(net, MLP) or not net.widths or net.parametrization == "mean_field":
         raise ValueError('`net` must be an nk.MLP with a hidden layer, in "ntk" or "standard" scaling.')
-    x, size = inputs(x, "x", net.in_dim), whole(size, "size", 2)
+    x, size, key = inputs(x, "x", net.in_dim), whole(size, "size", 2), random_key(key)
 
     @jax.jit
     def draw(indices):

@@ -20,11 +20,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .._check import inputs, targets
+from .._check import inputs, numeric, targets
 from .._precision import in_float64
 from ..activations._series import slope_of
 from ..kernels import EmpiricalNTK
 from ..models import MLP
+from ..models._params import checked_params
 from ._concentration import supremum
 
 
@@ -48,11 +49,11 @@ class Guarantee(eqx.Module):
 
     def bound(self, time: Any) -> np.ndarray:
         """L(0) exp(-lambda_0 t / 2): above the loss at every time if `holds`."""
-        return self.loss * np.exp(-0.5 * self.smallest * np.asarray(time))
+        return self.loss * np.exp(-0.5 * self.smallest * numeric(time, "time"))
 
     def linear_bound(self, time: Any) -> np.ndarray:
         """L(0) exp(-2 lambda_0 t): above the loss while the smallest eigenvalue is at least lambda_0."""
-        return self.loss * np.exp(-2.0 * self.smallest * np.asarray(time))
+        return self.loss * np.exp(-2.0 * self.smallest * numeric(time, "time"))
 
 
 @in_float64
@@ -65,6 +66,7 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     """
     if not isinstance(net, MLP) or len(net.widths) != 1 or net.out_dim != 1 or net.parametrization != "ntk":
         raise ValueError('`net` must be an nk.MLP in "ntk" scaling with one hidden layer and one output.')
+    params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
     curvature = supremum(slope_of(slope_of(net.activation)))

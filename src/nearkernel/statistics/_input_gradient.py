@@ -10,11 +10,12 @@ import functools
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.special as special
 
 from .._check import numeric, whole
+from .._keys import Key, generator
+from .._memory import require_fits
 from .._precision import in_float64
 from ..models import MLP
 from ._paths import piecewise_linear
@@ -103,10 +104,11 @@ class InputGradient(eqx.Module):
         return t, phi
 
     @in_float64
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws of g, without drawing a network."""
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         size = whole(size, "size", 1)
+        require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")
         g = self.gain * rng.chisquare(self.coordinates, size) / self.in_dim
         for n in self.widths:
             on = rng.binomial(n, 0.5, size)

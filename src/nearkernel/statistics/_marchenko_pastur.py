@@ -11,12 +11,13 @@ import math
 from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import finite_number, inputs, numeric, positive, whole
+from .._check import finite_number, finite_result, inputs, numeric, plain_array, positive, whole
+from .._keys import Key, generator
+from .._memory import require_fits
 
 
 class Comparison(eqx.Module):
@@ -88,30 +89,37 @@ class MarchenkoPastur(eqx.Module):
 
     def moment(self, k: int) -> float:
         """Mean of the k-th power, the atom included; without shift v^k sum_j g^j C(k, j) C(k-1, j) / (j + 1)."""
-        k = whole(k, "k", 0)
+        k = whole(k, "k", 0, most=1000)
         pure = [1.0] + [
             self.variance**p
             * sum(self.ratio**j * math.comb(p, j) * math.comb(p - 1, j) / (j + 1) for j in range(p))
             for p in range(1, k + 1)
         ]
-        return float(sum(math.comb(k, p) * self.shift ** (k - p) * pure[p] for p in range(k + 1)))
+        total = sum(math.comb(k, p) * self.shift ** (k - p) * pure[p] for p in range(k + 1))
+        return float(finite_result(total, "`k` is"))
 
     def stieltjes(self, z: Any) -> np.ndarray:
         """m(z), the mean of 1 / (x - z), for complex z off the spectrum."""
-        z = np.asarray(z, dtype=np.complex128) - self.shift
+        z = plain_array(z, "z")
+        if z.dtype.kind not in "iufc" or not np.isfinite(z).all():
+            raise ValueError("`z` must hold finite complex numbers off the spectrum.")
+        z = z.astype(np.complex128) - self.shift
         low, high = (edge - self.shift for edge in self.edges)
         root = np.sqrt(z - low) * np.sqrt(z - high)
         return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
 
-    def sample(self, rows: int, key: jax.Array) -> np.ndarray:
+    def sample(self, rows: int, key: Key) -> np.ndarray:
         """Eigenvalues (rows,), ascending, of one such matrix with normal entries and rows/ratio columns, rounded.
 
         Rotations turn a normal matrix into a bidiagonal one of independent chi variables: the matrix is never drawn.
         """
         rows = whole(rows, "rows", 1)
+        require_fits(
+            8 * 8 * max(rows, round(rows / self.ratio)), f"`rows` = {rows} eigenvalues", "draw fewer"
+        )
         columns = max(1, round(rows / self.ratio))
         few, many = sorted((rows, columns))
-        rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel().tolist())
+        rng = generator(key)
         main = np.sqrt(rng.chisquare(many - np.arange(few)))
         side = np.sqrt(rng.chisquare(np.arange(few - 1, 0, -1)))
         diagonal = main**2 + np.append(0.0, side**2)
@@ -121,7 +129,7 @@ class MarchenkoPastur(eqx.Module):
 
     def compare(self, eigenvalues: Any) -> Comparison:
         """Given eigenvalues (N,) beside this law."""
-        found = np.sort(numeric(eigenvalues, "eigenvalues"))
+        found = np.sort(numeric(eigenvalues, "eigenvalues"), axis=None if np.ndim(eigenvalues) == 0 else -1)
         if found.ndim != 1 or not len(found):
             raise ValueError(f"`eigenvalues` must have shape (n,), n at least 1; got {found.shape}.")
         n = len(found)

@@ -10,11 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import whole
+from .._check import array_of, numeric, positive, shown, whole
+from .._keys import Key, random_key
 from .._memory import cores, parse_bytes
 from .._precision import in_float64
 from .._threads import in_order
 from ..models import AbstractModel
+from ..models._base import require_model
 from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
@@ -27,13 +29,23 @@ class Estimate(eqx.Module):
 
     def agrees(self, theory: Any, sigmas: float = 4.0) -> bool:
         """Whether every entry of `theory` is within `sigmas` standard errors (and rounding) of the mean."""
+        sigmas = positive(sigmas, "sigmas", zero=True, finite=False)
         return bool(np.all(np.abs(self.deviation(theory)) <= sigmas))
 
     def deviation(self, theory: Any) -> np.ndarray:
         """(mean - theory) in standard errors, all entries of the tree in one flat array."""
-        pairs = zip(*(jax.tree.leaves(tree) for tree in (self.mean, self.sem, theory)), strict=True)
+        means, sems, values = (jax.tree.leaves(tree) for tree in (self.mean, self.sem, theory))
+        if len(values) != len(means):
+            raise ValueError(
+                f"`theory` must be a tree like `mean`, of {len(means)} arrays; got {shown(theory)}."
+            )
         flat = []
-        for mean, sem, value in pairs:
+        for mean, sem, given in zip(means, sems, values, strict=True):
+            value = numeric(given, "theory")
+            if value.shape not in ((), np.shape(mean)):
+                raise ValueError(
+                    f"`theory` must have shape {np.shape(mean)}, or be one number; got {value.shape}."
+                )
             rounding = 1e-14 * (np.abs(mean) + np.abs(value)) + 1e-300
             flat.append(np.ravel((mean - np.asarray(value)) / np.maximum(sem, rounding)))
         return np.concatenate(flat)
@@ -44,7 +56,7 @@ def measure(
     observable: Callable[[Any], Any],
     net: AbstractModel,
     size: int,
-    key: jax.Array,
+    key: Key,
     *,
     memory: "str | int" = "512MiB",
     scheduler: str | None = None,
@@ -57,7 +69,10 @@ def measure(
 
     Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`.
     """
-    size = whole(size, "size", 2)
+    if not callable(observable):
+        raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
+    require_model(net, "net")
+    size, key = whole(size, "size", 2), random_key(key)
     budget = parse_bytes(memory)
     with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
         threads = min(cores() if client is None else sum(client.nthreads().values()), size)
@@ -72,7 +87,16 @@ def measure(
 
 def _one(observable: Callable[[Any], Any], net: AbstractModel, key: jax.Array) -> Callable[[Any], Any]:
     """The observable of the network number `index`."""
-    return lambda index: jax.tree.map(jnp.asarray, observable(net.init(jax.random.fold_in(key, index))))
+
+    def one(index):
+        found = observable(net.init(jax.random.fold_in(key, index)))
+        if not jax.tree.leaves(found):
+            raise TypeError(
+                f"`observable` must return an array or a tree of arrays; it returns {shown(found)}."
+            )
+        return jax.tree.map(lambda leaf: array_of(leaf, "observable(params)"), found)
+
+    return one
 
 
 def _chunk(observable, net, key, size: int, budget: int, threads: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, one_of, whole
+from .._check import inputs, one_of, shown, wholes
 from .._precision import in_float64
 from ..kernels import layer_kernels
 from ..models import MLP
@@ -39,6 +39,8 @@ def observables(net: MLP, x: Any, fields: str | Sequence[str] = ("four_point",))
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    if not isinstance(fields, str | list | tuple):
+        raise TypeError(f"`fields` must be a name or a list of names; got {shown(fields)}.")
     fields = [
         one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)
     ]
@@ -181,11 +183,19 @@ def extrapolated(estimates: Sequence[Estimate], widths: Sequence[int]) -> Estima
 
     Standard errors are carried along; the more widths, the less bias and the more noise.
     """
-    widths = [whole(width, "widths", 1) for width in widths]
+    widths = wholes(widths, "widths")
+    if not isinstance(estimates, list | tuple) or not all(isinstance(each, Estimate) for each in estimates):
+        raise TypeError(f"`estimates` must be a list of what nk.measure returns; got {shown(estimates)}.")
+    if len(widths) < 2:
+        raise ValueError(
+            f"`widths` must be at least 2: one width has no trend to continue; got {len(widths)}."
+        )
     if len(set(widths)) != len(widths) or len(widths) != len(estimates):
         raise ValueError(
             f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)}."
         )
+    if len({jax.tree.structure(each.mean) for each in estimates}) > 1:
+        raise ValueError("`estimates` must be of one observable; their trees differ.")
     design = np.vander(1.0 / np.array(widths), increasing=True)
     weights = np.linalg.inv(design)[0]
 

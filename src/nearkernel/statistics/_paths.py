@@ -9,6 +9,7 @@ from .._memory import require_fits
 from .._precision import in_float64
 from ..activations import PiecewiseLinear
 from ..models import MLP
+from ..models._params import checked_params
 
 
 def piecewise_linear(net: Any, what: str) -> PiecewiseLinear:
@@ -35,6 +36,7 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
     **Returns:** (n, out).
     """
     activation = piecewise_linear(net, "The sum over paths")
+    params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     count = int(np.prod([float(size) for size in net.sizes]))
     require_fits(16 * count * len(x), f"a sum over {count} paths for {len(x)} inputs", "use a tiny network")

@@ -17,7 +17,9 @@ import equinox as eqx
 import numpy as np
 
 from .._check import numeric, positive, whole
+from .._memory import require_fits
 from ..kernels import AbstractKernel
+from ..kernels._positivity import cross
 from ._marchenko_pastur import MarchenkoPastur
 
 
@@ -28,12 +30,13 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
     both large, of the inputs.
     """
     points, dim = whole(points, "points", 1), whole(dim, "dim", 2)
+    require_fits(4 * 8 * 6 * dim, f"inputs of `dim` = {dim} features", "use fewer")
     step = 1e-3
     cosines = np.array([1.0, 0.0, step, -step, 2 * step, -2 * step])
     x = np.zeros((6, dim))
     x[:, 0], x[:, 1] = cosines, np.sqrt(1 - cosines**2)
     x *= np.sqrt(dim)
-    f_one, f_zero, right, left, right2, left2 = kernel(x[:1], x)[0]
+    f_one, f_zero, right, left, right2, left2 = cross(kernel, x[:1], x)[0]
     slope = (8 * (right - left) - (right2 - left2)) / (12 * step)
     if not slope > 1e-9 * abs(f_one):
         raise ValueError(

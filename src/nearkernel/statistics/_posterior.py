@@ -10,6 +10,7 @@ from .._check import inputs, positive, targets
 from .._precision import in_float64
 from ..dynamics._factor import cholesky
 from ..kernels import AbstractKernel
+from ..kernels._base import require_kernel
 from ._gaussian import GaussianOutputs
 
 
@@ -22,14 +23,14 @@ class Posterior(GaussianOutputs):
 
     def __init__(self, training: "_Training", x_new: np.ndarray):
         self._training, self._x_new = training, x_new
-        self._cross = training.kernel.matrix(x_new, training.x)
+        self._cross = training.kernel.entries(x_new, training.x)
         mean = self._cross @ training.weights
         self.mean = mean[:, 0] if training.vector else mean
         self.log_marginal_likelihood = training.log_marginal_likelihood
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        prior = self._training.kernel.matrix(self._x_new, None)
+        prior = self._training.kernel.entries(self._x_new, None)
         with one_thread(len(self._cross.T)):
             whitened = self._training.factor.whiten(self._cross.T)
             return prior - whitened.T @ whitened
@@ -37,7 +38,7 @@ class Posterior(GaussianOutputs):
     @in_float64
     def predict(self, x_new: Any) -> "Posterior":
         """The same posterior at other inputs; the factor is kept."""
-        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1]))
+        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1:]))
 
 
 class _Training:
@@ -45,7 +46,7 @@ class _Training:
 
     def __init__(self, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, vector: bool, noise: float):
         self.kernel, self.x, self.vector = kernel, x, vector
-        factor = cholesky(np.asarray(kernel.matrix(x, None), np.float64), noise, need_max=False)
+        factor = cholesky(np.asarray(kernel.entries(x, None), np.float64), noise, need_max=False)
         if factor is None:
             raise ValueError(
                 "the kernel matrix of `x` is singular to working accuracy (repeated rows?): "
@@ -66,10 +67,9 @@ def posterior(kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float =
 
     With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
     """
-    if not isinstance(kernel, AbstractKernel):
-        raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NNGP(net); got {type(kernel).__name__}.")
+    require_kernel(kernel)
     x = inputs(x, "x", kernel.input_dim()).copy()
-    x_new = inputs(x_new, "x_new", x.shape[1])
+    x_new = inputs(x_new, "x_new", x.shape[1:])
     noise = positive(noise, "noise", zero=True)
     training = _Training(kernel, x, targets(y, len(x)), np.ndim(y) == 1, noise)
     return Posterior(training, x_new)

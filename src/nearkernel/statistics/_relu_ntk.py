@@ -1,4 +1,4 @@
-"""The tangent kernel of a random relu network: mean and second moment, exact at any width."""
+"""The tangent kernel of a random relu network: mean and second moment, at any width."""
 
 from typing import Any
 
@@ -9,15 +9,18 @@ from .._check import inputs
 from .._precision import in_float64
 from ..kernels import NTK
 from ..models import MLP
+from ._mean_ntk import mean_ntk
 from ._paths import piecewise_linear
 
 
 class ReluNTK(eqx.Module):
     r"""The tangent kernel Theta (of one output) over initializations.
 
-    **Fields:** `mean` (n, n): exact on the diagonal, 2 (L + 1) |x|^2 / d for L hidden relu layers at C_W = 2; off it
-    exact for one hidden layer, else up to O(1/width); `second_moment` (n,), E[Theta_aa^2], exact; `other_output` (n,),
-    E[Theta_12^2] between two different outputs at the same input, exact.
+    **Fields:** `mean` (n, n), over networks of these widths. It is in closed form on the diagonal, 2 (L + 1) |x|^2 / d
+    for L hidden relu layers at C_W = 2, and off it for one hidden layer and for linear networks. Off it with more
+    hidden layers it comes from a quadrature, with errors relative to sqrt(mean_aa mean_bb) below 1e-4 for three hidden
+    layers, 1e-3 for ten, 3e-3 for thirty; ten times less unless inputs are nearly parallel. `second_moment` (n,),
+    E[Theta_aa^2], exact; `other_output` (n,), E[Theta_12^2] between two different outputs at the same input, exact.
     """
 
     mean: np.ndarray
@@ -46,7 +49,8 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTK:
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
     `x` (n, d), none of them 0.
 
-    **Returns:** a `ReluNTK`.
+    **Returns:** a `ReluNTK`. With several inputs and two or more hidden layers, each width that is new to this process
+    takes about a second; the number of inputs hardly matters.
     """
     activation = piecewise_linear(net, "The second moment of the tangent kernel")
     if net.bias_var != 0:
@@ -62,7 +66,24 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTK:
     if np.any(size == 0):
         raise ValueError(f"`x` holds the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
     own, other = _second_moments(net, activation)
-    return ReluNTK(np.asarray(NTK(net)(x)), own * size**2, other * size**2)
+    return ReluNTK(_mean(net, activation, x), own * size**2, other * size**2)
+
+
+def _mean(net: MLP, activation: Any, x: np.ndarray) -> np.ndarray:
+    """E[Theta]. Off the diagonal it is not that of wide networks if a second hidden layer sees random angles."""
+    wide = np.asarray(NTK(net)(x))
+    if len(x) == 1 or len(net.widths) < 2 or activation.right == activation.left:
+        return wide
+    length = np.linalg.norm(x, axis=1)
+    angle = np.arccos(np.clip((x / length[:, None]) @ (x / length[:, None]).T, -1.0, 1.0))
+    small, large = sorted(
+        (float(activation.left), float(activation.right)), key=abs
+    )  # which is left is the same
+    gain = float(net.weight_var)
+    mean = mean_ntk(net.widths, small / large, gain * large**2, angle)
+    mean = mean * (gain * np.outer(length, length) / net.in_dim)
+    np.fill_diagonal(mean, np.diagonal(wide))
+    return mean
 
 
 def _second_moments(net: MLP, activation: Any) -> tuple[float, float]:

@@ -10,12 +10,13 @@ import scipy.interpolate
 
 from .._check import inputs, positive, targets, whole
 from .._precision import in_float64
+from .._status import Status
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ..dynamics._cloud_network import CloudNetwork
 from ..dynamics._cloud_system import Grams, grams
 from ..dynamics._losses import get_loss
 from ..dynamics._simulate import require_batches
-from ..models import MLP, Scaled
+from ..models import MLP, AbstractNetwork, Scaled
 from ._clouds import Clouds
 from ._gaussian import GaussianOutputs
 from ._rich_limit import NARROW, Limit, drawn_outputs, limit_of
@@ -31,7 +32,7 @@ class RichForecast(GaussianOutputs):
     for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the moments of a flow;
     `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
     `richness`; `rank`, for each matrix between two hidden layers the number of directions asked of it, forward and
-    backward; `status`, "stopped at ..." or what went wrong; `ok`; `algorithm`.
+    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
     def __init__(self, problem: Problem, limit: Limit, time: float, vector: bool):
@@ -65,12 +66,12 @@ class RichForecast(GaussianOutputs):
             return np.array([self._problem.signal.loss(outputs) for outputs in upto])
 
     @property
-    def status(self) -> str:
+    def status(self) -> Status:
         return rich_status(self._problem, self._limit, self._time, self.mean, self.error)
 
     @property
     def ok(self) -> bool:
-        return self.status.startswith("stopped")
+        return self.status.ok
 
     @in_float64
     def at(self, time: float) -> "RichForecast":
@@ -159,7 +160,7 @@ def _before_and_after(problem: Problem, network: CloudNetwork) -> tuple[Grams, G
 
 @in_float64
 def rich_forecast(
-    net: MLP | Scaled,
+    net: AbstractNetwork | Scaled,
     x: np.ndarray,
     y: Any,
     algorithm: AbstractAlgorithm,
@@ -172,7 +173,11 @@ def rich_forecast(
     inner, alpha, centred = (
         (net.model, float(net.alpha), net.centred) if isinstance(net, Scaled) else (net, 1.0, False)
     )
-    assert isinstance(inner, MLP)
+    if not isinstance(inner, MLP):
+        raise TypeError(
+            "`net` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; got "
+            f"{type(inner).__name__}."
+        )
     if not inner.widths:
         raise ValueError('`net` has no hidden layers, hence no features to learn; use parametrization="ntk".')
     if inner.bias_var > 0 and not centred:
@@ -180,15 +185,16 @@ def rich_forecast(
             "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
             "`bias_var=0`."
         )
-    _require_trainable(algorithm, key, len(x))
+    key = _require_trainable(algorithm, key, len(x))
     columns = targets(y, len(x), out=inner.out_dim)
     problem = Problem(
-        inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, inner.out_dim), key), clouds
+        inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, columns), key), clouds
     )
     return RichForecast(problem, limit_of(problem), problem.end, np.ndim(y) == 1)
 
 
-def _require_trainable(algorithm: AbstractAlgorithm, key: Any, n: int) -> None:
+def _require_trainable(algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
+    """The key of the batches, if there are any."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
         raise ValueError(
             "`algorithm` must move in time for networks that learn features (GradientDescent, GradientFlow, SGD); got "
@@ -198,11 +204,10 @@ def _require_trainable(algorithm: AbstractAlgorithm, key: Any, n: int) -> None:
         raise ValueError(
             f"`friction` must be None for networks that learn features; got {algorithm.friction}."
         )
-    if isinstance(algorithm, SGD):
-        require_batches(algorithm, key, n)
     name = "time" if isinstance(algorithm, GradientFlow) else "steps"
     if math.isinf(getattr(algorithm, name)):
         raise ValueError(
             f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
             f"({'' if name == 'time' else 'lr, '}{name}=100): their end is reached step by step."
         )
+    return require_batches(algorithm, key, n) if isinstance(algorithm, SGD) else None

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 
 from .._check import whole
+from .._keys import Key, random_key
 from .._precision import in_float64
 from ._gaussian import GaussianOutputs
 
@@ -64,9 +65,9 @@ class Spread(GaussianOutputs):
         return np.sqrt(np.diagonal(self._cov)).reshape(self.mean.shape)
 
     @in_float64
-    def sample(self, size: int, key: jax.Array) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> np.ndarray:
         """`size` draws: (size, m) or (size, m, out)."""
         lam, vectors = np.linalg.eigh(self._cov)
-        noise = np.asarray(jax.random.normal(key, (whole(size, "size", 1), len(lam)), np.float64))
+        noise = np.asarray(jax.random.normal(random_key(key), (whole(size, "size", 1), len(lam)), np.float64))
         found = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
         return self.mean + found.reshape(-1, *self.mean.shape)

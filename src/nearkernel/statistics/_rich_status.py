@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._status import Status, StatusKind
 from ..dynamics import GradientFlow
 from ._rich_limit import Limit
 from ._rich_problem import Problem
@@ -9,16 +10,17 @@ from ._rich_problem import Problem
 _LARGE = 0.1  # errors over outputs that are worth a word
 
 
-def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, error: np.ndarray) -> str:
-    """ "stopped at ...", "diverged at ..." or "out of directions at ..."."""
+def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, error: np.ndarray) -> Status:
+    """`finished`, `diverged`, or `not_converged` if the neurons were too few."""
     word = "time" if isinstance(problem.algorithm, GradientFlow) else "step"
     if limit.failure and time >= limit.times[limit.failed]:
         at = f"{word} {limit.times[limit.failed]:g}"
         if limit.failure == "diverged":
-            return f"diverged at {at}: {_rate(problem, limit)}"
-        return (
+            return Status(StatusKind.diverged, f"diverged at {at}: {_rate(problem, limit)}")
+        return Status(
+            StatusKind.not_converged,
             f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change so much; use "
-            f"more neurons or a larger tol in nk.statistics.Clouds, or a smaller lr ({_rate(problem, limit)})"
+            f"more neurons or a larger tol in nk.statistics.Clouds, or a smaller lr ({_rate(problem, limit)})",
         )
     parts = [f"stopped at {word} {time:g}"]
     size = float(np.sqrt(np.mean(mean**2)))
@@ -26,7 +28,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
         parts.append(f"errors are {np.sqrt(np.mean(error**2)) / size:.0%} of the outputs: use more neurons")
     if not limit.checked:
         parts.append("errors are without that of tol, which too few neurons could not show")
-    return "; ".join(parts)
+    return Status(StatusKind.finished, "; ".join(parts))
 
 
 def _rate(problem: Problem, limit: Limit) -> str:

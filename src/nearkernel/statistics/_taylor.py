@@ -11,14 +11,16 @@ from ..activations import AbstractActivation, Moments, moments
 
 _DECADES = np.arange(-6.0, 5.0)
 _PER_DECADE = 10
+_BESIDE_ZERO = 1e-150
 
 
-def derivatives_at_zero(activation: AbstractActivation, count: int) -> np.ndarray:
-    """s(0), s'(0), ... : `count` numbers."""
+def derivatives_beside_zero(activation: AbstractActivation, count: int) -> np.ndarray:
+    """s, s', ... just below and just above 0, (2, count): the rows differ if one of them jumps there."""
     functions = [activation.__call__]
     for _ in range(count - 1):
         functions.append(_derivative(functions[-1]))
-    return np.array(jax.jit(lambda z: jnp.stack([function(z) for function in functions]))(jnp.zeros(())))
+    beside = jnp.array([-_BESIDE_ZERO, _BESIDE_ZERO], jnp.float64)
+    return np.array(jax.jit(lambda z: jnp.stack([function(z) for function in functions], axis=1))(beside))
 
 
 def _derivative(function: Any):

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -17,7 +17,12 @@ class DiagonalNetwork(Claim):
 
     source = "graduate course: implicit bias, diagonal networks"
     formula = "beta = 2 alpha^2 sinh(X^T nu),  Q = alpha^2 sum q(beta/alpha^2), q(z) = 2 - sqrt(4 + z^2) + z asinh(z/2)"
-    erratum = "The notes lack the 2 before alpha^2 sinh."
+    erratum = Erratum(
+        "graduate course, line 1617",
+        "f = alpha^2 theta_0^2 sinh, without a 2",
+        "the f of lines 1562, 1585 and 1599, so that only this line lost the 2; the potential after it is right",
+        "1 + the same with alpha^2, as in line 1617",
+    )
 
     alpha: float = setting(0.1, "Scale of the start.", low=0.03, high=3.0)
     dim: int = setting(16, "Weights.", low=8, high=40)
@@ -45,7 +50,9 @@ class DiagonalNetwork(Claim):
                 1 + left(2 * self.alpha**2),
                 1e-4,
             ),
-            refuted("1 + the same with alpha^2, as printed", 1.0, 1 + left(self.alpha**2), tolerance=0.01),
+            refuted(
+                "1 + the same with alpha^2, as in line 1617", 1.0, 1 + left(self.alpha**2), tolerance=0.01
+            ),
         )
         other = np.linalg.lstsq(x, y, rcond=None)[0]
         data = {

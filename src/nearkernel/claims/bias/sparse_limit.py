@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, at_most, exact, refuted, setting
+from .. import Claim, Erratum, Result, at_most, exact, refuted, setting
 from .._claim import generator
 from .._drawing import BLUE, GREEN, GREY
 
@@ -17,7 +17,12 @@ class SparseLimit(Claim):
 
     source = "graduate course: implicit bias, diagonal networks"
     formula = "Q(beta)/ln(1/alpha^2) -> |beta|_1 as alpha -> 0;   alpha^2 Q -> |beta|^2/4 as alpha -> inf"
-    erratum = "The notes say that Q itself tends to the L1 norm."
+    erratum = Erratum(
+        "graduate course, line 1538",
+        "Q itself tends to the L1 norm",
+        "it tends to some multiple of the L1 norm, as line 1540 prints a factor for the other limit",
+        "growth of Q over the L1 norm from 1e-8 to 1e-16, if it had a limit",
+    )
 
     dim: int = setting(16, "Weights, twice as many as points.", low=8, high=40)
 
@@ -49,7 +54,13 @@ class SparseLimit(Claim):
                 missing[-1] / missing[-2],
                 0.05,
             ),
-            refuted("Q over the L1 norm at 1e-16, as printed", 1.0, plain[-1], tolerance=0.5),
+            refuted("Q over the L1 norm at 1e-16, as in line 1538", 1.0, plain[-1], tolerance=0.5),
+            refuted(
+                "growth of Q over the L1 norm from 1e-8 to 1e-16, if it had a limit",
+                1.0,
+                plain[-1] / plain[-2],
+                tolerance=0.5,
+            ),
             exact("4 alpha^2 Q over the squared L2 norm, alpha = 1000", 1.0, share, 1e-6),
             at_most("distance from least squares, alpha = 1000", 1e-5, np.abs(wide - least).max()),
         )

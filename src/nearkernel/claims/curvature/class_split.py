@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Result, exact, setting, unlike
 from .._claim import generator
 from .._drawing import BLUE, GREEN, GREY, ORANGE, PURPLE
 
@@ -17,7 +17,6 @@ class ClassSplit(Claim):
 
     source = "graduate course: Hessians of classifiers"
     formula = "G = between + cross + within + same, with averages weighted by the model's probabilities"
-    erratum = "The notes average without weights; then the parts do not sum to G."
 
     points: int = setting(30, "Points.", low=12, high=60, quick=20)
     classes: int = setting(4, "Classes C.", low=3, high=5)
@@ -48,8 +47,8 @@ class ClassSplit(Claim):
             exact("1 + distance of the sum from G", 1.0, 1 + np.linalg.norm(total - whole) / size, 1e-10),
             exact("rank of the part between classes", c, rank(between), 0.0),
             exact("rank of the cross part", c * (c - 2), rank(cross), 0.0),
-            refuted(
-                "1 + distance without weights",
+            unlike(
+                "1 + distance with weights in the sums alone",
                 1.0,
                 1 + np.linalg.norm(total - plain) / size,
                 tolerance=1e-3,

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._drawing import BLUE, GREEN, ORANGE
 from ._problems import problem, solved, trained_outputs
 
@@ -17,7 +17,12 @@ class BestEps(Claim):
 
     source = "talk on the principles of deep learning theory: does feature learning help"
     formula = "L(eps) = 1/2 sum (z^F + eps z^I + eps^2 z^II - y)^2,   L'(0) = sum (z^F - y) z^I"
-    erratum = "The slides lack the 2, and have a factor eps in the slope."
+    erratum = Erratum(
+        "talk on the principles of deep learning theory, line 906",
+        "eps* without the 2 before (z^F - y) z^II",
+        "z^II is the coefficient of eps^2, as line 898 of the same slide defines it, and not the second derivative",
+        "eps* without the 2, as in line 906",
+    )
 
     eps: float = setting(
         1e-3, "Where the exact loss of the constructed test labels is least.", low=2e-4, high=4e-3
@@ -39,7 +44,7 @@ class BestEps(Claim):
         loss = lambda e: 0.5 * np.sum((at(e) - y_new) ** 2)
         rows = (
             exact("eps*", found.best_eps, self.eps, 0.05),
-            refuted("eps* without the 2", printed, self.eps, tolerance=0.05),
+            refuted("eps* without the 2, as in line 906", printed, self.eps, tolerance=0.05),
             exact("slope of the test loss at eps = 0", found.slope, (loss(1e-5) - loss(-1e-5)) / 2e-5, 1e-3),
         )
         grid = np.linspace(-2 * self.eps, 4 * self.eps, 25)
@@ -54,5 +59,5 @@ class BestEps(Claim):
             data["eps"], data["measured"] - base, "o", mfc="white", color=BLUE, label="trained at each eps"
         )
         axes.axvline(data["eps*"][0], color=GREEN, ls="--", label="eps*")
-        axes.axvline(data["eps* without the 2"][0], color=ORANGE, ls=":", label="as printed")
+        axes.axvline(data["eps* without the 2"][0], color=ORANGE, ls=":", label="line 906")
         axes.set(xlabel="eps", ylabel="test loss above its least")

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import slope
 from .._drawing import BLUE, ORANGE, loglog
 from ._problems import F, problem, solved, trained_outputs
@@ -18,7 +18,12 @@ class CompressedPrediction(Claim):
 
     source = "talk on the principles of deep learning theory: trained kernels"
     formula = "z = k_flat,BA (k_flat,AA)^-1 y,   k_flat = 1/2 (f + f^E) . f;   k# = (k + k^E)/2"
-    erratum = "The slides give one compressed prediction with k# for all cases."
+    erratum = Erratum(
+        "talk on the principles of deep learning theory, lines 757 and 928",
+        "one compressed prediction with k# for direct optimization, whatever the number of parameters",
+        "with the inverse of k# itself, as in line 928; then it holds for as many points as parameters",
+        "power of eps of the error, k#, as in line 928",
+    )
 
     points: int = setting(6, "Training points; there are 11 features.", low=2, high=8)
 
@@ -33,7 +38,7 @@ class CompressedPrediction(Claim):
         flat, sharp, square = (slope(eps, errors) for errors in data.values())
         rows = (
             exact("power of eps of the error, k_flat", 2, flat, 0.05),
-            refuted("power of eps of the error, k#, as printed", 2, sharp, tolerance=0.2),
+            refuted("power of eps of the error, k#, as in line 928", 2, sharp, tolerance=0.2),
             exact("... which is", 1, sharp, 0.1),
             exact("... k# with as many points as parameters", 2, square, 0.05),
         )

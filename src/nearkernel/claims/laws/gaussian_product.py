@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, refuted, setting, statistical
+from .. import Claim, Erratum, Result, refuted, setting, statistical
 from .._claim import generator, sem
 from .._drawing import pair
 
@@ -17,7 +17,12 @@ class GaussianProduct(Claim):
 
     source = "graduate course: Bayesian deep linear networks"
     formula = "|W_L ... W_1|^2 = product of chi^2_N / N; ln|theta| ~ N(-sum 1/2N, sum 1/2N) for wide layers"
-    erratum = "The notes say mean -L/4n and variance L/4n."
+    erratum = Erratum(
+        "graduate course, line 2600",
+        "ln|theta| has mean -L/4n and variance L/4n",
+        "to leading order for wide layers; line 2593 takes 1/n for the variance of chi^2_n / n, which is 2/n",
+        "variance of ln|theta|, as in line 2600",
+    )
 
     width: int = setting(30, "Width of the layers.", low=2, high=100)
     depth: int = setting(20, "How many matrices.", low=1, high=50)
@@ -31,13 +36,12 @@ class GaussianProduct(Claim):
             vectors = vectors @ drawn
         length = 0.5 * np.log((vectors**2).sum(axis=(1, 2)))
         law = nk.statistics.gaussian_product((self.width,) * self.depth)
-        spread = (length - length.mean()) ** 2
+        spread, quarter = (length - length.mean()) ** 2, self.depth / self.width / 4
         rows = (
             statistical("mean of ln|theta|, exact law", law.log_mean / 2, length.mean(), sem(length)),
             statistical("variance of ln|theta|, exact law", law.log_var / 4, length.var(ddof=1), sem(spread)),
-            refuted(
-                "mean of ln|theta|, as printed", -self.depth / self.width / 4, length.mean(), sem=sem(length)
-            ),
+            refuted("mean of ln|theta|, as in line 2600", -quarter, length.mean(), sem=sem(length)),
+            refuted("variance of ln|theta|, as in line 2600", quarter, length.var(ddof=1), sem=sem(spread)),
         )
         low, high = np.quantile(length, (0.01, 0.99))
         at = np.linspace(low, high, 25)

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Erratum, Result, exact, refuted, setting
 from .._claim import generator
 from .._drawing import ORANGE, pair
 
@@ -17,7 +17,12 @@ class CatapultKernel(Claim):
 
     source = "graduate course: catapults"
     formula = "ntk' = ntk + lr c r^2 (lr ntk - 4 z/r),   r' = r (1 - lr ntk + c lr^2 z r),   c = |x|^2/(m d)"
-    erratum = "The notes have 4/r for 4 z/r."
+    erratum = Erratum(
+        "graduate course, line 1403",
+        "4/r in place of 4 z/r, r = z - y",
+        "the constant before it is |x|^2/(m d), with the m and d of line 1345",
+        "kernel after 1 step, as in line 1403",
+    )
 
     ratio: float = setting(2.5, "Learning rate times the kernel at the start.", low=0.2, high=3.8)
     width: int = setting(60, "Neurons in the hidden layer, m.", low=10, high=400)
@@ -49,13 +54,13 @@ class CatapultKernel(Claim):
             exact("kernel after 1 step", theory[1], found[1], 1e-10),
             exact("kernel after 10 steps", theory[10], found[10], 1e-9),
             exact("kernel after 40 steps", theory[40], found[40], 1e-8),
-            refuted("kernel after 1 step, as printed", printed, found[1], tolerance=1e-6),
+            refuted("kernel after 1 step, as in line 1403", printed, found[1], tolerance=1e-6),
         )
         data = {"step": np.arange(steps + 1), "theory": theory, "measured": found}
-        return Result(rows, {**data, "as printed": np.array([ntk0, printed])})
+        return Result(rows, {**data, "line 1403": np.array([ntk0, printed])})
 
     def draw(self, axes, result):
         data = result.data
         pair(axes, data["step"], data["theory"], data["measured"])
-        axes.plot([0, 1], data["as printed"], "x--", color=ORANGE, label="as printed, first step")
+        axes.plot([0, 1], data["line 1403"], "x--", color=ORANGE, label="line 1403, first step")
         axes.set(xlabel="step", ylabel="tangent kernel")

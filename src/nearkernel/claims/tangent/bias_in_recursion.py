@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, refuted, setting, statistical
+from .. import Claim, Erratum, Result, refuted, setting, statistical
 from .._claim import generator, sem
 from .._drawing import ORANGE, pair
 from .._drawn import drawn
@@ -18,7 +18,12 @@ class BiasInRecursion(Claim):
 
     source = "notes on random features and Gaussian processes: neural tangent kernel"
     formula = "Theta^(l+1) = K^(l+1) + C_W E[s' s'] Theta^l,   Theta^1 = K^1"
-    erratum = "The notes add C_b to the derivative factor."
+    erratum = Erratum(
+        "notes on random features and Gaussian processes, line 319",
+        "C_W E[s' s'] + C_b for the factor of the kernel of the layer below",
+        "with the recursion of line 313, started at Theta^1 = Sigma^1, and inputs divided by the root of their number",
+        "kernel of 0 and 0, as in line 319",
+    )
 
     width: int = setting(16, "Neurons in the hidden layer; the mean kernel is exact at any.", low=1, high=256)
     bias_var: float = setting(0.5, "Variance of the biases, C_b.", low=0.05, high=2.0)
@@ -36,16 +41,16 @@ class BiasInRecursion(Claim):
             for i, j in ((0, 0), (0, 1), (2, 3))
         ]
         rows.append(
-            refuted("kernel of 0 and 0, as printed", printed[0, 0], mean[0, 0], sem=sem(kernels[:, 0, 0]))
+            refuted("kernel of 0 and 0, as in line 319", printed[0, 0], mean[0, 0], sem=sem(kernels[:, 0, 0]))
         )
         at = np.triu_indices(4)
         return Result(
             tuple(rows),
-            {"theory": theory[at], "as printed": printed[at], "measured": mean[at], "sem": error[at]},
+            {"theory": theory[at], "line 319": printed[at], "measured": mean[at], "sem": error[at]},
         )
 
     def draw(self, axes, result):
         data = result.data
         pair(axes, data["theory"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["theory"], data["as printed"], "x", color=ORANGE, label="as printed")
+        axes.plot(data["theory"], data["line 319"], "x", color=ORANGE, label="line 319")
         axes.set(xlabel="tangent kernel by the recursion", ylabel="tangent kernel")

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, refuted, setting, statistical
+from .. import Claim, Erratum, Result, refuted, setting, statistical
 from .._drawing import ORANGE, pair
 from .._drawn import drawn
 
@@ -17,8 +17,11 @@ class OrthogonalInputs(Claim):
 
     source = "graduate course: path counting and the tangent kernel"
     formula = "Theta^(l+1) = K^(l+1) + (C_W/2) (1 - angle/pi) Theta^l, by the recursion;   C_W = 2"
-    erratum = (
-        "The notes have x.x' times the chance that all neurons are on for both inputs, and one layer fewer."
+    erratum = Erratum(
+        "graduate course, lines 2321 and 2325",
+        "x.x' times 2^(L+1)/n_0 times the chance that all neurons are on for both inputs",
+        "up to the number of layers, which line 2323 itself questions: then it still vanishes for orthogonal inputs",
+        "kernel of orthogonal inputs, as in line 2325",
     )
 
     width: int = setting(16, "Neurons in the hidden layer; the mean kernel is exact at any.", low=1, high=256)
@@ -31,24 +34,23 @@ class OrthogonalInputs(Claim):
         theory = nk.statistics.relu_ntk(net, x).mean[0]
         kernels = drawn(net, x, self.networks, seed, lambda nets: nets.kernel[:, 0, 0, :, 0])
         mean, error = kernels.mean(axis=0), kernels.std(axis=0, ddof=1) / np.sqrt(self.networks)
-        printed = 2 * np.cos(angles) * (1 - angles / np.pi)
+        printed = theory[0] * np.cos(angles) * (1 - angles / np.pi)  # right for equal inputs
         rows = (
             statistical("kernel of equal inputs", theory[0], mean[0], error[0]),
             statistical("kernel of orthogonal inputs", theory[4], mean[4], error[4]),
-            refuted("kernel of orthogonal inputs, as printed", 0.0, mean[4], sem=error[4]),
-            refuted("kernel of equal inputs, as printed", printed[0], mean[0], sem=error[0]),
+            refuted("kernel of orthogonal inputs, as in line 2325", 0.0, mean[4], sem=error[4]),
         )
         data = {
             "angle": np.degrees(angles),
             "theory": theory,
             "measured": mean,
             "sem": error,
-            "as printed": printed,
+            "line 2325": printed,
         }
         return Result(rows, data)
 
     def draw(self, axes, result):
         data = result.data
         pair(axes, data["angle"], data["theory"], data["measured"], data["sem"])
-        axes.plot(data["angle"], data["as printed"], "--", color=ORANGE, label="as printed")
+        axes.plot(data["angle"], data["line 2325"], "--", color=ORANGE, label="line 2325")
         axes.set(xlabel="angle between the inputs (degrees)", ylabel="mean tangent kernel")

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting
+from .. import Claim, Result, exact, setting, unlike
 from .._claim import generator
 from .._drawing import BLUE, GREEN, ORANGE
 
@@ -19,7 +19,6 @@ class ScalingOfRates(Claim):
     formula = (
         "W = sqrt(C_W/fan_in) w:  dW = (C_W/fan_in) (-lr dL/dW),  so lr_W = lr C_W/fan_in, lr_b = lr C_b"
     )
-    erratum = "Rates proportional to 1/sqrt(fan_in) are printed."
 
     width: int = setting(64, "Neurons in the hidden layer.", low=8, high=512)
     steps: int = setting(100, "Steps of gradient descent.", low=10, high=1000, quick=50)
@@ -42,20 +41,20 @@ class ScalingOfRates(Claim):
         ]
         descent = nk.GradientDescent(0.05, self.steps)
         factors = standard.lr_factors()
-        wrong = [
+        other = [
             {**factor, "weight": factor["weight"] * np.sqrt(fan)}
             for factor, fan in zip(factors, ntk.sizes, strict=False)
         ]
         runs = (
             nk.simulate(ntk, theta, x, y, descent, nk.Record(every=1)),
             nk.simulate(standard, start, x, y, descent, nk.Record(every=1), lr_factors=factors),
-            nk.simulate(standard, start, x, y, descent, nk.Record(every=1), lr_factors=wrong),
+            nk.simulate(standard, start, x, y, descent, nk.Record(every=1), lr_factors=other),
         )
         losses = [run.history["loss"] for run in runs]
         rows = (
             exact("rate of the last weights, times fan-in", 1.5, factors[1]["weight"] * self.width, 1e-12),
             exact("loss after training, rates ~ 1/fan_in", losses[0][-1], losses[1][-1], 1e-8),
-            refuted("the same, rates ~ 1/sqrt(fan_in)", losses[0][-1], losses[2][-1], tolerance=0.01),
+            unlike("the same, rates ~ 1/sqrt(fan_in)", losses[0][-1], losses[2][-1], tolerance=0.01),
         )
         data = {"step": np.arange(self.steps + 1), "NTK scaling": losses[0], "standard, 1/fan_in": losses[1]}
         return Result(rows, {**data, "standard, 1/sqrt(fan_in)": np.minimum(losses[2], 1e300)})

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, refuted, setting, statistical
+from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator, sem
 from .._drawing import loglog, pair
 
@@ -17,7 +17,6 @@ class RandomFeatures(Claim):
 
     source = "notes on random features and Gaussian processes: random-feature regression"
     formula = "k_p(x, x') = 1/p sum_i s(w_i.x) s(w_i.x'),   E k_p = k,   Var k_p = Var_1/p"
-    erratum = "The notes leave out the 1/sqrt(p)."
 
     draws: int = setting(400, "Kernels drawn at each p.", low=20, high=5000, quick=100)
 
@@ -42,7 +41,7 @@ class RandomFeatures(Claim):
             statistical(f"variance, p = {p}", four / p, v, e)
             for p, v, e in zip(sizes, variance, spread, strict=True)
         ]
-        rows.append(refuted("kernel without 1/sqrt(p), p = 160", theory, 160 * mean[-1], sem=160 * error[-1]))
+        rows.append(unlike("kernel without 1/sqrt(p), p = 160", theory, 160 * mean[-1], sem=160 * error[-1]))
         return Result(tuple(rows), {"p": sizes, "theory": four / sizes, "measured": variance, "sem": spread})
 
     def draw(self, axes, result):

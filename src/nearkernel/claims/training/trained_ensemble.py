@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, refuted, setting, statistical
+from .. import Claim, Result, setting, statistical, unlike
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -17,7 +17,6 @@ class TrainedEnsemble(Claim):
 
     source = "notes on random features and Gaussian processes: trained networks"
     formula = "mean R y,  covariance K_BB - R K_AB - K_BA R^T + R K_AA R^T,  R = Theta_BA g(Theta_AA)"
-    erratum = "The notes put the NTK in place of K into the posterior variance."
 
     width: int = setting(512, "Neurons in the hidden layer.", low=128, high=2048, quick=256)
     networks: int = setting(1000, "Networks that are trained.", low=50, high=5000, quick=300)
@@ -33,7 +32,7 @@ class TrainedEnsemble(Claim):
         top = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
         descent = nk.GradientDescent(1.0 / top, self.steps)
         forecast = nk.forecast(net, x, y, descent, new)
-        printed = np.diagonal(nk.statistics.posterior(nk.kernels.NTK(net), x, y, new).cov)
+        process = np.diagonal(nk.statistics.posterior(nk.kernels.NTK(net), x, y, new).cov)
 
         def observable(theta):
             z = net(nk.simulate(net, theta, x, y, descent).params, new)[:, 0]
@@ -50,15 +49,20 @@ class TrainedEnsemble(Claim):
             statistical(
                 "mean at new input 0", forecast.mean[0], found.mean["mean"][0], found.sem["mean"][0], 0.02
             ),
-            refuted("variance at new input 4, as printed", printed[4], variance[4], sem=error[4]),
+            unlike(
+                "variance at new input 4, if it were a posterior of the NTK",
+                process[4],
+                variance[4],
+                sem=error[4],
+            ),
         ]
         data = {"theory": theory, "measured": variance, "sem": error}
-        return Result(tuple(rows), {"at": np.linspace(-1.5, 1.5, 5), **data, "as printed": printed})
+        return Result(tuple(rows), {"at": np.linspace(-1.5, 1.5, 5), **data, "posterior of the NTK": process})
 
     def draw(self, axes, result):
         data = result.data
         axes.plot(data["at"], data["theory"], color=BLUE, label="forecast")
         bars = {"fmt": "o", "color": GREY, "capsize": 2, "label": "trained networks"}
         axes.errorbar(data["at"], data["measured"], data["sem"], **bars)
-        axes.plot(data["at"], data["as printed"], "--", color=ORANGE, label="as printed")
+        axes.plot(data["at"], data["posterior of the NTK"], "--", color=ORANGE, label="posterior of the NTK")
         axes.set(xlabel="place on a line", ylabel="variance after training", ylim=(0, None))

@@ -35,7 +35,10 @@ class Known(NamedTuple):
 @functools.lru_cache(maxsize=32)
 def known_of(text: str) -> Known:
     function = _closed(activation(text))
-    at, diagram = nk.critical(function), nk.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
+    try:
+        at, diagram = nk.critical(function), nk.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
+    except ArithmeticError:  # a peak so narrow that no average sees it
+        raise ValueError(f"activation {text}: has no averages that could be computed.") from None
     heat = np.log(np.clip(diagram.chi_perp.T, np.exp(-1), np.exp(1)))
     with jax.enable_x64(True):
         most = min(_MOST, float(scan(function).k[-1]))

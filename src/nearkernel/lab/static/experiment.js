@@ -4,6 +4,8 @@ import { follow } from "./handles.js";
 import { board } from "./picture.js";
 import { copying, element, get, program, shown, stream } from "./page.js";
 
+const LATE = 300; // ms after which newer settings do not wait for an answer: they replace the question, if that still waits
+
 export function showExperiment(content, about, query) {
   const controls = Object.fromEntries(about.controls.map((spec) =>
     [spec.name, { ...control(spec, query.get(spec.name), changed), spec }]));
@@ -15,9 +17,11 @@ export function showExperiment(content, about, query) {
   const python = program("");
   const check = checking(about, runCheck);
   const boards = [];
-  let asking = null; // the request under way
-  let waiting = false; // a setting has changed since
-  let since = performance.now();
+  const leaving = new AbortController();
+  let asked = 0; // questions so far
+  let answered = 0; // the newest question that has an answer
+  let changedAt = null; // when a setting changed that has not been asked for
+  let timer = 0;
   let gone = false;
   let newest = null;
   let drawn = Promise.resolve();
@@ -45,22 +49,26 @@ export function showExperiment(content, about, query) {
     if (gone) return;
     history.replaceState(null, "", address());
     check.stop();
-    if (!waiting) since = performance.now();
-    if (asking) waiting = true; // the newest settings are asked for when this answer is here
-    else ask();
+    changedAt ??= performance.now();
+    if (asked === answered) ask(); // else the newest settings are asked for when the answer is here, or when it is late
+    else timer ||= setTimeout(ask, LATE);
   }
 
   async function ask() {
-    asking = new AbortController();
-    waiting = false;
-    const began = since;
+    if (gone) return;
+    clearTimeout(timer);
+    timer = 0;
+    const mine = ++asked;
+    const began = changedAt ?? performance.now();
+    changedAt = null;
     const slow = setTimeout(() => { // said only where one would wonder
       tell("");
       pictures.classList.add("waiting");
       speed.textContent = "Computing … a new size or formula takes some seconds, the first time.";
     }, 500);
     try {
-      const answer = await get(`/api/experiments/${about.name}?${typed(Object.values(controls))}`, asking.signal);
+      const answer = await get(`/api/experiments/${about.name}?${typed(Object.values(controls))}`, leaving.signal);
+      if (answer === null || mine < answered) return; // a newer question has replaced or overtaken this one
       await take(answer);
       tell("");
       const ms = performance.now() - began;
@@ -68,12 +76,16 @@ export function showExperiment(content, about, query) {
       speed.dataset.ms = ms.toFixed(1);
       content.dataset.answered = Number(content.dataset.answered ?? 0) + 1;
     } catch (trouble) {
-      if (trouble.name !== "AbortError") { tell(trouble.message); speed.textContent = ""; }
+      if (trouble.name === "AbortError" || mine < answered) return;
+      tell(trouble.message);
+      speed.textContent = "";
+    } finally {
+      clearTimeout(slow);
     }
-    clearTimeout(slow);
+    answered = Math.max(answered, mine);
+    if (asked > answered) return; // a newer question is on its way
     pictures.classList.remove("waiting");
-    asking = null;
-    if (waiting && !gone) ask();
+    if (changedAt !== null) ask();
   }
 
   function tell(message) {
@@ -128,7 +140,8 @@ export function showExperiment(content, about, query) {
   ask();
   return () => {
     gone = true;
-    asking?.abort();
+    leaving.abort();
+    clearTimeout(timer);
     check.stop();
     window.removeEventListener("themechange", redraw);
     sized.disconnect();

@@ -12,18 +12,23 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+// This page's own name: its newer question replaces the older one that still waits.
+const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+const REPLACED = 409;
+
 /** What the server answers; a server that is gone is told in words. */
 async function asked(address, signal) {
   try {
-    return await fetch(address, { signal });
+    return await fetch(address, { signal, headers: { "X-Lab-Page": PAGE } });
   } catch (trouble) {
     throw trouble.name === "AbortError" ? trouble : new Error("the lab does not answer: is `nearkernel lab` still running?");
   }
 }
 
-/** JSON from the server; its one-line errors are thrown. */
+/** JSON from the server, or null if a newer question has replaced this one; one-line errors are thrown. */
 export async function get(address, signal) {
   const response = await asked(address, signal);
+  if (response.status === REPLACED) return null;
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
   if (!response.ok) throw new Error(answer.error ?? response.statusText);
   return answer;

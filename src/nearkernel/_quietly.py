@@ -1,0 +1,6 @@
+"""Imports what draws from global generators meanwhile, and puts these back. Every room imports this first."""
+
+from ._random_state import random_state_kept
+
+with random_state_kept():
+    import jax as jax  # its retries wait for random times, drawn beforehand

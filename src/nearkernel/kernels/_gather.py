@@ -1,0 +1,172 @@
+"""From pairs of positions at one distance to what a layer needs that compares every two positions.
+
+The layers before it hand over one distance after the other, (pair, layout) = at(offset), offsets modulo the grid.
+Pools add as they go; others get every two positions at once.
+"""
+
+import abc
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..models._layer import AbstractWideLayer, Pair, Row, covariance, inverse, root
+from ..models._layout import Layout
+from ..models._pool import AbstractGlobalPool, AbstractWindowPool
+from ..models._walk import Walk, demoted, exact_own
+
+At = Callable[[Any], tuple[Pair, Layout]]
+
+
+class Gather(abc.ABC):
+    """**Arguments:** `mixer`, the layer; `grid`, positions of its input; `every`: whether what follows compares too."""
+
+    def __init__(self, mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool):
+        self.mixer: Any = mixer
+        self.grid, self.after = grid, every
+
+    def offsets(self) -> np.ndarray:
+        return np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+
+    def total(self, at: At, start: Callable, add: Callable) -> Any:
+        """All distances, one after the other."""
+        first = jax.eval_shape(lambda o: at(tuple(o))[0], jax.ShapeDtypeStruct((len(self.grid),), jnp.int32))
+
+        def step(found, offset):
+            pair, where = at(tuple(offset))
+            return add(found, pair, where, tuple(offset)), None
+
+        return jax.lax.scan(step, start(first.gap.shape[len(self.grid) :], first.gap.dtype), self.offsets())[
+            0
+        ]
+
+    @abc.abstractmethod
+    def rows(self, row: Row, at: At) -> tuple[Row, Any]:
+        """The moments after the mixer, and its data."""
+
+    @abc.abstractmethod
+    def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
+        """The moments of pairs after the mixer, and how they are laid out."""
+
+
+class GatherEvery(Gather):
+    """Every two positions, for any layer."""
+
+    def __init__(self, mixer, grid, every):
+        super().__init__(mixer, grid, every)
+        self.blocks = (1,) * len(grid)
+
+    def pairs_before(self, at: At) -> Pair:
+        def start(trailing, dtype):
+            zeros = jnp.zeros((*self.grid, *self.grid, *trailing), dtype)
+            return Pair(zeros, zeros)
+
+        def add(found, pair, layout, offset):
+            return Pair(*(a.at[offset].set(b) for a, b in zip(found, pair, strict=True)))
+
+        return Pair(*(every_two(a, self.grid) for a in self.total(at, start, add)))
+
+    def rows(self, row: Row, at: At) -> tuple[Row, Any]:
+        row = row._replace(own=exact_own(self.pairs_before(at), row))
+        return Walk().rows(self.mixer, row, self.after)
+
+    def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
+        layout = Layout(len(self.grid), every=True)
+        pair = Walk().pairs(self.mixer, one, two, self.pairs_before(at), layout, self.after)
+        return pair, layout.at(self.mixer.rank(layout.rank), self.after)
+
+
+class GatherPool(Gather):
+    """Pools add covariances and tangent kernels: over blocks of the grid, or over all of it."""
+
+    @abc.abstractmethod
+    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
+        """Covariance and tangent kernel after the pool; `before(layout)` gives both sides' sizes."""
+
+    def scaled(self, a: Any, window: tuple[int, ...]) -> Any:
+        return a / math.prod(window) ** 2 if self.mixer.averages else a
+
+    def rows(self, row: Row, at: At) -> tuple[Row, Any]:
+        product, tangent = self.pooled(at, lambda layout: layout.both(row.size, row.size))
+        rank = self.mixer.rank(len(self.grid))
+        layout = Layout(rank, every=True, outer=False)
+        equal = layout.diagonal if rank else lambda a: a
+        size = root(equal(product))
+        mean = None if row.mean is None else self.mixer.pooled(row.mean, tuple(range(len(self.grid))))
+        data = {"before": row.size, "inverse": inverse(size)}
+        new = Row(size, equal(tangent), mean)
+        if not (rank and self.after):
+            return new, data
+        left, right = layout.both(data["inverse"], data["inverse"])
+        own = Pair(jnp.maximum(1.0 - product * (left * right), 0.0), tangent)
+        return new._replace(own=exact_own(own, new)), data
+
+    def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
+        product, tangent = self.pooled(at, lambda layout: layout.both(one["before"], two["before"]))
+        layout = Layout(len(self.grid), every=True)
+        pair = self.mixer.after_pooling(one, two, product, tangent, layout)
+        out = layout.at(self.mixer.rank(layout.rank))
+        return (pair, out) if self.after else (demoted(pair, out), out.at(out.rank, False))
+
+
+class GatherGlobal(GatherPool):
+    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
+        axes = tuple(range(len(self.grid)))
+
+        def add(found, pair, layout, offset):
+            left, right = before(layout)
+            product = covariance(left, right, pair.gap)
+            return found[0] + jnp.sum(product, axis=axes), found[1] + jnp.sum(pair.tangent, axis=axes)
+
+        start = lambda trailing, dtype: (jnp.zeros(trailing, dtype), jnp.zeros(trailing, dtype))
+        product, tangent = self.total(at, start, add)
+        return self.scaled(product, self.grid), self.scaled(tangent, self.grid)
+
+
+class GatherBlocks(GatherPool):
+    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
+        blocks = self.mixer.window.filter
+        out = tuple(size // b for size, b in zip(self.grid, blocks, strict=True))
+
+        def put(found, value, offset):
+            for shift in itertools.product(*map(range, blocks)):
+                part = value[tuple(slice(a, None, b) for a, b in zip(shift, blocks, strict=True))]
+                there = tuple((o + a) // b % s for o, a, b, s in zip(offset, shift, blocks, out, strict=True))
+                found = found.at[there].add(part)
+            return found
+
+        def add(found, pair, layout, offset):
+            left, right = before(layout)
+            product = covariance(left, right, pair.gap)
+            return put(found[0], product, offset), put(found[1], pair.tangent, offset)
+
+        def start(trailing, dtype):
+            zeros = jnp.zeros((*out, *out, *trailing), dtype)
+            return zeros, zeros
+
+        product, tangent = self.total(at, start, add)
+        return tuple(self.scaled(every_two(a, out), blocks) for a in (product, tangent))
+
+
+def every_two(a: Any, grid: tuple[int, ...]) -> Any:
+    """From (*offsets, *positions, ...) to (*positions, *positions, ...)."""
+    rank = len(grid)
+    here = [np.arange(s).reshape([-1 if j == k else 1 for j in range(2 * rank)]) for k, s in enumerate(grid)]
+    there = [
+        np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)])
+        for k, s in enumerate(grid)
+    ]
+    return a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+
+
+def gather_for(mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool) -> Gather:
+    """The way of a mixer that costs least."""
+    if isinstance(mixer, AbstractGlobalPool):
+        return GatherGlobal(mixer, grid, every)
+    if isinstance(mixer, AbstractWindowPool) and mixer.blocks(grid):
+        return GatherBlocks(mixer, grid, every)
+    return GatherEvery(mixer, grid, every)

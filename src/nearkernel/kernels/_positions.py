@@ -1,0 +1,215 @@
+"""The kernels of infinitely wide networks for inputs with positions: sequences and images.
+
+Two ways through the network. Where only equal positions are ever compared (convolutions, then Flatten), all arrays are
+(*positions, n1, n2). Where a layer compares every two positions (pooling, attention), convolutions with stride 1 before
+it keep the distance of two positions: each distance is an image of its own, and one after the other is computed and
+added to what that layer needs. Nothing of the size of all pairs of positions is held for those layers, which are most
+of the work.
+"""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._memory import rows_that_fit
+from .._precision import working_dtype
+from ..models._compose import Sequential
+from ..models._layer import AbstractWideLayer, Pair, Row, covariance, gap_of_distance, inverse
+from ..models._layout import Layout
+from ..models._walk import Walk
+from ._gather import Gather, gather_for
+from ._tiles import Side, Tiles, matrices, tiles_of
+
+_FEW_CHANNELS = 8
+_TILE_ENTRIES = 2**17  # positions times pairs: a megabyte an array
+_ROW_BYTES = 2**28
+
+
+class Entry(AbstractWideLayer):
+    """The inputs themselves: half the squared distance of every two patches, from their differences."""
+
+    def shape(self, shape):
+        return shape
+
+    def __call__(self, params, x):
+        return x
+
+    def rows(self, x: Any) -> tuple[Row, Any]:
+        """From inputs (channels, *positions, n)."""
+        channels = x.shape[0]
+        size = jnp.sqrt(jnp.sum(x * x, axis=0) / channels)
+        return Row(size, 0.0 * size), {"x": x, "size": size, "inverse": inverse(size)}
+
+    def pairs(self, one: Any, two: Any, pair: Any, layout: Layout) -> Pair:
+        one, two = layout.both(one, two)
+        if len(one["x"]) <= _FEW_CHANNELS:
+            parts = [(a - b) ** 2 for a, b in zip(one["x"], two["x"], strict=True)]
+            distance = (0.5 / len(parts)) * sum(parts[1:], parts[0])
+        else:
+            product = jnp.sum(one["x"] * two["x"], axis=0) / len(one["x"])
+            distance = jnp.maximum(0.5 * (one["size"] ** 2 + two["size"] ** 2) - product, 0.0)
+        inverses = one["inverse"] * two["inverse"]
+        gap = jnp.minimum(gap_of_distance(one["size"], two["size"], inverses, distance), 2.0)
+        return Pair(gap, 0.0 * gap)
+
+
+class PositionWide(eqx.Module):
+    """**Fields:** `layers`, a limit; `in_shape`; `outputs`, of "nngp", "ntk"."""
+
+    layers: Sequential
+    in_shape: tuple[int, ...] = eqx.field(static=True)
+    outputs: tuple[str, ...] = eqx.field(static=True)
+
+    @property
+    def rank(self) -> int:
+        return len(self.in_shape) - 1
+
+    @property
+    def compares(self) -> bool:
+        """Whether some layer compares every two positions."""
+        return self.layers.needs(False)[0]
+
+    def split(self) -> tuple[Sequential, Sequential]:
+        """The layers that keep distances, before the first that compares every two positions; and the rest."""
+        if not self.compares:
+            return self.layers, Sequential(())
+        count = 0
+        for layer, after in zip(self.layers.layers, self.layers.needs(False)[1:], strict=True):
+            if not (layer.shifts() and after and layer.rank(self.rank) == self.rank):
+                break
+            count += 1
+        return Sequential(self.layers.layers[:count]), Sequential(self.layers.layers[count:])
+
+    def rows(self, x: Any) -> dict:
+        """Row data of inputs (channels, *positions, n)."""
+        first, rest = self.split()
+        row, entry = Entry().rows(x)
+        row, data = Walk().rows(first, row, False)
+        head = {"entry": entry, "first": data, "size": row.size}
+        if rest.layers:
+            row, mixer = self._gather(rest.layers[0]).rows(row, self._shifted(head, head, outer=False))
+            row, data = Walk().rows(Sequential(rest.layers[1:]), row, False)
+            head |= {"mixer": mixer, "rest": data}
+        return head | {"last": {"size": row.size, "tangent": row.tangent}}
+
+    def _gather(self, mixer: AbstractWideLayer) -> "Gather":
+        needs = self.layers.needs(False)
+        after = needs[len(self.split()[0].layers) + 1]
+        return gather_for(mixer, self.in_shape[:-1], after)
+
+    def _shifted(self, rows1: Any, rows2: Any, outer: bool = True) -> Any:
+        """(pair, layout, sizes) of the layers that keep distances, as a function of the distance."""
+        first = self.split()[0]
+
+        def at(offset: Any) -> tuple[Pair, Layout]:
+            layout = Layout(self.rank, False, outer, offset)
+            pair = Entry().pairs(rows1["entry"], rows2["entry"], None, layout)
+            return Walk().pairs(first, rows1["first"], rows2["first"], pair, layout, False), layout
+
+        return at
+
+    def pairs_of(self, rows1: Any, rows2: Any, gap: Any = None) -> tuple:
+        """The matrices, from the row data of both sides."""
+        _, rest = self.split()
+        if rest.layers:
+            at = self._shifted(rows1, rows2)
+            pair, layout = self._gather(rest.layers[0]).pairs(rows1["mixer"], rows2["mixer"], at)
+            after = Sequential(rest.layers[1:])
+            pair = Walk().pairs(after, rows1["rest"], rows2["rest"], pair, layout, False)
+        else:
+            pair, _ = self._shifted(rows1, rows2)(None)
+        flat = Layout(0)
+        nngp = covariance(*flat.both(rows1["last"]["size"], rows2["last"]["size"]), pair.gap)
+        return self._select(nngp, pair.tangent)
+
+    def _select(self, nngp: Any, ntk: Any) -> tuple:
+        return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
+
+    def diagonals(self, rows: Any) -> tuple:
+        return self._select(rows["last"]["size"] ** 2, rows["last"]["tangent"])
+
+    def repaired_pairs(self, rows1: Any, rows2: Any, gap: Any) -> None:
+        return None
+
+    # In matrices
+
+    @property
+    def tile(self) -> int:
+        """Inputs on each side of a tile: so many that all positions of their pairs stay in the cache."""
+        side = math.isqrt(max(1, _TILE_ENTRIES // math.prod(self.in_shape[:-1])))
+        return min(1 << max(side, 1).bit_length() - 1, 128)
+
+    def ready(self, x: np.ndarray) -> tuple["PositionWide", Side]:
+        """This kernel prepared for concrete inputs, and these with their row data."""
+        kernel = self._prepared(x)
+        return kernel, kernel._side(x)
+
+    def _side(self, x: np.ndarray) -> Side:
+        x = _channels_first(x)
+        positions = math.prod(self.in_shape[:-1])
+        held = 8 * positions * (positions if self.compares else 64)
+        size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
+        chunks = []
+        for at in range(0, x.shape[-1], size):
+            part = x[..., at : at + size]
+            missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
+            rows = _rows(self, np.pad(part, missing, mode="edge"))
+            chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
+        return Side(None, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x.shape[-1])
+
+    def _prepared(self, x: np.ndarray) -> "PositionWide":
+        if not self.layers.depends_on_range():
+            return self
+        first, rest = self.split()
+        start, entry = Entry().rows(jnp.asarray(_channels_first(x)))
+        ready, row = first.prepared_by(start, False)
+        if rest.layers:
+            head = {"entry": entry, "first": Walk().rows(ready, start, False)[1]}
+            known = PositionWide(Sequential((*ready.layers, *rest.layers)), self.in_shape, self.outputs)
+            row, _ = known._gather(rest.layers[0]).rows(row, known._shifted(head, head, outer=False))
+            after, _ = Sequential(rest.layers[1:]).prepared_by(row, False)
+            ready = Sequential((*ready.layers, rest.layers[0], *after.layers))
+        return PositionWide(ready, self.in_shape, self.outputs)
+
+    def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """All its matrices, of checked, concrete inputs."""
+        kernel = self._prepared(x1 if x2 is None else np.concatenate([x1, x2]))
+        return matrices(kernel, kernel._side(x1), None if x2 is None else kernel._side(x2), len(self.outputs))
+
+    def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
+        return self.both(x1, x2)[0]
+
+    def tiles(self, x: np.ndarray) -> Tiles:
+        return tiles_of(*self.ready(x))
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        kernel, side = self.ready(x)
+        return np.array(kernel.diagonals(side.rows)[0])
+
+    def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
+        """The matrices as JAX expressions, for a caller that is tracing."""
+        sides = [
+            None if x is None else self.rows(jnp.moveaxis(jnp.asarray(x), (0, -1), (-1, 0))) for x in (x1, x2)
+        ]
+        found = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
+        if x2 is not None:
+            return found
+        same = jnp.eye(len(x1), dtype=bool)
+        return tuple(jnp.where(same, d, m) for m, d in zip(found, self.diagonals(sides[0]), strict=True))
+
+    def traced(self, x1: Any, x2: Any) -> jax.Array:
+        return self.traced_both(x1, x2)[0]
+
+
+def _channels_first(x: np.ndarray) -> np.ndarray:
+    """From (n, *positions, channels) to (channels, *positions, n)."""
+    return np.moveaxis(x, (0, -1), (-1, 0)).astype(working_dtype())
+
+
+@jax.jit
+def _rows(kernel, x):
+    return kernel.rows(x)

@@ -1,0 +1,104 @@
+r"""The kernels of infinitely wide networks, for inputs without positions.
+
+    K^1 = C_b + C_W x.y/d,  K^{l+1} = C_b + C_W E[s s],  Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
+
+for fully connected layers; what others do is written in their classes. Angles are carried as gaps through all layers,
+so that nothing cancels near the diagonal.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from ..activations import AbstractActivation
+from ..models._compose import Sequential
+from ..models._host import Repairing
+from ..models._layer import AbstractLayer, Pair, Row
+from ..models._layout import Layout
+from ..models._walk import Walk
+from ._base import InvariantKernel
+from ._tiles import as_column, as_row, matrices, ready, traced_matrices
+
+_READY = Layout(0, outer=False)  # rows come in broadcast against pairs
+
+
+class Wide(InvariantKernel):
+    """Layer by layer from inputs to both kernels: what NNGP and NTK share, without the widths."""
+
+    layers: Sequential
+    in_dim: Any  # a number, but not a static one: a new one must not compile anew
+    outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
+
+    def compiles_rows(self) -> bool:
+        return not self.layers.depends_on_range()
+
+    def _start(self, norms: Any) -> Row:
+        size = norms / self.in_dim**0.5
+        return Row(size, 0.0 * size)
+
+    def rows(self, norms: Any) -> dict:
+        walk = Repairing() if isinstance(norms, np.ndarray) else Walk()
+        last, data = walk.rows(self.layers, self._start(norms), False)
+        return {"data": data, "nngp": last.size**2, "ntk": last.tangent, "size": last.size}
+
+    def _select(self, nngp: Any, ntk: Any) -> tuple:
+        return tuple({"nngp": nngp, "ntk": ntk}[name] for name in self.outputs)
+
+    def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple:
+        return self._through(Walk(), rows1, rows2, gap)
+
+    def _through(self, walk: Walk, rows1: Any, rows2: Any, gap: Any) -> tuple:
+        start = Pair(gap, 0.0 * gap)
+        pair = walk.pairs(self.layers, rows1["data"], rows2["data"], start, _READY, False)
+        return self._select(rows1["size"] * rows2["size"] * (1.0 - pair.gap), pair.tangent)
+
+    def diagonals(self, rows: Any) -> tuple:
+        return self._select(rows["nngp"], rows["ntk"])
+
+    def prepared(self, norms: np.ndarray) -> "Wide":
+        """Each layer made ready for the range of sizes that reaches it."""
+        if self.compiles_rows():
+            return self
+        layers, _ = self.layers.prepared_by(self._start(_spread(norms)), False)
+        return Wide(layers, self.in_dim, self.outputs)
+
+    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple | None:
+        """Layer by layer, with quadrature where a series does not reach; None if all of them do."""
+        if trusted(self.layers):
+            return None
+        return self._through(Repairing(), as_column(rows1), as_row(rows2), gap)
+
+    def states(self, norms: np.ndarray, gap: np.ndarray) -> Iterator[tuple[AbstractLayer, Row, Pair]]:
+        """After each layer: the layer, the moments of inputs of these lengths, and those of their pairs."""
+        walk, row, pair = Repairing(), self._start(norms), Pair(gap, 0.0 * gap)
+        for layer in self.layers.layers:
+            row, data = walk.rows(layer, row, False) if layer.depends_on_range() else _rows(layer, row)
+            row = jax.tree.map(np.asarray, row)
+            pair = walk.pairs(layer, as_column(data), as_row(data), pair, _READY, False)
+            yield layer, row, pair
+
+    def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
+        """All its matrices, of checked, concrete inputs."""
+        kernel, side1, side2 = ready(self, x1, x2)
+        return matrices(kernel, side1, side2, len(self.outputs))
+
+    def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
+        """The same as JAX expressions."""
+        return traced_matrices(self, x1, x2)
+
+
+_rows = jax.jit(lambda layer, row: Walk().rows(layer, row, False))
+
+
+def trusted(layers: AbstractLayer) -> bool:
+    """Whether the averages of all activations hold at any correlation."""
+    functions = jax.tree.leaves(layers, is_leaf=lambda node: isinstance(node, AbstractActivation))
+    return all(f.trusted_correlation() >= 1.0 for f in functions if isinstance(f, AbstractActivation))
+
+
+def _spread(values: np.ndarray) -> np.ndarray:
+    """A few values that span the range of `values`: preparing looks at the range only, and compiles once."""
+    return np.quantile(values, np.linspace(0.0, 1.0, 8))

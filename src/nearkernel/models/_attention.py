@@ -1,0 +1,167 @@
+"""Global self-attention, in the two scalings that have a deterministic wide limit."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from .._check import one_of, positive, whole
+from .._precision import working_dtype
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse, root
+from ._layout import Layout
+
+MECHANISMS = {
+    "softmax": lambda g: jax.nn.softmax(g, axis=-1),
+    "identity": lambda g: g,
+    "relu": jax.nn.relu,
+    "abs": jnp.abs,
+}
+
+
+class Attention(AbstractWideLayer):
+    r"""Each position looks at all others: heads zeta(G) V with scores G = sqrt(C_QK) Q K^T, then output weights.
+
+    - `scaling="linear"`: scores are divided by the dimension d of a head, and queries and keys share their weights. As
+      d grows the scores become the covariances of the input, G_ab = sqrt(C_QK) K_ab, and with g = zeta(G)
+
+        K' = C_OV g K g'^T + C_b,    Theta' = C_OV g (Theta + 2 K) g'^T + C_b.
+
+    - `scaling="sqrt"`: scores are divided by sqrt(d), as in practice, and stay random; infinitely many heads average
+      over them. Known in closed form for `mechanism="identity"`.
+
+    **Arguments:** `width`, output channels; `heads`; `head_dim`, d (default: `width`); `mechanism`: "softmax" over
+    positions, "identity", "relu" or "abs"; `qk_var` = C_QK, `ov_var` = C_OV > 0; `bias_var` = C_b >= 0.
+    Parameters are dict(query, key (if scaling is "sqrt"), value, output, bias).
+    """
+
+    width: int = eqx.field(static=True)
+    heads: int = eqx.field(static=True)
+    head_dim: int = eqx.field(static=True)
+    scaling: str = eqx.field(static=True)
+    mechanism: str = eqx.field(static=True)
+    qk_var: Any
+    ov_var: Any
+    bias_var: Any
+    gives = "gaussian"
+
+    def __init__(
+        self,
+        width: int,
+        heads: int = 4,
+        head_dim: int | None = None,
+        scaling: str = "linear",
+        mechanism: str = "softmax",
+        qk_var: Any = 1.0,
+        ov_var: Any = 1.0,
+        bias_var: Any = 0.0,
+    ):
+        self.width = whole(width, "width", 1)
+        self.heads = whole(heads, "heads", 1)
+        self.head_dim = self.width if head_dim is None else whole(head_dim, "head_dim", 1)
+        self.scaling = one_of(scaling, "scaling", ("linear", "sqrt"))
+        self.mechanism = one_of(mechanism, "mechanism", tuple(MECHANISMS))
+        self.qk_var = positive(qk_var, "qk_var")
+        self.ov_var = positive(ov_var, "ov_var")
+        self.bias_var = positive(bias_var, "bias_var", zero=True)
+
+    def __repr__(self) -> str:
+        return f"Attention({self.width}, scaling={self.scaling!r}, mechanism={self.mechanism!r})"
+
+    def after(self, kind: str) -> str:
+        if self.scaling == "sqrt" and self.mechanism != "identity":
+            raise ValueError(
+                f"scores divided by sqrt(d) stay random, and {self.mechanism!r} of them has no closed form: use "
+                '`scaling="linear"` or `mechanism="identity"`'
+            )
+        return "gaussian"
+
+    def fresh(self) -> bool:
+        return True
+
+    def has_params(self) -> bool:
+        return True
+
+    def shape(self, shape: Shape) -> Shape:
+        if len(shape) < 2:
+            raise ValueError(f"it looks at positions, and its input of shape {shape} has none")
+        return (*shape[:-1], self.width)
+
+    def init(self, key: jax.Array, shape: Shape) -> Params:
+        keys, inner = jax.random.split(key, 5), (shape[-1], self.heads, self.head_dim)
+        normal = lambda k, s: jax.random.normal(k, s, working_dtype())
+        found = {"query": normal(keys[0], inner), "value": normal(keys[1], inner)}
+        if self.scaling == "sqrt":
+            found["key"] = normal(keys[2], inner)
+        found["output"] = normal(keys[3], (self.heads * self.head_dim, self.width))
+        return found | {"bias": normal(keys[4], (self.width,))}
+
+    def lr_factors(self, shape: Shape) -> Params:
+        names = ["query", "value", "output", "bias"] + ["key"] * (self.scaling == "sqrt")
+        return {name: 1.0 for name in names}
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        flat = x.reshape(len(x), -1, x.shape[-1]) / x.shape[-1] ** 0.5
+        query, value = (jnp.einsum("npc,chd->nhpd", flat, params[name]) for name in ("query", "value"))
+        key = query if self.scaling == "linear" else jnp.einsum("npc,chd->nhpd", flat, params["key"])
+        power = 1.0 if self.scaling == "linear" else 0.5
+        scores = jnp.sqrt(self.qk_var) / self.head_dim**power * jnp.einsum("nhpd,nhqd->nhpq", query, key)
+        heads = jnp.einsum("nhpq,nhqd->nphd", MECHANISMS[self.mechanism](scores), value)
+        inner = heads.reshape(*flat.shape[:2], -1)
+        found = jnp.sqrt(self.ov_var / inner.shape[-1]) * inner @ params["output"]
+        return (found + jnp.sqrt(self.bias_var) * params["bias"]).reshape(*x.shape[:-1], self.width)
+
+    def limit(self, shape: Shape) -> "Attention":
+        return Attention(1, 1, 1, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)
+
+    def need(self, every: bool) -> bool:
+        return True
+
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        layout = Layout(row.size.ndim - 1, every=True, outer=False)
+        own = covariance(*layout.both(row.size, row.size), row.own.gap)
+        data = {"before": row.size}
+        if self.scaling == "linear":
+            data["looks"] = self._looks(own, row.size.shape)
+        product, tangent = self._moments(data, data, own, row.own.tangent, layout)
+        size = root(layout.diagonal(product))
+        return Row(size, layout.diagonal(tangent)), data | {"inverse": inverse(size)}
+
+    def _looks(self, own: jax.Array, shape: Shape) -> jax.Array:
+        """(keys, *positions, n): how much each position looks at each other one."""
+        count = math.prod(shape[:-1])
+        scores = jnp.sqrt(self.qk_var) * own.reshape(count, count, shape[-1])
+        looks = MECHANISMS[self.mechanism](jnp.moveaxis(scores, -1, 0))  # (n, positions, keys)
+        return jnp.moveaxis(looks, (0, 2), (-1, 0)).reshape(count, *shape)
+
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        before = covariance(*layout.both(one["before"], two["before"]), pair.gap)
+        product, tangent = self._moments(one, two, before, pair.tangent, layout)
+        inverses = layout.left(one["inverse"]) * layout.right(two["inverse"])
+        return Pair(jnp.maximum(1.0 - product * inverses, 0.0), tangent)
+
+    def _moments(self, one: Any, two: Any, before: Any, tangent: Any, layout: Layout) -> tuple[Any, Any]:
+        """Covariance and tangent kernel after the layer, of every two positions."""
+        tangent = jnp.broadcast_to(tangent, before.shape)
+        if self.scaling == "linear":
+            seen = self._seen(one, two, before, layout)
+            both = self._seen(one, two, tangent, layout)
+            return self.ov_var * seen + self.bias_var, self.ov_var * (both + 2.0 * seen) + self.bias_var
+        axes, scale = tuple(range(2 * layout.rank)), self.ov_var * self.qk_var
+        squares, crossed = jnp.sum(before**2, axis=axes), jnp.sum(before * tangent, axis=axes)
+        after = scale * (2.0 * before * crossed + (tangent + 4.0 * before) * squares)
+        return scale * before * squares + self.bias_var, after + self.bias_var
+
+    @staticmethod
+    def _seen(one: Any, two: Any, a: jax.Array, layout: Layout) -> jax.Array:
+        """g a g'^T, for all pairs of inputs: two batched matrix products."""
+        count = math.prod(a.shape[: layout.rank])
+        flat = a.reshape(count, count, *a.shape[2 * layout.rank :])
+        left, right = (side["looks"].reshape(count, count, -1) for side in (one, two))
+        if layout.outer:
+            found = jnp.einsum("bai,bdij->adij", left, flat)
+            found = jnp.einsum("dcj,adij->acij", right, found)
+        else:
+            found = jnp.einsum("dci,bai,bdi->aci", right, left, flat)
+        return found.reshape(a.shape)

@@ -1,0 +1,197 @@
+"""Convolutions, and filters with weights of their own at each position."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from .._check import one_of, whole
+from ._dense import bias_variance, drawn, factors_of, weight_variance, with_bias
+from ._layer import (
+    AbstractOuterLayer,
+    AbstractPiecewiseLayer,
+    AbstractWideLayer,
+    Pair,
+    Params,
+    Row,
+    Shape,
+    covariance,
+    gap_of_distance,
+    half_square_distance,
+    inverse,
+    root,
+)
+from ._layout import Layout, row_axes
+from ._window import Window
+
+_AXES = "HWDEFG"
+PARAMETRIZATIONS = ("ntk", "standard")
+
+
+class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
+    """What `Conv` and `LocallyConnected` share."""
+
+    width: int = eqx.field(static=True)
+    window: Window
+    weight_var: Any
+    bias_var: Any
+    parametrization: str = eqx.field(static=True)
+    gives = "gaussian"
+
+    def __init__(
+        self,
+        width: int,
+        filter: Any = (3, 3),
+        strides: Any = None,
+        padding: str = "SAME",
+        dilation: Any = None,
+        weight_var: Any = 1.0,
+        bias_var: Any = 0.0,
+        parametrization: str = "ntk",
+    ):
+        self.width = whole(width, "width", 1)
+        self.window = Window(filter, strides, padding, dilation)
+        self.weight_var = weight_variance(weight_var)
+        self.bias_var = bias_variance(bias_var)
+        self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.width}, {self.window!r})"
+
+    def shape(self, shape: Shape) -> Shape:
+        return (*self.window.grid(shape[:-1]), self.width)
+
+    def has_params(self) -> bool:
+        return True
+
+    def fresh(self) -> bool:
+        return True
+
+    def scales(self, channels: int) -> tuple[Any, Any]:
+        """What multiplies weights and bias; the fan-in is that of a whole filter also at the border."""
+        if self.parametrization == "standard":
+            return 1.0, 1.0
+        return jnp.sqrt(self.weight_var / (channels * self.window.count)), jnp.sqrt(self.bias_var)
+
+    def lr_factors(self, shape: Shape) -> Params:
+        return factors_of(self, shape[-1] * self.window.count)
+
+    def patches(self, x: jax.Array) -> jax.Array:
+        """(n, *grid, channels * filter): what each output position sees; channels first, as JAX orders them."""
+        rank = len(self.window.filter)
+        pads = self.window.pads(x.shape[1:-1])
+        x = self.window.padded(x, tuple((1 + k,) for k in range(rank)))
+        if self.window.padding != "VALID":
+            pads = ((0, 0),) * rank
+        return lax.conv_general_dilated_patches(
+            x,
+            self.window.filter,
+            self.window.strides,
+            pads,
+            rhs_dilation=self.window.dilation,
+            dimension_numbers=_dimensions(rank),
+        )
+
+    def limit(self, shape: Shape) -> "AbstractFilter":
+        window, variances = self.window, (self.weight_var, self.bias_var)
+        place = window.filter, window.strides, window.padding, window.dilation
+        return type(self)(1, *place, *variances, self.parametrization)
+
+    def shifts(self) -> bool:
+        return self.window.unit_stride() and self.window.padding != "VALID"
+
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        axes = row_axes(row.size, len(self.window.filter))
+        share = self.weight_var / self.window.count
+        size = root(self.bias_var + share * self.window.total(row.size**2, axes, None))
+        tangent = size**2 + share * self.window.total(row.tangent, axes, None)
+        return Row(size, tangent), {"before": row.size, "after": size, "inverse": inverse(size)}
+
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        share = self.weight_var / self.window.count
+        before1, before2 = layout.both(one["before"], two["before"])
+        distance = layout.windowed(half_square_distance(before1, before2, pair.gap), self.window)
+        alone = layout.one_sided(one["before"] ** 2, two["before"] ** 2, self.window)
+        if alone is not None:
+            distance = distance + 0.5 * alone
+        after1, after2 = layout.both(one["after"], two["after"])
+        inverses = layout.left(one["inverse"]) * layout.right(two["inverse"])
+        gap = gap_of_distance(after1, after2, inverses, share * distance)
+        tangent = covariance(after1, after2, gap) + share * layout.windowed(pair.tangent, self.window)
+        return Pair(gap, tangent)
+
+
+class Conv(AbstractFilter, AbstractOuterLayer):
+    r"""z_p = sqrt(C_W / (C |F|)) sum_{d in F} W_d s_{p + d} + sqrt(C_b) b: one filter, moved over all positions.
+
+    **Arguments:** `width`, number of output channels; `filter`, e.g. (3, 3) or, for sequences, 3; `strides`; `padding`,
+    "SAME" (zeros outside), "VALID" or "CIRCULAR"; `dilation`; `weight_var`, `bias_var`, `parametrization` ("ntk" or
+    "standard") as for `Dense`, with fan_in = channels times positions of the filter.
+    Parameters are dict(weight=(*filter, channels, width), bias=(width,)).
+    """
+
+    def init(self, key: jax.Array, shape: Shape) -> Params:
+        weight_key, bias_key = jax.random.split(key)
+        weight_shape = (*self.window.filter, shape[-1], self.width)
+        return drawn(self, weight_key, bias_key, weight_shape, (self.width,), shape[-1] * self.window.count)
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
+        rank = len(self.window.filter)
+        x = self.window.padded(x, tuple((1 + k,) for k in range(rank)))
+        z = lax.conv_general_dilated(
+            x,
+            params["weight"],
+            self.window.strides,
+            "VALID",
+            rhs_dilation=self.window.dilation,
+            dimension_numbers=_dimensions(rank),
+        )
+        return weight_scale * z + bias_scale * params["bias"]
+
+    def enters(self, x: jax.Array, factors: Params) -> jax.Array:
+        weight_scale, bias_scale = self.scales(x.shape[-1])
+        patches = self.patches(x)
+        flat = patches.reshape(len(x), -1, patches.shape[-1])
+        return with_bias(weight_scale * flat, bias_scale * jnp.ones((1, 1, 1), x.dtype), factors)
+
+
+class LocallyConnected(AbstractFilter):
+    """As `Conv`, but with weights and bias of its own at each position.
+
+    Parameters are dict(weight=(*positions, channels * filter, width), bias=(*positions, width)).
+    """
+
+    def init(self, key: jax.Array, shape: Shape) -> Params:
+        weight_key, bias_key = jax.random.split(key)
+        grid, fan_in = self.window.grid(shape[:-1]), shape[-1] * self.window.count
+        weight_shape, bias_shape = (*grid, fan_in, self.width), (*grid, self.width)
+        return drawn(self, weight_key, bias_key, weight_shape, bias_shape, fan_in)
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
+        z = jnp.einsum("n...i,...io->n...o", self.patches(x), params["weight"])
+        return weight_scale * z + bias_scale * params["bias"]
+
+    def need(self, every: bool) -> bool:
+        return False
+
+    def shifts(self) -> bool:
+        return False
+
+    def spread(self, pair: Pair, layout: Layout) -> Pair:
+        """Every two positions, from equal ones: those of different weights have nothing in common."""
+        grid = pair.gap.shape[: layout.rank]
+        same = jnp.eye(math.prod(grid), dtype=bool).reshape(
+            *grid, *grid, *(1,) * (pair.gap.ndim - layout.rank)
+        )
+        wide = lambda a: a.reshape(*grid, *(1,) * layout.rank, *a.shape[layout.rank :])
+        return Pair(jnp.where(same, wide(pair.gap), 1.0), jnp.where(same, wide(pair.tangent), 0.0))
+
+
+def _dimensions(rank: int) -> tuple[str, str, str]:
+    axes = _AXES[:rank]
+    return f"N{axes}C", f"{axes}IO", f"N{axes}C"

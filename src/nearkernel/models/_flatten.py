@@ -1,0 +1,119 @@
+"""Layers without parameters that only arrange or drop: flatten, identity, dropout."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from .._check import positive
+from ._layer import (
+    AbstractPiecewiseLayer,
+    AbstractWideLayer,
+    Pair,
+    Params,
+    Row,
+    Shape,
+    gap_of_distance,
+    half_square_distance,
+    inverse,
+    namespace,
+    root,
+)
+from ._layout import Layout
+
+
+class Identity(AbstractWideLayer, AbstractPiecewiseLayer):
+    """Does nothing."""
+
+    def after(self, kind: str) -> str:
+        return kind
+
+    def shape(self, shape: Shape) -> Shape:
+        return shape
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        return x
+
+    def shifts(self) -> bool:
+        return True
+
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        return row._replace(own=None), None
+
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        return pair
+
+
+class Flatten(AbstractWideLayer, AbstractPiecewiseLayer):
+    """All positions and channels in one vector; only equal positions of two inputs are ever compared."""
+
+    def after(self, kind: str) -> str:
+        return "inputs" if kind == "inputs" else "features"  # each position had a variance of its own
+
+    def shape(self, shape: Shape) -> Shape:
+        total = 1
+        for size in shape:
+            total *= size
+        return (total,)
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        return x.reshape(len(x), -1)
+
+    def need(self, every: bool) -> bool:
+        return False
+
+    def rank(self, rank: int) -> int:
+        return 0
+
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        axes = tuple(range(row.size.ndim - 1))
+        size = root(jnp.mean(row.size**2, axis=axes))
+        mean = None if row.mean is None else jnp.mean(row.mean, axis=axes)
+        data = {"before": row.size, "after": size, "inverse": inverse(size)}
+        return Row(size, jnp.mean(row.tangent, axis=axes), mean), data
+
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        axes, flat = tuple(range(layout.rank)), layout.at(0)
+        before1, before2 = layout.both(one["before"], two["before"])
+        distance = jnp.mean(half_square_distance(before1, before2, pair.gap), axis=axes)
+        after1, after2 = flat.both(one["after"], two["after"])
+        inverses = flat.left(one["inverse"]) * flat.right(two["inverse"])
+        return Pair(gap_of_distance(after1, after2, inverses, distance), jnp.mean(pair.tangent, axis=axes))
+
+
+class Dropout(AbstractWideLayer):
+    """Each number is kept with probability `keep` and divided by it, or set to 0.
+
+    The kernels are those of training, with a fresh mask for every evaluation: entries k(x, x) of `kernel(x)` see one
+    mask, those of `kernel(x, x)` two. A network that is called without a key, `net(params, x)`, drops nothing;
+    `net(params, x, key=key)` draws the masks.
+    """
+
+    keep: Any
+
+    def after(self, kind: str) -> str:
+        return "inputs" if kind == "inputs" else "features"
+
+    def __check_init__(self):
+        positive(self.keep, "keep")
+        if self.keep > 1:
+            raise ValueError(f"`keep` is a probability and must be at most 1; got {self.keep}.")
+
+    def shape(self, shape: Shape) -> Shape:
+        return shape
+
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        return x
+
+    def dropped(self, key: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.where(jax.random.bernoulli(key, self.keep, x.shape), x / self.keep, 0.0)
+
+    def shifts(self) -> bool:
+        return True
+
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        xp = namespace(row.size)
+        return Row(row.size / xp.sqrt(self.keep), row.tangent / self.keep, row.mean), None
+
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        return Pair(1.0 - self.keep * (1.0 - pair.gap), pair.tangent)

@@ -1,0 +1,55 @@
+"""Pairs through layers partly outside of JAX: for activations with kinks.
+
+Near equal inputs their Hermite series does not converge, and quadrature does its work, layer by layer.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from ._activation import Activation
+from ._layer import AbstractWideLayer, Pair
+from ._layout import Layout
+from ._walk import Walk
+
+
+class Repairing(Walk):
+    """Pairs, with quadrature where a series does not reach."""
+
+    on_host = True
+
+    def pairs(
+        self, layer: AbstractWideLayer, one: Any, two: Any, pair: Pair, layout: Layout, every: bool
+    ) -> Pair:
+        if layer.branches():
+            return super().pairs(layer, one, two, pair, layout, every)
+        found = _compiled(layer, one, two, pair, layout, every)
+        if not isinstance(layer, Activation) or layer.function.trusted_correlation() >= 1.0:
+            return found
+        now = np.asarray(pair.gap)
+        far = np.abs(1.0 - now) > layer.function.trusted_correlation()
+        if not far.any():
+            return found
+        left, right = (
+            np.broadcast_to(np.asarray(a), now.shape)[far] for a in layout.both(one["from"], two["from"])
+        )
+        gap, slope = quadrature(layer.function, left, right, now[far])
+        out_gap, tangent = np.array(found.gap), np.array(found.tangent)
+        out_gap[far] = gap
+        tangent[far] = slope * np.broadcast_to(np.asarray(pair.tangent), now.shape)[far]
+        return Pair(out_gap, tangent)
+
+
+@jax.jit(static_argnames="every")
+def _compiled(layer, one, two, pair, layout, every):
+    return Walk().pairs(layer, one, two, pair, layout, every)
+
+
+def quadrature(
+    function: Any, size1: np.ndarray, size2: np.ndarray, gap: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each distinct pair once: padding repeats the last row and column."""
+    distinct, back = np.unique(np.column_stack([size1**2, size2**2, gap]), axis=0, return_inverse=True)
+    found_gap, found_slope = function.quadrature(*distinct.T)
+    return found_gap[back.ravel()], found_slope[back.ravel()]

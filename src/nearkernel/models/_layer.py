@@ -1,0 +1,197 @@
+"""A layer: what it does to numbers, and what it does to the second moments of infinitely many channels.
+
+The second moments of one input are a `Row`, those of two inputs a `Pair`. A `Row` is made n times, a `Pair` n^2 times;
+so a layer's `rows` also returns all that it will need of one input when pairs are made (`data`), and `pairs` is kept
+short.
+
+Angles are carried as gaps, 1 - correlation: near equal inputs the correlation has lost its digits, the gap has not.
+"""
+
+import abc
+import contextlib
+from collections.abc import Iterator
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ._layout import Layout
+
+Shape = tuple[int, ...]
+Params = Any
+
+
+class Pair(NamedTuple):
+    """Second moments of two inputs: arrays (*positions, n1, n2), or with positions twice (see `Layout`)."""
+
+    gap: Any  # 1 - correlation
+    tangent: Any  # tangent kernel
+
+
+class Row(NamedTuple):
+    """Second moments of one input: arrays (*positions, n)."""
+
+    size: Any  # root of E[z^2]
+    tangent: Any  # tangent kernel of the input with itself
+    mean: Any = None  # E[z]; None where it is zero
+    own: Any = None  # a `Pair` between any two positions of the same input, if a later layer compares them
+
+
+class LayerError(ValueError):
+    """A layer that does not fit where it stands, e.g. at `layers[3].branch[1]`."""
+
+    def __init__(self, message: str, path: str, layer: Any):
+        super().__init__(f"`{path}`, {layer!r}: {message}.")
+        self.message, self.path, self.layer = message, path, layer
+
+
+@contextlib.contextmanager
+def located(name: str, layer: Any) -> Iterator[None]:
+    """Says of errors inside where they happen."""
+    try:
+        yield
+    except LayerError as error:
+        path = name + ("" if error.path.startswith("[") else ".") + error.path
+        raise LayerError(error.message, path, error.layer) from None
+    except ValueError as error:
+        raise LayerError(str(error), name, layer) from None
+
+
+class AbstractLayer(eqx.Module):
+    """A function of parameters and inputs (n, *positions, channels)."""
+
+    @abc.abstractmethod
+    def shape(self, shape: Shape) -> Shape:
+        """The shape (*positions, channels) of an output, from that of an input; ValueError if it does not fit."""
+
+    def init(self, key: jax.Array, shape: Shape) -> Params:
+        """Parameters for inputs of a shape; None for a layer that has none."""
+        return None
+
+    @abc.abstractmethod
+    def __call__(self, params: Params, x: jax.Array) -> jax.Array:
+        """Outputs at `x`."""
+
+    def lr_factors(self, shape: Shape) -> Params:
+        """Factors on the learning rate, a tree like the parameters, that the layer's parametrization implies."""
+        return None
+
+    def has_params(self) -> bool:
+        return False
+
+    def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        """Of a layer that is made of layers: (name, layers) of each list of them."""
+        return ()
+
+
+class AbstractWideLayer(AbstractLayer):
+    """Its second moments close as the number of channels grows: it has an NNGP and an NTK."""
+
+    gives: ClassVar[str] = "same"
+
+    def after(self, kind: str) -> str:
+        """The kind of its outputs, from that of its inputs; raises ValueError if it may not follow them.
+
+        Numbers are "inputs" (given, nothing random yet), "gaussian" (sums of infinitely many independent terms),
+        "groups" (Gaussian, with another variance in each group of channels) or "features" (all others).
+        """
+        if self.gives != "same":
+            return self.gives
+        return "features" if kind == "groups" else kind
+
+    def fresh(self) -> bool:
+        """Whether weights of its own make its outputs independent of its inputs."""
+        return False
+
+    @abc.abstractmethod
+    def rows(self, row: Row) -> tuple[Row, Any]:
+        """The moments after the layer, without `own`, and the data that `pairs` needs of each input.
+
+        Leaves of the data have shape (..., *positions, n).
+        """
+
+    @abc.abstractmethod
+    def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
+        """The moments of pairs after the layer, from the data of both sides (see `Layout.left`)."""
+
+    def need(self, every: bool) -> bool:
+        """Whether `pairs` needs every two positions of its input, if so many of its output are asked for."""
+        return every
+
+    def spread(self, pair: Pair, layout: Layout) -> Pair:
+        """Every two positions of the output from equal ones, where `need` says that these are enough."""
+        raise TypeError(f"{type(self).__name__} needs every two positions of its input.")
+
+    def rank(self, rank: int) -> int:
+        """How many position axes an output has."""
+        return rank
+
+    def shifts(self) -> bool:
+        """Whether it treats all positions alike, so that two positions at a fixed distance stay at that distance."""
+        return False
+
+    def limit(self, shape: Shape) -> "AbstractWideLayer":
+        """The layer as infinitely many channels see it: without its width, so that widths compile nothing anew."""
+        return self
+
+    def prepared(self, row: Row) -> "AbstractWideLayer":
+        """This layer made ready for the range of these (concrete) moments."""
+        return self
+
+    def depends_on_range(self) -> bool:
+        """Whether `prepared` does anything."""
+        return False
+
+
+class AbstractOuterLayer(AbstractLayer):
+    """The gradient by its parameters is a sum over positions of outer products of what enters and what comes back."""
+
+    @abc.abstractmethod
+    def enters(self, x: jax.Array, factors: Params) -> jax.Array:
+        """(n, positions, fan_in + 1): what the weights, and last the bias, are multiplied with, times root factors."""
+
+
+class AbstractPiecewiseLayer(AbstractLayer):
+    """Affine, or piecewise linear in each number by itself: the network's regions are polytopes."""
+
+
+def namespace(array: Any) -> Any:
+    """NumPy for NumPy arrays, for which nothing need be compiled; JAX otherwise."""
+    return np if isinstance(array, np.ndarray) else jnp
+
+
+def inverse(size: Any) -> Any:
+    """1/size, and 0 where size is 0."""
+    xp = namespace(size)
+    return xp.where(size > 0, 1.0 / xp.where(size > 0, size, 1.0), 0.0)
+
+
+def root(variance: Any) -> Any:
+    """sqrt, with derivative 0 at 0."""
+    xp = namespace(variance)
+    return xp.where(variance > 0, xp.sqrt(xp.where(variance > 0, variance, 1.0)), 0.0)
+
+
+def half_square_distance(size1: Any, size2: Any, gap: Any) -> Any:
+    """E[(u - v)^2]/2 of variables of these sizes and gap: layers that add independent terms map it linearly."""
+    return 0.5 * (size1 - size2) ** 2 + size1 * size2 * gap
+
+
+def gap_of_distance(size1: Any, size2: Any, inverses: Any, distance: Any) -> Any:
+    """The gap again, `inverses` = 1/(size1 size2)."""
+    return jnp.maximum(distance - 0.5 * (size1 - size2) ** 2, 0.0) * inverses
+
+
+def mixed_gap(shares1: list, shares2: list, gaps: list) -> Any:
+    """The gap of a sum of independent terms, from shares u_i = size_i/size: a sum of positive terms.
+
+    gap = sum_i [(u_i - v_i)^2 / 2 + u_i v_i gap_i]
+    """
+    terms = [0.5 * (u - v) ** 2 + u * v * gap for u, v, gap in zip(shares1, shares2, gaps, strict=True)]
+    return sum(terms[1:], terms[0])
+
+
+def covariance(size1: Any, size2: Any, gap: Any) -> Any:
+    return size1 * size2 * (1.0 - gap)

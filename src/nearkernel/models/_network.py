@@ -1,0 +1,181 @@
+"""Networks made of layers."""
+
+import abc
+from collections.abc import Iterator
+from typing import Any
+
+import equinox as eqx
+import jax
+
+from .._check import whole
+from .._keys import Key, random_key
+from .._memory import require_fits
+from .._precision import drawing, in_float64, is_traced, working_dtype
+from ._base import AbstractModel, Params, at_least_float
+from ._compose import Sequential, plain
+from ._dense import Dense
+from ._flatten import Dropout
+from ._layer import AbstractLayer, AbstractWideLayer, Shape, located
+from ._params import require_params
+from ._repeat import grouped
+
+
+class AbstractNetwork(AbstractModel):
+    """A model that is a sequence of layers."""
+
+    @property
+    @abc.abstractmethod
+    def in_shape(self) -> Shape:
+        """The shape of one input."""
+
+    @property
+    @abc.abstractmethod
+    def layers(self) -> Sequential:
+        """Its layers."""
+
+    @drawing
+    def init(self, key: Key) -> Params:
+        key = random_key(key)
+        self.require_memory(key)
+        return self.layers.init(key, self.in_shape)
+
+    def require_memory(self, key: Any) -> None:
+        """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
+        if is_traced(key):
+            return
+        sizes = [leaf.size for leaf in jax.tree.leaves(self.parameter_shapes())] or [0]
+        require_fits(
+            working_dtype().itemsize
+            * (sum(sizes) + 2 * max(sizes)),  # a draw makes as many random bits, twice
+            f"`init` of a network with {sum(sizes):,} parameters",
+            "use fewer neurons; theory of infinite width needs none",
+        )
+
+    @in_float64
+    def parameter_shapes(self) -> Params:
+        return jax.eval_shape(lambda key: self.layers.init(key, self.in_shape), jax.random.key(0))
+
+    @in_float64
+    def __call__(self, params: Params, x: Any, key: jax.Array | None = None) -> jax.Array:
+        require_params(self, params)
+        x = at_least_float(x)
+        if x.shape[1:] != self.in_shape:
+            expected = ", ".join(["n", *map(str, self.in_shape)])
+            raise ValueError(f"`x` must have shape ({expected}); got {x.shape}.")
+        return self.layers.run(plain if key is None else _dropping(key), params, x)
+
+    @in_float64
+    def lr_factors(self) -> Params:
+        """Learning-rate factors, a tree like the parameters, that the layers' parametrizations imply."""
+        return self.layers.lr_factors(self.in_shape)
+
+    @property
+    def mean_field(self) -> bool:
+        """Whether a layer is in mean-field scaling: the tangent kernel then moves even at infinite width."""
+        return any(
+            isinstance(layer, Dense) and layer.parametrization == "mean_field"
+            for layer in leaves(self.layers)
+        )
+
+    def limit(self) -> Sequential:
+        """The layers as infinitely many channels see them."""
+        return grouped(self.layers.limit(self.in_shape))
+
+
+def _dropping(key: jax.Array):
+    """Evaluates layers, with a fresh mask in each `Dropout`."""
+    count = 0
+
+    def leaf(layer: AbstractLayer, params: Params, x: jax.Array) -> jax.Array:
+        nonlocal count
+        if not isinstance(layer, Dropout):
+            return layer(params, x)
+        count += 1
+        return layer.dropped(jax.random.fold_in(key, count), x)
+
+    return leaf
+
+
+class Network(AbstractNetwork):
+    """Layers one after the other, for inputs of a given shape: `nk.Network((8, 8, 3), [layers.Conv(64, (3, 3)), ...])`.
+
+    **Arguments:** `in_shape`, of one input: (features,) for vectors, (length, channels) for sequences, (height, width,
+    channels) for images; `layers`, a list. The last layer must end in one number per output, (out,).
+    Parameters are a list with one entry per layer that has any.
+    """
+
+    _in_shape: Shape = eqx.field(static=True)
+    _layers: Sequential
+
+    def __init__(self, in_shape: Any, layers: Any):
+        if isinstance(in_shape, int):
+            in_shape = (in_shape,)
+        self._in_shape = tuple(whole(size, "in_shape", 1) for size in in_shape)
+        if not self.in_shape:
+            raise ValueError("`in_shape` must be the shape of one input, such as (32, 32, 3); got ().")
+        self._layers = Sequential(layers)
+        _require_layers(self._layers, "layers")
+        with located("layers", self._layers):
+            shape = self._layers.shape(self.in_shape)
+        if len(shape) != 1:
+            raise ValueError(
+                f"`layers` end in shape {shape}, which still has positions: add Flatten(), GlobalAvgPool() or "
+                "GlobalSumPool()."
+            )
+
+    @property
+    def in_shape(self) -> Shape:
+        return self._in_shape
+
+    @property
+    def layers(self) -> Sequential:
+        return self._layers
+
+    def __repr__(self) -> str:
+        return f"Network({self.in_shape}, [{', '.join(map(repr, self._layers.layers))}])"
+
+
+def _require_layers(layer: AbstractLayer, path: str) -> None:
+    for name, layers in layer.branches():
+        here = path if isinstance(layer, Sequential) and name == "layers" else f"{path}.{name}"
+        for i, each in enumerate(layers):
+            if not isinstance(each, AbstractLayer):
+                raise TypeError(f"`{here}[{i}]` must be a layer of nk.layers; got {each!r}.")
+            _require_layers(each, f"{here}[{i}]")
+
+
+def leaves(layer: AbstractLayer) -> Iterator[AbstractLayer]:
+    """The layers that are not made of others, in order."""
+    if not layer.branches():
+        yield layer
+    for _, layers in layer.branches():
+        for each in layers:
+            yield from leaves(each)
+
+
+def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str, AbstractLayer] | None:
+    """The first layer, not made of others, that is not of a kind, and where it stands."""
+    if not layer.branches():
+        return None if isinstance(layer, kind) else (path, layer)
+    for name, layers in layer.branches():
+        here = path if isinstance(layer, Sequential) else f"{path}.{name}"
+        for i, each in enumerate(layers):
+            found = missing(each, kind, f"{here}[{i}]")
+            if found:
+                return found
+    return None
+
+
+def require_wide(net: Any, verb: str) -> None:
+    """Raises unless every layer has a wide limit, and may follow the one before it."""
+    if not isinstance(net, AbstractNetwork):
+        raise TypeError(
+            f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}."
+        )
+    found = missing(net.layers, AbstractWideLayer)
+    if found:
+        raise TypeError(
+            f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known."
+        )
+    with located("layers", net.layers):
+        net.layers.after("inputs")

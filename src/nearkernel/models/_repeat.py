@@ -1,0 +1,189 @@
+"""The same layers many times, so that they are compiled once."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import whole
+from ..activations import AbstractActivation
+from ._compose import AbstractContainer, Leaf, Sequential, plain
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located
+from ._layout import Layout
+from ._walk import Walk, prepare
+
+_UNROLLED = 6  # blocks whose activations have a number of terms of their own each
+_LONGEST = 4  # layers of a block
+
+
+class Repeat(AbstractContainer):
+    """The same layers `count` times, with parameters of their own each time: compiled once.
+
+    Parameters are those of the layers, with a leading axis of length `count`.
+    """
+
+    body: Sequential
+    count: int = eqx.field(static=True)
+
+    def __init__(self, layers: Any, count: int):
+        self.body = Sequential(layers)
+        self.count = whole(count, "count", 1)
+
+    def __repr__(self) -> str:
+        return f"Repeat of {len(self.body.layers)} layers, {self.count} times"
+
+    def branches(self):
+        return (("body", self.body.layers),)
+
+    def after(self, kind: str) -> str:
+        with located("body", self):
+            for _ in range(2):
+                kind = self.body.after(kind)
+        return kind
+
+    def fresh(self) -> bool:
+        return self.body.fresh()
+
+    def shape(self, shape: Shape) -> Shape:
+        with located("body", self):
+            after = self.body.shape(shape)
+        if after != shape:
+            raise ValueError(f"its layers map shape {shape} to {after}, so that they cannot be repeated")
+        return shape
+
+    def init(self, key: jax.Array, shape: Shape) -> Params:
+        return jax.vmap(lambda k: self.body.init(k, shape))(jax.random.split(key, self.count))
+
+    def lr_factors(self, shape: Shape) -> Params:
+        return jax.tree.map(lambda a: jnp.full(self.count, a), self.body.lr_factors(shape))
+
+    def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
+        if leaf is plain:
+            return jax.lax.scan(lambda x, p: (self.body(p, x), None), x, params, length=self.count)[0]
+        for i in range(self.count):  # a leaf may keep things, which a loop of JAX's cannot
+            x = self.body.run(leaf, jax.tree.map(lambda a, i=i: a[i], params), x)
+        return x
+
+    def limit(self, shape: Shape) -> AbstractWideLayer:
+        return stacked([self.body.limit(shape)] * self.count)
+
+    def need(self, every: bool) -> bool:
+        return self.body.need(every)
+
+    def shifts(self) -> bool:
+        return self.body.shifts()
+
+    def prepared_by(self, row: Row, every: bool) -> Any:
+        raise TypeError("Its limit is prepared.")
+
+    def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
+        raise TypeError("Its limit has rows.")
+
+    def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
+        raise TypeError("Its limit has pairs.")
+
+
+class Stacked(AbstractContainer):
+    """Equal blocks one after the other, their numbers stacked: JAX loops over them, which compiles sooner."""
+
+    block: AbstractWideLayer
+    count: int = eqx.field(static=True)
+
+    def branches(self):
+        return (("block", (self.block,)),)
+
+    def shape(self, shape: Shape) -> Shape:
+        return shape
+
+    def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
+        raise TypeError("A limit has no parameters.")
+
+    def unstacked(self) -> list[AbstractWideLayer]:
+        return [jax.tree.map(lambda a, i=i: a[i], self.block) for i in range(self.count)]
+
+    def need(self, every: bool) -> bool:
+        return self.block.need(every)
+
+    def shifts(self) -> bool:
+        return self.block.shifts()
+
+    def after(self, kind: str) -> str:
+        return self.block.after(kind)
+
+    def prepared_by(self, row: Row, every: bool) -> tuple["Stacked", Row]:
+        ready = []
+        for block in self.unstacked():
+            block, row = prepare(block, row, every)
+            ready.append(_functions(block))
+        merged = [functions[0].merged(functions) for functions in zip(*ready, strict=True)]
+        return eqx.tree_at(_functions, self, merged, is_leaf=_is_function), row
+
+    def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
+        if walk.on_host:
+            found = []
+            for block in self.unstacked():
+                row, data = walk.rows(block, row, every)
+                found.append(data)
+            return row, jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+        return jax.lax.scan(lambda r, block: walk.rows(block, r, every), row, self.block)
+
+    def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
+        if walk.on_host:
+            for i, block in enumerate(self.unstacked()):
+                data1, data2 = (jax.tree.map(lambda a, i=i: a[i], side) for side in (one, two))
+                pair = walk.pairs(block, data1, data2, pair, layout, every)
+            return pair
+
+        def step(pair: Pair, xs: Any) -> tuple[Pair, None]:
+            block, data1, data2 = xs
+            return walk.pairs(block, data1, data2, pair, layout, every), None
+
+        return jax.lax.scan(step, pair, (self.block, one, two))[0]
+
+
+def _is_function(node: Any) -> bool:
+    return isinstance(node, AbstractActivation)
+
+
+def _functions(tree: Any) -> list[AbstractActivation]:
+    """The activations inside, in order."""
+    return [node for node in jax.tree.leaves(tree, is_leaf=_is_function) if _is_function(node)]
+
+
+def stacked(blocks: list[AbstractWideLayer]) -> AbstractWideLayer:
+    """Blocks of one structure in one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    stack = lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves])
+    return Stacked(jax.tree.map(stack, *blocks), len(blocks))
+
+
+def grouped(layers: Sequential) -> Sequential:
+    """The same layers, with equal blocks in a row stacked."""
+    found: list[Any] = []
+    rest = list(layers.layers)
+    while rest:
+        period, count = _best_run(rest)
+        blocks = [Sequential(rest[k * period : (k + 1) * period]) for k in range(count)]
+        found += [stacked(list(blocks))] if count > 1 else rest[:period]
+        rest = rest[period * count :]
+    return Sequential(found)
+
+
+def _best_run(layers: list[Any]) -> tuple[int, int]:
+    """(length, number) of equal blocks at the beginning, the longest run there is."""
+    best = (1, 1)
+    for period in range(1, min(_LONGEST, len(layers) // 2) + 1):
+        block = Sequential(layers[:period])
+        least = _UNROLLED + 1 if block.depends_on_range() else 2
+        if block.after("gaussian") != "gaussian" or any(isinstance(l, Stacked) for l in block.layers):
+            continue
+        structure: Any = jax.tree.structure(block)
+        count = 1
+        while structure == jax.tree.structure(Sequential(layers[count * period : (count + 1) * period])):
+            count += 1
+        if count >= least and count * period > best[0] * best[1]:
+            best = (period, count)
+    return best

@@ -1,0 +1,34 @@
+"""Infinite-width kernels of networks made of layers: against neural-tangents, and against drawn networks."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nearkernel as nk
+from architectures import GOLDEN
+from networks import network
+
+L = nk.layers
+STORED = np.load(Path(__file__).parents[1] / "golden" / "architectures.npz")
+
+
+def inputs_of(name):
+    """The inputs that the stored values were made from (see benchmarks/_stax.py)."""
+    draw = np.random.default_rng(list(GOLDEN).index(name)).normal
+    shape = GOLDEN[name][0]
+    return draw(size=(4, *shape)), draw(size=(4, *shape))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_it_agrees_with_neural_tangents(name):
+    """To 1e-12; on the diagonal of a tangent kernel they have 8 digits behind relu."""
+    net, (x1, x2) = network(*GOLDEN[name]), inputs_of(name)
+    for pair, sides in {"own": (x1,), "cross": (x1, x2)}.items():
+        for kind, found in zip(("nngp", "ntk"), nk.kernels.nngp_and_ntk(net, *sides), strict=True):
+            expected = STORED[f"{name}/{pair}/{kind}"]
+            apart = np.abs(found / expected - 1.0)
+            if pair == "own":
+                assert np.diagonal(apart).max() < (2e-8 if kind == "ntk" else 1e-12)
+                np.fill_diagonal(apart, 0.0)
+            assert apart.max() < 1e-12, (pair, kind)

@@ -1,0 +1,40 @@
+"""Labs that listen on a free port, in a thread of the test's own process, and the processes that compute for them."""
+
+import contextlib
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+
+from nearkernel.lab._limits import Limits
+from nearkernel.lab._serve import server
+from nearkernel.lab._server import application
+
+ODD = (sys.executable, "-P", str(Path(__file__).parent / "odd_worker.py"))
+STRICT = Limits(seconds=2, grace=1, kept_memory=400 << 20, waiting=20)
+
+
+@contextlib.contextmanager
+def listening(**settings):
+    lab, found = server(application(**settings)), socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=lab.run, kwargs={"sockets": [found]}, daemon=True)
+    thread.start()
+    while not lab.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{found.getsockname()[1]}"
+    lab.should_exit = True
+    thread.join(timeout=20)
+    assert not thread.is_alive()
+
+
+def workers(word="_worker"):
+    """Processes that compute for labs of this test process."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if any(word in argument for argument in child.cmdline()) and child.status() != "zombie":
+                found.append(child)
+    return found

@@ -1,0 +1,8 @@
+"""Every public function, class and method that takes arguments, with good ones and the kind of each.
+
+`tests/test_bad_inputs.py` puts bad values in the place of good ones. A new public name belongs here.
+"""
+
+from . import dynamics, geometry, kernels, models, statistics
+
+CALLS = [*models.CALLS, *kernels.CALLS, *dynamics.CALLS, *statistics.CALLS, *geometry.CALLS]

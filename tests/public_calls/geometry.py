@@ -1,0 +1,194 @@
+"""Geometry: what the public names take."""
+
+import numpy as np
+
+from ._good import (
+    CLASSIFIER,
+    CLASSIFIER_PARAMS,
+    LABELS,
+    PARAMS_2D,
+    RELU,
+    RELU_2D,
+    RELU_PARAMS,
+    Call,
+    G,
+    hessian,
+    kernel,
+    key,
+    method,
+    model,
+    net,
+    params,
+    regions,
+    spectral,
+    stable,
+    x,
+    y,
+)
+
+CALLS = [
+    *[
+        Call(
+            kind.__name__,
+            lambda kind=kind, **a: kind(**a).gradient(),
+            dict(model=model, params=params, x=x, y=y, loss=("choice", "squared")),
+        )
+        for kind in (G.Hessian, G.GaussNewton, G.Fisher, G.EmpiricalFisher)
+    ],
+    Call("Hessian.__call__", lambda vectors: hessian()(vectors), dict(vectors=("vector", np.ones(21)))),
+    Call(
+        "top_eigenpairs",
+        G.top_eigenpairs,
+        dict(
+            operator=("operator", hessian()),
+            k=("whole", 1),
+            which=("choice", "largest"),
+            tol=("positive", 1e-6),
+            seed=("steps", 0),
+        ),
+    ),
+    Call(
+        "sharpness",
+        G.sharpness,
+        dict(
+            model=model,
+            params=params,
+            x=x,
+            y=y,
+            loss=("choice", "squared"),
+            steps=("steps", 3),
+            seed=("steps", 0),
+        ),
+    ),
+    Call(
+        "spectral_density",
+        G.spectral_density,
+        dict(
+            operator=("operator", hessian()),
+            outliers=("whole", 2),
+            probes=("steps", 2),
+            steps=("steps", 3),
+            seed=("steps", 0),
+        ),
+    ),
+    Call(
+        "SpectralDensity.density",
+        method(spectral, "density"),
+        dict(grid=("array", 1.0), width=("positive", 0.1)),
+    ),
+    Call("SpectralDensity.count_above", method(spectral, "count_above"), dict(threshold=("number", 0.1))),
+    Call("SpectralDensity.moment", method(spectral, "moment"), dict(order=("whole", 1))),
+    Call("overlap", G.overlap, dict(first=("inputs", np.eye(4, 2)), second=("inputs", np.eye(4, 2)[::-1]))),
+    Call(
+        "gradient_share",
+        G.gradient_share,
+        dict(curvature=("operator", hessian()), vectors=("inputs", np.eye(21, 2))),
+    ),
+    Call(
+        "gauss_newton_classes",
+        G.gauss_newton_classes,
+        dict(
+            model=("model", CLASSIFIER), params=("params", CLASSIFIER_PARAMS), x=x, labels=("labels", LABELS)
+        ),
+    ),
+    Call(
+        "gradient_classes",
+        G.gradient_classes,
+        dict(
+            model=("net", CLASSIFIER),
+            params=("params", CLASSIFIER_PARAMS),
+            x=x,
+            labels=("labels", LABELS),
+            layer=("whole", 1),
+        ),
+    ),
+    Call("feature_classes", G.feature_classes, dict(features=x, labels=("labels", LABELS))),
+    Call(
+        "collapse",
+        G.collapse,
+        dict(features=x, labels=("labels", LABELS), classifier=("inputs", np.ones((2, 3)))),
+    ),
+    Call("last_layer", G.last_layer, dict(model=net, params=params, x=x)),
+    Call(
+        "breakpoints",
+        G.breakpoints,
+        dict(
+            net=("net", RELU),
+            params=("params", RELU_PARAMS),
+            start=("vector", np.zeros(3)),
+            end=("vector", np.ones(3)),
+        ),
+    ),
+    Call(
+        "crossings",
+        G.crossings,
+        dict(
+            net=("net", RELU),
+            params=("params", RELU_PARAMS),
+            start=("vector", np.zeros(3)),
+            end=("vector", np.ones(3)),
+        ),
+    ),
+    Call(
+        "regions",
+        G.regions,
+        dict(
+            net=("net", RELU_2D),
+            params=("params", PARAMS_2D),
+            box=("inputs", np.array([[-1.0, 1.0], [-1.0, 1.0]])),
+        ),
+    ),
+    Call("Regions.locate", method(regions, "locate"), dict(points=("inputs", np.zeros((2, 2))))),
+    Call(
+        "mean_crossings",
+        G.mean_crossings,
+        dict(net=("net", RELU), start=("vector", np.zeros(3)), end=("vector", np.ones(3))),
+    ),
+    Call(
+        "measure_crossings",
+        G.measure_crossings,
+        dict(
+            net=("net", RELU),
+            start=("vector", np.zeros(3)),
+            end=("vector", np.ones(3)),
+            size=("steps", 2),
+            key=key,
+        ),
+    ),
+    Call("region_bounds", G.region_bounds, dict(net=("net", RELU))),
+    Call("zaslavsky", G.zaslavsky, dict(planes=("whole", 3), dim=("whole", 2))),
+    Call("sawtooth", G.sawtooth, dict(levels=("whole", 2))),
+    Call(
+        "ellipsoid_entropy",
+        G.ellipsoid_entropy,
+        dict(axes=("vector", np.array([1.0, 0.5])), bits=("whole", 3), tail=("positive", 0.1)),
+    ),
+    Call(
+        "ellipsoid_width", G.ellipsoid_width, dict(axes=("vector", np.array([1.0, 0.5])), dims=("whole", 1))
+    ),
+    Call("kernel_axes", G.kernel_axes, dict(kernel=kernel, x=x, weights=("vector", np.ones(6)))),
+    Call("set_entropy", G.set_entropy, dict(functions=x, bits=("whole", 2))),
+    Call(
+        "lipschitz_entropy",
+        G.lipschitz_entropy,
+        dict(bits=("whole", 3), length=("positive", 1.0), constant=("positive", 1.0)),
+    ),
+    Call(
+        "lipschitz_code",
+        G.lipschitz_code,
+        dict(values=("vector", np.zeros(3)), length=("positive", 1.0), constant=("positive", 1.0)),
+    ),
+    Call(
+        "lipschitz_decode",
+        G.lipschitz_decode,
+        dict(
+            code=("vector", np.array([True, False])),
+            x=("array", 0.5),
+            length=("positive", 1.0),
+            constant=("positive", 1.0),
+        ),
+    ),
+    Call("stable_pair", G.stable_pair, dict(functions=x, bits=("whole", 2), key=key, tries=("steps", 5))),
+    Call("StablePair.encode", method(stable, "encode"), dict(functions=x)),
+    Call("StablePair.decode", method(stable, "decode"), dict(codes=("inputs", np.zeros((2, 64))))),
+]

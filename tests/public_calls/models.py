@@ -1,0 +1,145 @@
+"""Activations and models: what the public names take."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import nearkernel as nk
+
+from ._good import (
+    KEY,
+    NET,
+    PARAMS,
+    X_NEW,
+    A,
+    Call,
+    K,
+    M,
+    X,
+    Y,
+    cubic,
+    key,
+    method,
+    model,
+    params,
+    phi,
+    polynomial,
+    psi,
+    target,
+    x,
+)
+
+CALLS = [
+    Call("activations.get", A.get, dict(activation=("activation", "relu"))),
+    Call(
+        "activations.moments",
+        A.moments,
+        dict(activation=("activation object", A.get("erf")), q=("array", 1.0)),
+    ),
+    Call(
+        "activations.dual",
+        A.dual,
+        dict(
+            activation=("activation object", A.get("erf")),
+            q1=("array", 1.0),
+            q2=("array", 1.0),
+            correlation=("array", 0.5),
+        ),
+    ),
+    Call("activations.PiecewiseLinear", A.PiecewiseLinear, dict(right=("number", 1.0), left=("number", 0.0))),
+    Call("activations.Monomial", A.Monomial, dict(degree=("whole", 2))),
+    Call(
+        "nk.MLP",
+        lambda **a: K.NTK(nk.MLP(**a))(np.ones((2, 3)) + np.eye(2, 3)),
+        dict(
+            in_dim=("whole", 3),
+            widths=("widths", (4,)),
+            out_dim=("whole", 1),
+            activation=("activation", "relu"),
+            weight_var=("positive", 1.0),
+            bias_var=("positive", 0.1),
+            parametrization=("choice", "ntk"),
+        ),
+    ),
+    Call("MLP.init", NET.init, dict(key=key)),
+    Call("MLP.__call__", NET.__call__, dict(params=("call params", PARAMS), x=x)),
+    Call(
+        "FeatureModel",
+        lambda phi, out_dim, in_dim: nk.solve(nk.FeatureModel(phi, out_dim, in_dim), X, Y).predict(X_NEW),
+        dict(phi=("features", phi), out_dim=("whole", 1), in_dim=("whole", 3)),
+    ),
+    Call(
+        "FeatureModel.__call__",
+        nk.FeatureModel(phi).__call__,
+        dict(params=("feature params", np.ones((1, 6))), x=x),
+    ),
+    Call(
+        "QuadraticModel",
+        lambda **a: nk.solve(nk.QuadraticModel(**a), X, Y, nk.Ridge(0.1), order=1).predict(X_NEW),
+        dict(
+            phi=("features", phi),
+            psi=("features", psi),
+            eps=("number", 0.01),
+            out_dim=("whole", 1),
+            in_dim=("whole", 3),
+        ),
+    ),
+    Call(
+        "QuadraticModel.__call__",
+        nk.QuadraticModel(phi, psi, 0.1).__call__,
+        dict(params=("feature params", np.ones((1, 6))), x=x),
+    ),
+    Call(
+        "CubicModel",
+        lambda **a: nk.solve(nk.CubicModel(**a), X, Y, nk.Ridge(0.1), order=1).predict(X_NEW),
+        dict(
+            phi=("features", phi),
+            psi=("features", psi),
+            Psi=("features", cubic),
+            eps=("number", 0.01),
+            out_dim=("whole", 1),
+        ),
+    ),
+    Call(
+        "DiagonalNetwork",
+        lambda **a: (lambda n: n(n.init(), X))(M.DiagonalNetwork(**a)),
+        dict(in_dim=("whole", 3), alpha=("positive", 1.0), theta0=("vector", np.ones(3))),
+    ),
+    Call(
+        "DiagonalNetwork.__call__",
+        M.DiagonalNetwork(3).__call__,
+        dict(params=("diagonal params", M.DiagonalNetwork(3).init()), x=x),
+    ),
+    Call("Scaled", nk.Scaled, dict(model=model, alpha=("positive", 2.0))),
+    Call("Scaled.init", nk.Scaled(NET).init, dict(key=key)),
+    Call(
+        "Scaled.__call__",
+        nk.Scaled(NET).__call__,
+        dict(params=("call params", nk.Scaled(NET).init(KEY)), x=x),
+    ),
+    Call("expand", nk.expand, dict(model=model, params=params, degree=("whole", 1))),
+    Call("Taylor.__call__", nk.expand(NET, PARAMS).__call__, dict(params=("call params", PARAMS), x=x)),
+    Call(
+        "from_function",
+        nk.from_function,
+        dict(f=("function", lambda p, x: x @ p), init=("function", lambda key: jnp.ones(3))),
+    ),
+    Call(
+        "FunctionModel.init",
+        nk.from_function(lambda p, x: x @ p, lambda key: jax.random.normal(key, (3,))).init,
+        dict(key=key),
+    ),
+    Call("effective_features", M.effective_features, dict(model=model, params=params, x=x)),
+    Call(
+        "MultiIndexPolynomial",
+        M.MultiIndexPolynomial,
+        dict(directions=("inputs", np.eye(2, 3)), coefficients=("dictionary", {(2, 0): 0.5})),
+    ),
+    Call(
+        "MultiIndexPolynomial.of",
+        M.MultiIndexPolynomial.of,
+        dict(g=("function", target), directions=("inputs", np.eye(2, 3)), degree=("whole", 2)),
+    ),
+    Call("MultiIndexPolynomial.__call__", lambda x: polynomial()(x), dict(x=x)),
+    Call("MultiIndexPolynomial.tensor", method(polynomial, "tensor"), dict(k=("whole", 2))),
+]

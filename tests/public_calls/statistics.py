@@ -1,0 +1,235 @@
+"""Statistics: what the public names take."""
+
+import functools
+
+import numpy as np
+
+import nearkernel as nk
+
+from ._good import (
+    FLOW,
+    NET,
+    PARAMS,
+    RBF,
+    RELU,
+    RELU_PARAMS,
+    X_NEW,
+    Call,
+    S,
+    X,
+    Y,
+    deep_linear,
+    estimate,
+    forecast,
+    kernel,
+    key,
+    method,
+    model,
+    net,
+    params,
+    posterior,
+    x,
+    x_new,
+    y,
+)
+
+CALLS = [
+    Call(
+        "forecast",
+        nk.forecast,
+        dict(
+            net=net,
+            x=x,
+            y=y,
+            algorithm=("algorithm", FLOW),
+            x_new=x_new,
+            order=("whole", 0),
+            trained=("choice", "all"),
+        ),
+    ),
+    Call("forecast, relu", functools.partial(nk.forecast, RELU), dict(x=x, y=y, x_new=x_new)),
+    Call(
+        "forecast, order 1",
+        functools.partial(nk.forecast, NET, order=1),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
+    ),
+    Call("Forecast.predict", method(forecast, "predict"), dict(x_new=x_new)),
+    Call("Forecast.at", method(forecast, "at"), dict(time=("positive", 1.0))),
+    Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
+    Call(
+        "posterior",
+        S.posterior,
+        dict(kernel=("kernel object", RBF), x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
+    ),
+    Call("Posterior.predict", method(posterior, "predict"), dict(x_new=x_new)),
+    Call("Posterior.sample", method(posterior, "sample"), dict(size=("whole", 2), key=key)),
+    Call("propagate", nk.propagate, dict(net=net, x=x, order=("whole", 0))),
+    Call("propagate, order 1", functools.partial(nk.propagate, RELU, order=1), dict(x=("inputs", X[:2]))),
+    Call(
+        "measure",
+        functools.partial(nk.measure, lambda p: p[0]["bias"]),
+        dict(net=model, size=("steps", 4), key=key, memory=("memory", "1MiB")),
+    ),
+    Call(
+        "measure, observable",
+        nk.measure,
+        dict(observable=("observable", lambda p: p[0]["bias"]), net=model, size=("steps", 4), key=key),
+    ),
+    Call(
+        "Estimate.agrees",
+        method(estimate, "agrees"),
+        dict(theory=("vector", np.zeros(4)), sigmas=("positive", 4.0)),
+    ),
+    Call(
+        "extrapolated",
+        S.extrapolated,
+        dict(estimates=("estimates", [estimate(), estimate()]), widths=("widths", (4, 8))),
+    ),
+    Call("observables", S.observables, dict(net=net, x=x, fields=("choice", "four_point"))),
+    Call(
+        "trained_observables",
+        functools.partial(S.trained_observables, algorithm=nk.GradientDescent(0.1)),
+        dict(net=net, x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
+    ),
+    Call("critical", nk.critical, dict(activation=("activation", "relu"))),
+    Call(
+        "Critical.chi_perp",
+        nk.critical("relu").chi_perp,
+        dict(kernel=("array", 1.0), weight_var=("positive", 1.0)),
+    ),
+    Call(
+        "Critical.correlation_length",
+        nk.critical("erf").correlation_length,
+        dict(weight_var=("positive", 1.0), bias_var=("positive", 0.1)),
+    ),
+    Call("Critical.kernel_law", nk.critical("erf").kernel_law, dict(depth=("array", 10.0))),
+    Call(
+        "phase_diagram",
+        nk.phase_diagram,
+        dict(
+            activation=("activation", "erf"),
+            weight_vars=("vector", np.array([1.0, 2.0])),
+            bias_vars=("vector", np.array([0.0, 0.1])),
+        ),
+    ),
+    Call("gaussianity", S.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),
+    Call("gradient_spread", S.gradient_spread, dict(net=net, x=x)),
+    Call("GradientSpread.bad_draw", S.gradient_spread(RELU, X).bad_draw, dict(factor=("positive", 2.0))),
+    Call("input_gradient", S.input_gradient, dict(net=("net", RELU), coordinates=("whole", 2))),
+    Call("InputGradient.cdf", S.input_gradient(RELU).cdf, dict(log_value=("array", 0.0))),
+    Call("InputGradient.sample", S.input_gradient(RELU).sample, dict(size=("whole", 2), key=key)),
+    Call("relu_ntk", S.relu_ntk, dict(net=("net", RELU), x=x)),
+    Call("path_sum", S.path_sum, dict(net=("net", RELU), params=("params", RELU_PARAMS), x=x)),
+    Call("learning_rates", S.learning_rates, dict(net=net, x=x)),
+    Call(
+        "largest_eigenvalue",
+        S.largest_eigenvalue,
+        dict(net=("net", RELU), x=x, probability=("positive", 0.05)),
+    ),
+    Call("smallest_eigenvalue", S.smallest_eigenvalue, dict(net=net, x=x)),
+    Call("concentration", S.concentration, dict(net=net, x=x, probability=("positive", 0.05))),
+    Call("convergence_guarantee", S.convergence_guarantee, dict(net=net, params=params, x=x, y=y)),
+    Call("Guarantee.bound", S.convergence_guarantee(NET, PARAMS, X, Y).bound, dict(time=("array", 1.0))),
+    Call(
+        "matrix_chernoff",
+        S.matrix_chernoff,
+        dict(
+            mean=("positive", 1.0), largest=("positive", 1.0), dim=("whole", 3), probability=("positive", 0.1)
+        ),
+    ),
+    Call(
+        "matrix_chernoff_below",
+        S.matrix_chernoff_below,
+        dict(
+            mean=("positive", 10.0),
+            largest=("positive", 1.0),
+            dim=("whole", 3),
+            probability=("positive", 0.1),
+        ),
+    ),
+    Call(
+        "matrix_bernstein",
+        S.matrix_bernstein,
+        dict(
+            variance=("positive", 1.0),
+            largest=("positive", 1.0),
+            dim=("whole", 3),
+            probability=("positive", 0.1),
+        ),
+    ),
+    Call(
+        "marchenko_pastur",
+        S.marchenko_pastur,
+        dict(ratio=("positive", 0.5), variance=("positive", 1.0), shift=("number", 0.0)),
+    ),
+    Call("MarchenkoPastur.density", S.marchenko_pastur(0.5).density, dict(x=("array", 1.0))),
+    Call(
+        "MarchenkoPastur.stieltjes", S.marchenko_pastur(0.5).stieltjes, dict(z=("complex array", 1.0 + 1.0j))
+    ),
+    Call("MarchenkoPastur.moment", S.marchenko_pastur(0.5).moment, dict(k=("whole", 2))),
+    Call("MarchenkoPastur.sample", S.marchenko_pastur(0.5).sample, dict(rows=("whole", 4), key=key)),
+    Call(
+        "MarchenkoPastur.compare", S.marchenko_pastur(0.5).compare, dict(eigenvalues=("vector", np.ones(4)))
+    ),
+    Call("gram_spectrum", S.gram_spectrum, dict(x=x, variance=("positive", 1.0))),
+    Call("kernel_bulk", S.kernel_bulk, dict(kernel=kernel, points=("whole", 10), dim=("whole", 10))),
+    Call(
+        "sampled_spectrum",
+        S.sampled_spectrum,
+        dict(population=("vector", np.ones(3)), ratio=("positive", 0.5)),
+    ),
+    Call(
+        "SampledSpectrum.density",
+        S.sampled_spectrum(np.ones(3), 0.5).density,
+        dict(x=("array", 1.0), blur=("positive", 0.1)),
+    ),
+    Call(
+        "gaussian_product",
+        lambda **a: S.gaussian_product(**a).log_mean,
+        dict(sizes=("widths", (3, 4)), weight_var=("positive", 1.0)),
+    ),
+    Call("GaussianProduct.moment", S.gaussian_product((3, 4)).moment, dict(k=("number", 1.0))),
+    Call("GaussianProduct.pdf", S.gaussian_product((3, 4)).pdf, dict(log_value=("array", 0.0))),
+    Call("GaussianProduct.sample", S.gaussian_product((3, 4)).sample, dict(size=("whole", 2), key=key)),
+    Call(
+        "deep_linear_log_evidence",
+        S.deep_linear_log_evidence,
+        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+    ),
+    Call(
+        "deep_linear_posterior",
+        S.deep_linear_posterior,
+        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+    ),
+    Call("DeepLinearPosterior.quantile", method(deep_linear, "quantile"), dict(x=x_new, q=("array", 0.5))),
+    Call(
+        "DeepLinearPosterior.log_density",
+        method(deep_linear, "log_density"),
+        dict(x=x_new, values=("vector", np.zeros(2))),
+    ),
+    Call("DeepLinearPosterior.sample", method(deep_linear, "sample"), dict(size=("whole", 2), key=key)),
+    Call(
+        "best_prior_var",
+        S.best_prior_var,
+        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
+    ),
+    Call(
+        "deep_linear_table",
+        S.deep_linear_table,
+        dict(
+            X=("inputs", X[:2]),
+            y=("targets", Y[:2]),
+            depths=("widths", (1,)),
+            widths=("widths", (5,)),
+            prior_vars=("vector", (1.0,)),
+        ),
+    ),
+    Call("effective_depth", S.effective_depth, dict(points=("whole", 2), widths=("widths", (5,)))),
+    Call(
+        "limiting_scale",
+        S.limiting_scale,
+        dict(
+            nu0=("positive", 1.5), points=("whole", 2), widths=("widths", (5,)), prior_var=("positive", 1.0)
+        ),
+    ),
+]

@@ -1,0 +1,136 @@
+"""Every public argument, with bad values of its kind: one clear line that names an argument, or a finite answer."""
+
+import inspect
+import random
+import warnings
+
+import jax
+import numpy as np
+import pytest
+
+import nearkernel as nk
+from bad_values import KINDS
+from public_calls import CALLS
+from public_calls._good import X_NEW
+
+# Records that the library makes and the user only reads, abstract classes, and names without arguments.
+NOT_CALLED = {
+    *("AbstractActivation", "AbstractAlgorithm", "AbstractDerivatives", "AbstractKernel", "AbstractModel"),
+    *(
+        "AbstractOperator",
+        "CatapultPath",
+        "ClassSplit",
+        "Collapse",
+        "Comparison",
+        "Concentration",
+        "Contribution",
+    ),
+    *(
+        "Critical",
+        "Crossings",
+        "DeepLinearPosterior",
+        "Direct",
+        "DirectOptimization",
+        "Eigenpairs",
+        "EntropyBounds",
+    ),
+    *(
+        "Erf",
+        "Estimate",
+        "FeatureDerivatives",
+        "FeatureLearning",
+        "FeatureSplit",
+        "FiniteForecast",
+        "Fluctuations",
+    ),
+    *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
+    *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
+    *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),
+    *(
+        "ModelDerivatives",
+        "ModelRow",
+        "ModelTable",
+        "Moments",
+        "Movement",
+        "NearlyKernelSolution",
+        "NystromSolution",
+    ),
+    *("OneStepFeatures", "OneStepNetwork", "Phase", "PhaseDiagram", "Positivity", "Posterior", "Prediction"),
+    *("Projectors", "Propagation", "RecursiveFeatures", "Region", "RegionBounds", "Regions", "ReluNTK"),
+    *(
+        "SampleSpaceRun",
+        "SampledSpectrum",
+        "Series",
+        "Sine",
+        "SmallestEigenvalue",
+        "Solution",
+        "SpectralAlgorithm",
+    ),
+    *("SpectralDensity", "StablePair", "StationarySGD", "Taylor", "Trajectory", "Unbounded"),
+    *("build", "names", "open_store"),  # files have tests of their own
+}
+ROOMS = ("activations", "models", "kernels", "scale", "dynamics", "statistics", "geometry")
+
+
+def test_every_public_name_is_called_or_known_not_to_be():
+    public = {
+        name
+        for room in ROOMS
+        for name, value in vars(getattr(nk, room)).items()
+        if not name.startswith("_") and not inspect.ismodule(value)
+    }
+    called = {
+        call.name.split(".")[-1 if call.name.startswith(("activations.", "nk.")) else 0] for call in CALLS
+    }
+    called = {name.split(",")[0].split("(")[0].split(" ")[0] for name in called}
+    assert public - called - NOT_CALLED == set()
+    assert NOT_CALLED - public == set()
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+def test_a_bad_argument_costs_one_line_or_is_answered(call):
+    unclear = []
+    for argument, (kind, good) in call.arguments.items():
+        for value, bad in KINDS[kind](good).items():
+            outcome = _outcome(call, {**call.good(), argument: bad})
+            if outcome:
+                unclear.append(f"{argument} = {value}: {outcome}")
+    assert not unclear, "\n".join(unclear)
+
+
+def _outcome(call, arguments) -> str:
+    """What is wrong with the answer to these arguments, if anything."""
+    before = random.getstate(), np.random.get_state()[1].copy()  # noqa: NPY002
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = call.function(**arguments)
+            if not _is_finite(found):
+                return f"not finite: {found}"
+    except (ValueError, TypeError) as error:
+        if type(error) not in (ValueError, TypeError):
+            return f"{type(error).__name__}: {error}"
+        if "\n" in str(error) or "`" not in str(error):
+            return f"unclear: {error}"
+    except MemoryError as error:
+        if "free" not in str(error):
+            return f"MemoryError: {error}"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if random.getstate() != before[0] or not np.array_equal(np.random.get_state()[1], before[1]):  # noqa: NPY002
+        return "changed a global random state"
+    return ""
+
+
+def _is_finite(found) -> bool:
+    if getattr(found, "ok", True) is False or getattr(found, "name", "") == "divergent":
+        return True  # divergence is a result
+    if isinstance(found, nk.dynamics.AbstractAlgorithm):
+        return True
+    if callable(getattr(found, "predict", None)):
+        return _is_finite(found.predict(X_NEW).mean)
+    return all(
+        np.isfinite(np.asarray(leaf)).all()
+        for leaf in jax.tree.leaves(found)
+        if np.asarray(leaf).dtype.kind in "fc" and np.asarray(leaf).size
+    )
