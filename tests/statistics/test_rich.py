@@ -78,9 +78,9 @@ def test_first_effect_of_richness_is_the_cubic_part_of_finite_width(widths, x, y
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the whole correction need not be small
         expected = (ddntk(2 * y) - 2 * ddntk(y)) / 6
-    outputs = [rich(network("linear", widths), g, y, steps=15, x=x, new=NEW[:1]) for g in (0.001, 0.03, 0.06)]
-    start, one, two = (each.mean for each in outputs)
-    slopes = (one - start) / 0.03**2, (two - start) / 0.06**2
+    start = nk.forecast(lazy, x, y, nk.GradientDescent(0.05, 15), NEW[:1]).mean
+    outputs = [rich(network("linear", widths), g, y, steps=15, x=x, new=NEW[:1]) for g in (0.03, 0.06)]
+    slopes = [(each.mean - start) / g**2 for each, g in zip(outputs, (0.03, 0.06), strict=True)]
     np.testing.assert_allclose((4 * slopes[0] - slopes[1]) / 3, expected, rtol=3e-4)
     assert all(each.error.max() == 0.0 for each in outputs)
 
@@ -98,7 +98,7 @@ def test_kernel_of_a_linear_network_on_one_point(richness, y):
     assert early.ntk[0, 0] ** 2 - 4 * (richness * found.at(0.1 * time).mean[0]) ** 2 == pytest.approx(
         4.0, rel=1e-3
     )
-    assert found.kernels(0).moved == 0.0
+    assert found.kernels(0).moved < 1e-12
 
 
 def test_flow_conserves_what_homogeneous_layers_share():
@@ -184,7 +184,7 @@ def test_kernels_start_as_the_closed_forms_and_move():
     assert np.abs(first.ntk - nk.kernels.NTK(net)(both)).max() < 5 * first.error.max()
     last_metric = nk.kernels.NNGP(network("erf", (64, 64), bias_var=0.2, parametrization="ntk"))(both)
     np.testing.assert_allclose(1.5 * first.features[1] + 0.2, last_metric, atol=0.03)
-    assert first.moved == 0.0 and last.moved > 0.1 and len(last.gradients) == 2
+    assert first.moved < 1e-12 and last.moved > 0.1 and len(last.gradients) == 2
 
 
 def test_the_spread_of_linear_networks_is_that_of_trained_ones():
@@ -271,13 +271,12 @@ def test_too_few_neurons_are_a_status():
         ({"algorithm": nk.SGD(0.1, 2, 5)}, ValueError, "`SGD` draws batches: give `key"),
         ({"net": network(bias_var=0.1)}, ValueError, "`net` starts at its output bias, which is random"),
         ({"net": nk.Scaled(network(bias_var=0.1), 1.0, False)}, ValueError, "`net` starts at its output bias"),
-        ({"net": nk.MLP(3, (), parametrization="mean_field")}, ValueError, "`net` has no hidden layers"),
         ({"net": nk.Scaled(nk.MLP(3, (8,)), 2.0)}, ValueError, "`net` scales a network that is not in"),
         ({"net": nk.FeatureModel(lambda x: x)}, TypeError, "FeatureModel"),
         ({"net": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` has no finite derivative"),
         ({"order": 1}, ValueError, "is for `order=0` and `trained=\"all\"`"),
         ({"net": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`loss` and `clouds` are for networks with"),
-        ({"x": np.tile(X, (200, 1)) + RNG.normal(size=(800, 3)), "y": np.ones(800), "clouds": Clouds(neurons=64),
+        ({"x": RNG.normal(size=(60, 3)), "y": np.ones(60), "clouds": Clouds(neurons=64),
           "net": network(widths=(8, 8))}, ValueError, "points are too many for clouds of 64 neurons"),
     ],
 )  # fmt: skip

@@ -83,30 +83,69 @@ def grams(network: CloudNetwork, xi: np.ndarray, learn: bool) -> Grams:
     return Grams(ntk.reshape(shape), features, [gram.reshape(shape) for gram in gradients])
 
 
+def kernel_to(network: CloudNetwork, xi: np.ndarray, n: int) -> np.ndarray:
+    """The tangent kernel (P, out, n, out) between the inputs `xi` (P, k) and the first `n` of them."""
+    outputs, seeds = network.layout.outputs, np.eye(network.layout.outputs)
+
+    def both(rows: np.ndarray, learn: bool) -> tuple[Fields, list[list[np.ndarray]]]:
+        fields = network.forward(rows, learn)
+        return fields, [network.backward(fields, np.tile(seed, (len(rows), 1)), learn) for seed in seeds]
+
+    fields, gradients = both(xi[:n], True)
+    kernel = np.empty((len(xi), outputs, n, outputs))
+    chunk = rows_that_fit(8 * (4 + outputs) * sum(cloud.size for cloud in network.clouds))
+    for at in range(0, len(xi), chunk):
+        rows = slice(at, at + chunk)
+        # What of new points is unknown is orthogonal to all that training points ask.
+        here, slopes = both(xi[rows], False)
+        features = [
+            network.layout.weight_var * cloud.inner(one, other) + network.layout.bias_var
+            for cloud, one, other in zip(network.clouds, here.after, fields.after, strict=True)
+        ]
+        metrics = [xi[rows] @ xi[:n].T, *features]
+        for o in range(outputs):
+            for p in range(outputs):
+                grams = [
+                    cloud.inner(one, other)
+                    for cloud, one, other in zip(network.clouds, slopes[o], gradients[p], strict=True)
+                ]
+                kernel[rows, o, :, p] = sum(
+                    metric * gram for metric, gram in zip(metrics, [*grams, float(o == p)], strict=True)
+                )
+    return kernel
+
+
 class LazySystem(AbstractSystem):
-    """Outputs moved by a kernel that stays as it is, (P, n) with training points first: the limit of small richness."""
+    """Outputs moved by a kernel that stays as it is: the limit of small richness.
+
+    **Arguments:** `kernel`, training points first: (P, n) if all outputs have the same, or (P, out, n, out);
+    `outputs`, their number.
+    """
 
     def __init__(self, kernel: np.ndarray, outputs: int):
-        self._kernel = kernel
+        self._kernel, self._n = kernel, kernel.shape[1 if kernel.ndim == 2 else 2]
         self._values = np.zeros((len(kernel), outputs))
 
     def at_step(self, step: int) -> None:
         pass
 
     def outputs(self) -> np.ndarray:
-        return self._values[: self._kernel.shape[1]]
+        return self._values[: self._n]
 
     def new_outputs(self) -> np.ndarray:
-        return self._values[self._kernel.shape[1] :]
+        return self._values[self._n :]
 
     def force(self, rows: Any, error: np.ndarray) -> "Moved":
-        return Moved(self._kernel[:, rows] @ error)
+        if self._kernel.ndim == 2:
+            return Moved(self._kernel[:, rows] @ error)
+        return Moved(np.tensordot(self._kernel[:, :, rows], error, 2))
 
     def shift(self, change: "Moved", amount: float) -> None:
         self._values = self._values + amount * change.values
 
     def sharpness(self, error: np.ndarray) -> float:
-        return float(np.linalg.eigvalsh(self._kernel[: self._kernel.shape[1]])[-1])
+        size = self._n * self._kernel.shape[1] if self._kernel.ndim == 4 else self._n
+        return float(np.linalg.eigvalsh(self._kernel[: self._n].reshape(size, size))[-1])
 
 
 class Moved(NamedTuple):

@@ -178,8 +178,6 @@ def rich_forecast(
             "`net` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; got "
             f"{type(inner).__name__}."
         )
-    if not inner.widths:
-        raise ValueError('`net` has no hidden layers, hence no features to learn; use parametrization="ntk".')
     if inner.bias_var > 0 and not centred:
         raise ValueError(
             "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "

@@ -72,12 +72,13 @@ def _exact(problem: Problem) -> Limit:
 def _sampled(problem: Problem) -> Limit:
     scrambles, driver, threads = problem.clouds.scrambles, problem.driver(), _threads(problem)
     checked = problem.layout.depth > 1 or isinstance(driver, Flow)
-    progress = Progress(problem.clouds.watch, 2 * scrambles + checked)
+    anchors = scrambles if problem.anchored else 0
+    progress = Progress(problem.clouds.watch, scrambles + anchors + checked)
 
     def job(name: str, scramble: int, how: Any) -> Run:
-        place = scramble + {"rich": 0, "lazy": scrambles, "check": 2 * scrambles}[name]
+        place = scramble + {"rich": 0, "lazy": scrambles, "check": scrambles + anchors}[name]
         tol = problem.tol / _SMALLER if name == "check" else problem.tol
-        make = lambda: problem.system(problem.sampled(scramble, tol, lazy=name == "lazy"))
+        make = lambda: (problem.anchor if name == "lazy" else problem.system)(problem.sampled(scramble, tol))
         with jax.enable_x64(True):  # thread-local: each task opens its own
             every = problem.clouds.every * (2 if name == "check" and isinstance(how, Flow) else 1)
             found = problem.run(make, how, progress.of(place), every)
@@ -91,12 +92,15 @@ def _sampled(problem: Problem) -> Limit:
             "give `clouds=nk.statistics.Clouds(neurons=...)` more, or a larger `tol`."
         )
     again, finer = (driver.again(), driver.halved()) if isinstance(driver, Flow) else (driver, driver)
-    jobs = [("rich", k, again) for k in range(1, scrambles)] + [("lazy", k, again) for k in range(scrambles)]
+    jobs = [("rich", k, again) for k in range(1, scrambles)] + [("lazy", k, again) for k in range(anchors)]
     jobs += [("check", 0, finer)] * checked
     found = list(in_order(lambda args: job(*args), jobs, threads))
+    rich, lazy = [first, *found[: scrambles - 1]], found[scrambles - 1 : scrambles - 1 + anchors]
+    check = found[-1] if checked else None
+    if not anchors:
+        return _Gathered(problem, driver, rich, check=check).limit()
     exact = problem.run(problem.lazy_system, again, lambda share: None)
-    rich, lazy = [first, *found[: scrambles - 1]], found[scrambles - 1 : 2 * scrambles - 1]
-    return _Gathered(problem, driver, rich, lazy, exact, *found[2 * scrambles - 1 :]).limit()
+    return _Gathered(problem, driver, rich, lazy, exact, check).limit()
 
 
 def drawn_outputs(problem: Problem, draws: int) -> np.ndarray:
@@ -167,11 +171,12 @@ class _Gathered:
         check: Any = 0.0
         if self.check is not None and not self.check.failure:
             check = _moderated((_stacked([self.check], name, halved)[0, ::own] - values[0]) ** 2)
-        if self.exact is None or self.lazy is None:
+        if len(values) == 1:
             return values[0], np.sqrt(check + 0.0 * values[0])
-        off = _stacked(self.lazy, name, length) - _stacked([self.exact], name, length)
-        share = shares[:, None, None]
-        values = values - np.where(share > 0, share * off, 0.0)
+        if self.exact is not None and self.lazy is not None:
+            off = _stacked(self.lazy, name, length) - _stacked([self.exact], name, length)
+            share = shares[:, None, None]
+            values = values - np.where(share > 0, share * off, 0.0)
         # Two errors cover 95 % of cases, as for a Gaussian, though the variance comes from few scrambles.
         wide = scipy.stats.t.ppf(0.975, len(values) - 1) / scipy.stats.norm.ppf(0.975)
         error = wide**2 * _moderated(values.var(axis=0, ddof=1)) / len(values)

@@ -11,7 +11,7 @@ from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ..dynamics._cloud import CoordinateCloud, OutOfDirections, PlainCloud
 from ..dynamics._cloud_network import CloudNetwork, layout_of, value_and_slope
 from ..dynamics._cloud_start import Start, input_space
-from ..dynamics._cloud_system import CloudSystem, LazySystem
+from ..dynamics._cloud_system import CloudSystem, LazySystem, kernel_to
 from ..dynamics._drive import AbstractSystem, Descent, Flow, Signal
 from ..kernels import NTK
 from ..models import MLP
@@ -22,7 +22,7 @@ _AT_START = 256  # points whose exact kernels the clouds start from; further new
 _EXACT_TOL = 1e-7
 _STRIDE, _EXACT_STRIDE = 0.25, 0.1  # of a flow, over the largest eigenvalue of the kernel
 COORDINATES = (128, 512, 2048, 8192)  # of exact clouds: as few as serve
-_LAZY = {"float64": 1e-4, "float32": 1e-2}  # richness that counts as none
+_ANCHOR = 3 * 10**7  # numbers in a kernel that a cloud is compared by
 _LOOKS = 16  # at the largest eigenvalue of the kernel, in a run
 
 
@@ -98,17 +98,16 @@ class Problem:
         rate, momentum = scale * float(chosen.lr), float(getattr(chosen, "momentum", 0.0))
         return Descent(lambda step: rate, momentum, int(chosen.steps))
 
-    def sampled(self, scramble: int, tol: float, lazy: bool = False) -> CloudNetwork:
-        """On Sobol points. The same scramble has the same neurons, also in a `lazy` network."""
+    def sampled(self, scramble: int, tol: float) -> CloudNetwork:
+        """On Sobol points. The same scramble has the same neurons."""
         if tol not in self._starts:  # exact kernels, once for all runs
             count = max(_AT_START, len(self.x))
             error = self.signal.error(np.zeros_like(self.y))
             points = self.both[:count], self.xi[:count]
             self._starts[tol] = Start(self.net, self.layout, *points, error, tol)
         dtype = self.clouds.dtype
-        layout = layout_of(self.net, _LAZY[dtype]) if lazy else self.layout
         rng = np.random.default_rng([self.clouds.seed, 0, scramble])
-        return self._starts[tol].network(self.neurons, rng, layout, np.dtype(dtype))
+        return self._starts[tol].network(self.neurons, rng, self.layout, np.dtype(dtype))
 
     def exact(self, size: int) -> CloudNetwork:
         """Of a deep linear network, in at most `size` coordinates per layer."""
@@ -126,6 +125,15 @@ class Problem:
     def system(self, network: CloudNetwork, centred: bool = False) -> CloudSystem:
         n = len(self.x)
         return CloudSystem(network, self.xi[:n], self.xi[n:], self.clouds.look, centred)
+
+    @property
+    def anchored(self) -> bool:
+        """Whether the kernels of clouds are small enough to be compared with the exact one."""
+        return len(self.both) * len(self.x) * self.y.shape[1] ** 2 <= _ANCHOR
+
+    def anchor(self, network: CloudNetwork) -> LazySystem:
+        """The limit of small richness, by the cloud's own kernel."""
+        return LazySystem(kernel_to(network, self.xi, len(self.x)), self.y.shape[1])
 
     def lazy_system(self) -> LazySystem:
         """The limit of small richness, by the exact kernel."""
