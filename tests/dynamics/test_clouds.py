@@ -93,6 +93,8 @@ def system_of(network: CloudNetwork, net: nk.MLP, centred: bool) -> CloudSystem:
         (nk.GradientDescent(0.05, 6, 0.7), "squared", VECTOR, True),
         (nk.GradientDescent(0.1, 6), "cross_entropy", CLASSES, False),
         (nk.SGD(0.05, 2, 6), "squared", CLASSES, False),
+        (nk.SGD(0.05, 4, 6, 0.5, 1.5, lambda step: 1 / (1 + step)), "squared", VECTOR, False),
+        (nk.SGD(0.05, 3, 6, weight_decay=0.8), "cross_entropy", CLASSES, True),
         pytest.param(nk.GradientFlow(0.4), "squared", CLASSES, True, marks=pytest.mark.slow),
     ],
 )
@@ -113,7 +115,11 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
             Flow(algorithm.time, scale, 0.25, list(np.linspace(0, 0.4, 21)))
             if flow
             else Descent(
-                lambda step: scale * algorithm.lr, getattr(algorithm, "momentum", 0.0), algorithm.steps
+                np.array([scale * algorithm.rate(k) for k in range(6)])
+                if isinstance(algorithm, nk.SGD)
+                else np.full(6, scale * algorithm.lr),
+                algorithm.momentum,
+                algorithm.lr * getattr(algorithm, "weight_decay", 0.0),
             )
         )
         train = []
@@ -138,7 +144,7 @@ def test_flow_and_momentum_of_a_kernel_are_their_closed_forms():
     runs = [
         (nk.GradientFlow(1.8), flow, 1e-4),
         (nk.GradientFlow(1.8), lambda *args: flow.halved()(*args), 1e-5),
-        (nk.GradientDescent(0.1, 9, 0.6), Descent(lambda step: 0.1, 0.6, 9), 1e-12),
+        (nk.GradientDescent(0.1, 9, 0.6), Descent(np.full(9, 0.1), 0.6), 1e-12),
     ]
     for algorithm, driver, atol in runs:
         with jax.enable_x64(True):

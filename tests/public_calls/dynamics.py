@@ -91,6 +91,11 @@ CALLS = [
     Call("Ridge", nk.Ridge, dict(strength=("positive", 0.1))),
     Call("SGD", nk.SGD, dict(lr=("positive", 0.1), batch_size=("whole", 2), steps=("steps", 3))),
     Call(
+        "SGD, decay",
+        functools.partial(nk.SGD, 0.1, 2, 3),
+        dict(momentum=("positive", 0.5), weight_decay=("positive", 0.1), schedule=("function", np.sin)),
+    ),
+    Call(
         "ConjugateGradients",
         D.ConjugateGradients,
         dict(

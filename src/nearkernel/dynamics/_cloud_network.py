@@ -168,6 +168,14 @@ class CloudNetwork:
         self.readout += amount * change.readout
         self.last_bias = self.last_bias + amount * change.last_bias
 
+    def decay(self, share: float) -> None:
+        """Takes away this share of all parameters."""
+        for matrix in self.matrices:
+            matrix.decay(share)
+        for part in (self.first, *self.biases, self.readout):
+            part *= np.asarray(1.0 - share, part.dtype)
+        self.last_bias = (1.0 - share) * self.last_bias
+
     def features(self, fields: Fields) -> list[np.ndarray]:
         """<s(h^l) s(h^l)> of every layer, (rows, rows)."""
         return [cloud.inner(after, after) for cloud, after in zip(self.clouds, fields.after, strict=True)]

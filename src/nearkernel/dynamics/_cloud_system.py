@@ -51,6 +51,9 @@ class CloudSystem(AbstractSystem):
     def shift(self, change: Change, amount: float) -> None:
         self.network.shift(change, amount)
 
+    def decay(self, share: float) -> None:
+        self.network.decay(share)
+
     def sharpness(self, error: np.ndarray) -> float:
         assert self._fields is not None
         return self.network.sharpness(self.xi, self._fields, error)
@@ -142,6 +145,9 @@ class LazySystem(AbstractSystem):
 
     def shift(self, change: "Moved", amount: float) -> None:
         self._values = self._values + amount * change.values
+
+    def decay(self, share: float) -> None:
+        raise NotImplementedError  # the kernel would not stay as it is
 
     def sharpness(self, error: np.ndarray) -> float:
         size = self._n * self._kernel.shape[1] if self._kernel.ndim == 4 else self._n

@@ -34,6 +34,10 @@ class AbstractSystem(abc.ABC):
         """Moves by `amount` times a change."""
 
     @abc.abstractmethod
+    def decay(self, share: float) -> None:
+        """Takes away this share of all parameters."""
+
+    @abc.abstractmethod
     def sharpness(self, error: np.ndarray) -> float:
         """The largest eigenvalue of the tangent kernel of the training set."""
 
@@ -75,10 +79,10 @@ class Driver(Protocol):
 
 
 class Descent:
-    """Gradient descent with rate `lr(step)` of the network that is not scaled, and heavy-ball `momentum`."""
+    """Gradient descent with rates `lr` (steps,) of the network that is not scaled, `momentum` and `decay`."""
 
-    def __init__(self, lr: Callable[[int], float], momentum: float, steps: int):
-        self._lr, self._momentum, self._steps = lr, momentum, steps
+    def __init__(self, lr: np.ndarray, momentum: float = 0.0, decay: float = 0.0):
+        self._lr, self._momentum, self._steps, self._decay = lr, momentum, len(lr), decay
 
     def __call__(self, system: AbstractSystem, signal: Signal, keep: Keep) -> None:
         velocity: Any = None  # minus the last move
@@ -88,9 +92,11 @@ class Descent:
             keep(step, float(step), outputs)
             if step == self._steps:
                 return
-            rate, move = self._lr(step), system.force(*signal(step, outputs))
+            rate, move = float(self._lr[step]), system.force(*signal(step, outputs))
             if velocity is not None:
                 rate, move = 1.0, move.plus(velocity, self._momentum, own=rate)
+            if self._decay:
+                system.decay(self._decay)
             system.shift(move, -rate)
             if self._momentum:
                 velocity = move if velocity is not None else move.plus(move, 0.0, own=rate)

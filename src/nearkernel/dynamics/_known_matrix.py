@@ -6,6 +6,8 @@ conditioned on W q_k = X_k and W^T p_k = Y_k, a Gaussian matrix is fixed on the 
 kept in its action on the q: S_k = X_k + (change of W) q_k. With B = <p, X> = kappa <Y, q> both directions are
 
     W v   = <v, q> S + (kappa <v, Y> - <v, q> B^T) p,        W^T g = <g, p> Y + (<g, S> - <g, p> B) q / kappa.
+
+Weight decay multiplies all of it: with a share c left of the first W, S_k = c X_k + ..., and Y and B come with c.
 """
 
 import math
@@ -31,6 +33,7 @@ class KnownMatrix:
         self._q, self._y = (Stack(left.size, left.dtype) for _ in range(2))
         self._p, self._x, self._s = (Stack(right.size, right.dtype) for _ in range(3))
         self._b = np.zeros((0, 0))  # (p, q)
+        self._kept = 1.0  # what decay has left of the matrix at initialization
 
     @property
     def rank(self) -> tuple[int, int]:
@@ -42,7 +45,7 @@ class KnownMatrix:
         along = self.left.inner(v, self._q.array)
         if learn:
             along = self._along(along, v, *_unknown(self.left, v, along, self.tol), forward=True)
-        answered = self.kappa * self.left.inner(v, self._y.array) - along @ self._b.T
+        answered = self._kept * (self.kappa * self.left.inner(v, self._y.array) - along @ self._b.T)
         return along, _combined(along, self._s.array) + _combined(answered, self._p.array)
 
     def backward(self, g: np.ndarray, learn: bool = True) -> np.ndarray:
@@ -50,6 +53,7 @@ class KnownMatrix:
         along = self.right.inner(g, self._p.array)
         if learn:
             along = self._along(along, g, *_unknown(self.right, g, along, self.tol), forward=False)
+        along = self._kept * along
         answered = (self.right.inner(g, self._s.array) - along @ self._b) / self.kappa
         return _combined(along, self._y.array) + _combined(answered, self._q.array)
 
@@ -67,6 +71,12 @@ class KnownMatrix:
         moved = self._s.array[: len(change)]
         moved += np.asarray(amount, moved.dtype) * change
 
+    def decay(self, share: float) -> None:
+        """Takes away this share of the matrix."""
+        kept = self._s.array
+        kept *= np.asarray(1.0 - share, kept.dtype)
+        self._kept *= 1.0 - share
+
     def _along(self, along, fields, directions, rest, forward: bool) -> np.ndarray:
         """Learns the `directions` of `rest`; the coefficients of `fields` along all that is known then."""
         if not len(directions):
@@ -83,7 +93,7 @@ class KnownMatrix:
             fresh = there.fresh(len(new), False, self._p.array)
             image = _combined(response, self._p.array) + fresh.dtype.type(self._root) * fresh
             self._x.append(image)
-            self._s.append(image)
+            self._s.append(image.dtype.type(self._kept) * image)
         else:
             self._b = np.concatenate([self._b, response])
             fresh = there.fresh(len(new), True, self._q.array)

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..models import AbstractModel
+from ..models import AbstractModel, Scaled
 from ._algorithms import SGD
 from ._observables import observed
 from ._ode import integrate
@@ -27,6 +27,12 @@ class Problem(eqx.Module):
         if self.lr_factors is None:
             return gradient
         return jax.tree.map(lambda factor, g: factor * g, self.lr_factors, gradient)
+
+    def decayed(self, params, algorithm: SGD):
+        """`params` that train are nearer to 0; a start that is kept is not."""
+        share = algorithm.lr * algorithm.weight_decay
+        moving = self.model.whole(self.model.moving(params)[1]) if isinstance(self.model, Scaled) else params
+        return jax.tree.map(lambda p, m: (p - share * m).astype(p.dtype), params, moving)
 
 
 class State(NamedTuple):
@@ -73,12 +79,15 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
         return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
 
-    def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
-        return (momentum * v - algorithm.lr * g).astype(v.dtype)
-
     def move(state, found):
+        rate = algorithm.rate(state.time) if isinstance(algorithm, SGD) else algorithm.lr
+
+        def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
+            return (momentum * v - rate * g).astype(v.dtype)
+
         step = jax.tree.map(stepped, state.velocity, problem.scaled(found))
-        return State(jax.tree.map(jnp.add, state.params, step), step, state.time + 1)
+        params = problem.decayed(state.params, algorithm) if isinstance(algorithm, SGD) else state.params
+        return State(jax.tree.map(jnp.add, params, step), step, state.time + 1)
 
     def group(state, _):
         value, found = gradient(state)

@@ -56,6 +56,8 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
+from ._regime import Regime as Regime
+from ._regime import regime as regime
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
 from ._rich import RichForecast as RichForecast

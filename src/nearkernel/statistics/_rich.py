@@ -183,7 +183,7 @@ def rich_forecast(
             "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
             "`bias_var=0`."
         )
-    key = _require_trainable(algorithm, key, len(x))
+    key = _require_trainable(inner, algorithm, key, len(x))
     columns = targets(y, len(x), out=inner.out_dim)
     problem = Problem(
         inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, columns), key), clouds
@@ -191,7 +191,7 @@ def rich_forecast(
     return RichForecast(problem, limit_of(problem), problem.end, np.ndim(y) == 1)
 
 
-def _require_trainable(algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
+def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
     """The key of the batches, if there are any."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
         raise ValueError(
@@ -201,6 +201,10 @@ def _require_trainable(algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
     if isinstance(algorithm, GradientFlow) and algorithm.friction is not None:
         raise ValueError(
             f"`friction` must be None for networks that learn features; got {algorithm.friction}."
+        )
+    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.bias_var > 0:
+        raise ValueError(
+            "`weight_decay` takes the output bias away, which is random at the start: give `bias_var=0`."
         )
     name = "time" if isinstance(algorithm, GradientFlow) else "steps"
     if math.isinf(getattr(algorithm, name)):

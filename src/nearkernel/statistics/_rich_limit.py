@@ -113,6 +113,11 @@ def drawn_outputs(problem: Problem, draws: int) -> np.ndarray:
         progress.of(draw)(1.0)
         return np.full_like(run.new[0], np.nan) if run.failure else run.new[-1]
 
+    require_fits(
+        (8 * problem.x_new.shape[0] * problem.y.shape[1] + 32) * draws,
+        f"`draws` = {draws} networks",
+        "draw fewer",
+    )
     progress = Progress(problem.clouds.watch, draws)
     with one_thread():
         return np.array(list(in_order(one, range(draws), cores())))

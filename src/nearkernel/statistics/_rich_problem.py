@@ -5,6 +5,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
@@ -95,8 +97,17 @@ class Problem:
         if isinstance(chosen, GradientFlow):
             return Flow(float(chosen.time), scale, _EXACT_STRIDE if self.linear else _STRIDE)
         assert isinstance(chosen, GradientDescent | SGD)
-        rate, momentum = scale * float(chosen.lr), float(getattr(chosen, "momentum", 0.0))
-        return Descent(lambda step: rate, momentum, int(chosen.steps))
+        rates = np.full(int(chosen.steps), scale * float(chosen.lr))
+        if isinstance(chosen, SGD) and chosen.schedule is not None and len(rates):
+            rates = scale * np.asarray(jax.vmap(chosen.rate)(jnp.arange(len(rates), dtype=float)))
+        return Descent(rates, float(chosen.momentum), self.decay)
+
+    @property
+    def decay(self) -> float:
+        """The share of all parameters that every step takes away."""
+        return (
+            float(self.algorithm.lr * self.algorithm.weight_decay) if isinstance(self.algorithm, SGD) else 0.0
+        )
 
     def sampled(self, scramble: int, tol: float) -> CloudNetwork:
         """On Sobol points. The same scramble has the same neurons."""
@@ -128,8 +139,8 @@ class Problem:
 
     @property
     def anchored(self) -> bool:
-        """Whether the kernels of clouds are small enough to be compared with the exact one."""
-        return len(self.both) * len(self.x) * self.y.shape[1] ** 2 <= _ANCHOR
+        """Whether the kernels of clouds can be compared with the exact one: they stay, and are not too large."""
+        return not self.decay and len(self.both) * len(self.x) * self.y.shape[1] ** 2 <= _ANCHOR
 
     def anchor(self, network: CloudNetwork) -> LazySystem:
         """The limit of small richness, by the cloud's own kernel."""
