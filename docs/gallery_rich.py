@@ -108,7 +108,8 @@ def rich_neurons() -> plt.Figure:
     for panel, richness in zip(axes, (0.1, 1.0, 3.0), strict=True):
         cloud = _rich(richness).neurons(1)
         model, _, after, _ = _trained(richness, 0)
-        h = np.asarray(model.model.layer_outputs(after["params"], x)[0])[:, 0]
+        with jax.enable_x64(True):
+            h = np.asarray(model.model.layer_outputs(after["params"], x)[0])[0]
         bins = np.linspace(-6, 6, 61)
         for values, weights, colour, name in (
             (cloud.start[:, 0], cloud.weights, GREY, "before training"),
@@ -136,7 +137,8 @@ def rich_kernels() -> plt.Figure:
     model, params, after, _ = _trained(2.0, 0)
 
     def network(params):
-        s = np.tanh(np.asarray(model.model.layer_outputs(params["params"], x)[0]))
+        with jax.enable_x64(True):
+            s = np.tanh(np.asarray(model.model.layer_outputs(params["params"], x)[0]))
         return s @ s.T / _WIDTH
 
     kernels = [law.kernels(0).features[0][:16, :16], law.kernels().features[0][:16, :16]]
