@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse.linalg
 
 from ..models import MLP
 from ._cloud import AbstractCloud
@@ -195,7 +196,19 @@ class CloudNetwork:
             cloud.inner(g, g)
             for cloud, g in zip(self.clouds, self.backward(fields, seed, False), strict=True)
         ]
-        return float(np.linalg.eigvalsh(self.tangent(xi, self.features(fields), [*grams, seed @ seed.T]))[-1])
+        return largest_eigenvalue(self.tangent(xi, self.features(fields), [*grams, seed @ seed.T]))
+
+
+def largest_eigenvalue(matrix: np.ndarray) -> float:
+    """Of a symmetric matrix, to a few digits if it is large."""
+    if not np.isfinite(matrix).all():
+        return np.nan
+    if len(matrix) < 200:
+        return float(np.linalg.eigvalsh(matrix)[-1])
+    start = np.ones(len(matrix))
+    return float(
+        scipy.sparse.linalg.eigsh(matrix, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0]
+    )
 
 
 def directions_of(error: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

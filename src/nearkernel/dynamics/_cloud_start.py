@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..activations import dual
-from ..kernels._network import layer_kernels
+from ..kernels._network import activation_averages
 from ..models import MLP
 from ._cloud import PairedCloud, sobol_normals, whitened
 from ._cloud_network import CloudNetwork, Layout, directions_of, value_and_slope
@@ -59,13 +58,7 @@ class Start:
         self.layout, self.xi, self.train, self.tol = layout, xi, len(error), tol
         self.seed = directions_of(error)[0]
         points, n = len(x), len(error)
-        features, slopes = [], []
-        for nngp, _, gap in layer_kernels(net, x)[:-1]:
-            variance = np.diagonal(nngp)
-            pairs = (np.broadcast_to(variance[:, None], gap.shape), np.broadcast_to(variance, gap.shape))
-            value, slope = dual(net.activation, *pairs, gap=gap)
-            features.append(value)
-            slopes.append(slope)
+        features, slopes = zip(*activation_averages(net, x), strict=True)
         # New points have no error: with one output all have the same direction, with more they are left out.
         seen = slice(points if layout.outputs == 1 else n)
         seed = np.ones((points, 1)) if layout.outputs == 1 else self.seed

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._memory import rows_that_fit
-from ._cloud_network import Change, CloudNetwork, Fields
+from ._cloud_network import Change, CloudNetwork, Fields, largest_eigenvalue
 from ._drive import AbstractSystem
 
 
@@ -151,7 +151,7 @@ class LazySystem(AbstractSystem):
 
     def sharpness(self, error: np.ndarray) -> float:
         size = self._n * self._kernel.shape[1] if self._kernel.ndim == 4 else self._n
-        return float(np.linalg.eigvalsh(self._kernel[: self._n].reshape(size, size))[-1])
+        return largest_eigenvalue(self._kernel[: self._n].reshape(size, size))
 
 
 class Moved(NamedTuple):

@@ -10,6 +10,7 @@ from .._check import inputs
 from .._memory import require_fits
 from .._precision import in_float64, is_traced
 from ..models import MLP, AbstractNetwork
+from ..models._activation import Activation
 from ..models._dense import Dense
 from ..models._network import require_wide
 from ._base import AbstractKernel
@@ -102,17 +103,27 @@ def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.nda
         f"kernels of {len(x)} points in every layer",
         "use fewer points",
     )
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
-    for layer, row, pair in kernel.states(norms, gaps(unit, unit, True)):
-        if not isinstance(layer, Dense):
-            continue
-        apart, ntk = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
-        size = np.asarray(row.size)
-        nngp = size[:, None] * size[None, :] * (1.0 - apart)
-        for matrix, exact in ((nngp, size**2), (ntk, np.asarray(row.tangent)), (apart, 0.0)):
-            matrix[...] = 0.5 * (matrix + matrix.T)
-            np.fill_diagonal(matrix, exact)
-            require_finite(matrix, x, None, f"layer_kernels(net, x)[{len(found)}]")
-        found.append((nngp, ntk, apart))
-    return found
+    states = kernel.states(norms, gaps(unit, unit, True))
+    return [_whole(row, pair, x) for layer, row, pair in states if isinstance(layer, Dense)]
+
+
+def activation_averages(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(E[s(u) s(v)], E[s'(u) s'(v)]) of every hidden layer, each (n, n), for checked inputs `x` (n, d)."""
+    layers = net.layers.limit(net.in_shape)
+    kernel, side, _ = ready(Wide(layers, float(net.in_dim), ("nngp", "ntk")), x, None)
+    norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
+    states = kernel.states(norms, gaps(unit, unit, True), slopes=True)
+    return [_whole(row, pair, x)[:2] for layer, row, pair in states if isinstance(layer, Activation)]
+
+
+def _whole(row: Any, pair: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Second moments, tangents and gaps as symmetric matrices with exact diagonals."""
+    apart, tangent = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
+    size = np.asarray(row.size)
+    moments = size[:, None] * size[None, :] * (1.0 - apart)
+    for matrix, exact in ((moments, size**2), (tangent, np.asarray(row.tangent)), (apart, 0.0)):
+        matrix[...] = 0.5 * (matrix + matrix.T)
+        np.fill_diagonal(matrix, exact)
+        require_finite(matrix, x, None, "layer_kernels(net, x)")
+    return moments, tangent, apart

@@ -25,7 +25,7 @@ _EXACT_TOL = 1e-7
 _STRIDE, _EXACT_STRIDE = 0.25, 0.1  # of a flow, over the largest eigenvalue of the kernel
 COORDINATES = (128, 512, 2048, 8192)  # of exact clouds: as few as serve
 _ANCHOR = 3 * 10**7  # numbers in a kernel that a cloud is compared by
-_LOOKS = 16  # at the largest eigenvalue of the kernel, in a run
+_LOOKS = 8  # at the largest eigenvalue of the kernel, in a run
 
 
 @dataclasses.dataclass(frozen=True)
