@@ -43,7 +43,7 @@ NOT_CALLED = {
         "FiniteForecast",
         "Fluctuations",
     ),
-    *("Kernels", "Neurons", "Regime", "RichForecast", "Spread"),
+    *("CoordinateCheck", "Kernels", "Neurons", "Regime", "RichForecast", "Spread"),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
     *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),

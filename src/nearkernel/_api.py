@@ -11,6 +11,7 @@ from ._precision import precision as precision
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD
+from .dynamics import Adam as Adam
 from .dynamics import DirectOptimization as DirectOptimization
 from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow

@@ -79,6 +79,11 @@ CALLS = [
             seed=("whole", 1),
         ),
     ),
+    Call(
+        "coordinate_check",
+        functools.partial(S.coordinate_check, NET, widths=(2, 4)),
+        dict(x=x, y=y, algorithm=("algorithm", nk.GradientDescent(0.01, 1)), key=key, draws=("whole", 2)),
+    ),
     Call("regime", S.regime, dict(model=("model", NET), y=y, correction=("positive", 0.05))),
     Call("RichForecast.at", method(rich_forecast, "at"), dict(time=("positive", 1.0))),
     Call("RichForecast.predict", method(rich_forecast, "predict"), dict(x_new=x_new)),

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from .._check import finite_number, positive, real_number, shown, whole
@@ -227,3 +228,35 @@ class SGD(AbstractAlgorithm):
     def rate(self, step: Any) -> Any:
         """The learning rate of a step."""
         return self.lr if self.schedule is None else self.lr * self.schedule(step)
+
+
+class Adam(AbstractAlgorithm):
+    """Adam on the whole loss: steps of the mean gradient over the root of the mean squared gradient.
+
+    For `nk.simulate` only. `lr_factors` multiply the steps, e.g. `net.lr_factors("adam")` of an `nk.MLP` in "mup".
+
+    **Arguments:** `lr` > 0; `steps`; `beta1`, `beta2`, what is kept of both means in a step; `eps`, added to the root.
+    """
+
+    lr: float
+    steps: int
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    def __check_init__(self):
+        positive(self.lr, "lr")
+        whole(self.steps, "steps", 0)
+        for name in ("beta1", "beta2"):
+            if not 0 <= real_number(getattr(self, name), name) < 1:
+                raise ValueError(f"`{name}` must be at least 0 and below 1; got {getattr(self, name)}.")
+        positive(self.eps, "eps", zero=True)
+
+    def direction(self, means: Any, step: Any) -> Any:
+        """The step of one parameter per unit of `lr`, for the means of its gradient and of the square of that."""
+        first, second = (
+            mean / (1 - beta ** (step + 1))
+            for mean, beta in zip(means, (self.beta1, self.beta2), strict=True)
+        )
+        root = jnp.sqrt(second)
+        return jnp.where(root > 0, first / jnp.where(root > 0, root + self.eps, 1.0), 0.0)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from ..models import AbstractModel, Scaled
-from ._algorithms import SGD
+from ._algorithms import SGD, Adam
 from ._observables import observed
 from ._ode import integrate
 
@@ -36,7 +36,7 @@ class Problem(eqx.Module):
 
 
 class State(NamedTuple):
-    """Parameters, their velocity (used with momentum or friction), and the time so far (steps or time)."""
+    """Parameters, their velocity (with momentum or friction; of Adam both means), and the time or steps so far."""
 
     params: Any
     velocity: Any
@@ -79,7 +79,26 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
         return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
 
+    def adapted(state, found):
+        pairs = zip(jax.tree.leaves(found), *map(jax.tree.leaves, state.velocity), strict=True)
+        mixed = [
+            (
+                algorithm.beta1 * m + (1 - algorithm.beta1) * g,
+                algorithm.beta2 * v + (1 - algorithm.beta2) * g**2,
+            )
+            for g, m, v in pairs
+        ]
+        tree = jax.tree.structure(found)
+        moves = [algorithm.direction(means, state.time) for means in mixed]
+        step = problem.scaled(jax.tree.unflatten(tree, moves))
+        params = jax.tree.map(lambda p, s: (p - algorithm.lr * s).astype(p.dtype), state.params, step)
+        means = tuple(jax.tree.unflatten(tree, part) for part in zip(*mixed, strict=True))
+        means = jax.tree.map(lambda new, old: new.astype(old.dtype), means, state.velocity)
+        return State(params, means, state.time + 1)
+
     def move(state, found):
+        if isinstance(algorithm, Adam):
+            return adapted(state, found)
         rate = algorithm.rate(state.time) if isinstance(algorithm, SGD) else algorithm.lr
 
         def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate

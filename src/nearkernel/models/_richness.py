@@ -14,6 +14,7 @@ def richness(model: AbstractModel) -> float:
     |---|---|
     | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | 1 / sqrt(width of the last hidden layer) |
     | `MLP`, "mean_field" | 1 |
+    | `MLP`, "mup" | 1 / sqrt(base_width) |
     | `Scaled(net, alpha)` | that of `net`, divided by alpha |
 
     Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any width.
@@ -25,4 +26,6 @@ def richness(model: AbstractModel) -> float:
         raise TypeError(f"`model` must be an nk.MLP or an nk.Scaled of one; got {type(model).__name__}.")
     if not model.widths:
         return 0.0
-    return 1.0 if model.parametrization == "mean_field" else float(1.0 / np.sqrt(model.widths[-1]))
+    if model.parametrization == "mean_field":
+        return 1.0
+    return float(1.0 / np.sqrt(model.base_width if model.parametrization == "mup" else model.widths[-1]))

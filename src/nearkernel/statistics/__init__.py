@@ -9,6 +9,8 @@ from ._concentration import largest_eigenvalue as largest_eigenvalue
 from ._concentration import matrix_bernstein as matrix_bernstein
 from ._concentration import matrix_chernoff as matrix_chernoff
 from ._concentration import matrix_chernoff_below as matrix_chernoff_below
+from ._coordinates import CoordinateCheck as CoordinateCheck
+from ._coordinates import coordinate_check as coordinate_check
 from ._critical import Critical as Critical
 from ._critical import critical as critical
 from ._deep_linear import best_prior_var as best_prior_var
