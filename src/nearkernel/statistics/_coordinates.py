@@ -46,8 +46,8 @@ def coordinate_check(
     """Trains `net` at several widths of its hidden layers, for a few steps: do all layers move alike?
 
     **Arguments:** `net`, an `nk.MLP`; `x` (n, d); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`,
-    of few steps and a small rate; `widths`, at least two; `key`; `draws`, networks a width; `factors`: whether rates are
-    multiplied by `net.lr_factors()`.
+    of few steps and a small rate; `widths`, at least two; `key`; `draws`, networks a width; `factors`: whether rates
+    are multiplied by `net.lr_factors()`.
     """
     if not isinstance(net, MLP) or not net.widths:
         raise TypeError("`net` must be an nk.MLP with hidden layers.")
