@@ -163,6 +163,7 @@ def test_the_ladder_with_the_rich_limit():
     typed = ("ladder", "--rich", "--points", 6, "--test-points", 8, "--dim", 3, "--depth", 1, "--width", 256)
     found = one_document(*typed, "--alphas", "0.0625,2", "--widths", "", "--tol", "0.05", "--out", "rich")
     rich, lazy = found["rungs"]
+    assert rich["regime"] == "rich" and lazy["regime"] == "lazy"
     assert rich["rich"] < min(rich["errors"]) and lazy["rich"] > max(lazy["errors"])
     with open("rich/report.html", encoding="utf-8") as file:
         page = file.read()

@@ -22,7 +22,7 @@ _COLUMNS = {
     "zI/zF": "Size of the first correction against the linear answer. Above 0.1 (!) higher orders need not be better.",
     "predict, s": "Seconds to predict each order.",
     "train": "Seconds to train the network for real.",
-    "richness": "1/(alpha sqrt(width)): how far features move; 0.1 is nearly lazy, 1 learns features at any width.",
+    "richness": "1/(alpha sqrt(width)): how far features move, and which theory to trust for these targets.",
     "rich": "Distance of the rich limit, infinitely wide networks of the same richness, with --rich.",
 }
 
@@ -42,7 +42,7 @@ def row(rung: Rung) -> tuple[str, ...]:
     if rung.rich is None:
         last = (" ".join(f"{second:.1f}" for second in rung.seconds), f"{rung.training_seconds:.1f}")
     else:
-        last = (f"{rung.richness:.2g}", f"{rung.rich:.1e}")
+        last = (f"{rung.richness:.2g} {rung.regime}", f"{rung.rich:.1e}")
     return (
         f"{rung.alpha:g}",
         str(rung.width),
