@@ -1,11 +1,17 @@
 """What nearkernel is timed on; runs in the environment of the benchmark itself."""
 
+import sys
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from _worker import load, serve, start_jax
 
 import nearkernel as nk
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from networks import network
 
 
 def _net(activation, widths=(512, 512, 512), in_dim=784, out_dim=1, weight_var=1.5, bias_var=0.1):
@@ -51,6 +57,31 @@ def forecast(folder, activation, times, cached, **variances):
     return run
 
 
+def layers(folder, shape, layers, float32=False):
+    """NNGP and NTK of a network made of layers (see tests/architectures.py), in one pass."""
+    start_jax()
+    net, (x,) = network(tuple(shape), layers), load(folder, "x")
+
+    def run():
+        with nk.precision("float32" if float32 else "float64"):
+            return dict(zip(("nngp", "ntk"), nk.kernels.nngp_and_ntk(net, x), strict=True))
+
+    return run
+
+
+def layers_empirical(folder, shape, layers, width):
+    """Tangent kernel of a finite network made of layers, all pairs of outputs."""
+    start_jax()
+    net, (x,) = network(tuple(shape), layers, width), load(folder, "x")
+    with jax.enable_x64(True):
+        params = [
+            {name: jnp.array(*load(folder, f"{name}{layer}")) for name in ("weight", "bias")}
+            for layer in range(len(net.parameter_shapes()))
+        ]
+    kernel = nk.kernels.EmpiricalNTK(net, params)
+    return lambda: {"ntk": kernel.full(x)}
+
+
 def ridge(folder, gamma, alpha):
     """Kernel ridge regression with k(x, y) = exp(-gamma |x - y|^2): fit and predict."""
     start_jax()
@@ -74,5 +105,19 @@ def limit(folder, passes):
     return run
 
 
+def peak_flops(folder, flops):
+    """As many operations as a recursion needs, at the rate of a matrix product."""
+    side = max(64, round((flops / 2) ** (1 / 3)))
+    side, repeats = min(side, 1500), max(1, round(flops / 2 / min(side, 1500) ** 3))
+    a = np.ones((side, side))
+
+    def run():
+        for _ in range(repeats):
+            a @ a
+        return {}
+
+    return run
+
+
 if __name__ == "__main__":
-    serve(infinite, empirical, forecast, ridge, limit)
+    serve(infinite, empirical, forecast, ridge, limit, layers, layers_empirical, peak_flops)

@@ -14,6 +14,7 @@ jax.config.update("jax_enable_x64", True)
 ad.source_info_util, ad.config = source_info_util, jax.config
 
 import neural_tangents as nt  # noqa: E402
+from _stax import network as architecture  # noqa: E402
 from neural_tangents import stax  # noqa: E402
 
 ACTIVATIONS = {
@@ -71,6 +72,29 @@ def _dense(shapes, folder, layer):
     return tuple(array.reshape(shape.shape) for array, shape in zip(arrays, shapes, strict=True))
 
 
+def layers(folder, shape, layers, float32=False):
+    """NNGP and NTK of a network made of layers, in one pass."""
+    kernel_fn = architecture(layers, len(shape) - 1)[2]
+    (x,) = _on_device(folder, "x")
+    x = x.astype(jnp.float32 if float32 else jnp.float64)
+    call = jax.jit(lambda x: kernel_fn(x, None, ("nngp", "ntk")))
+    return lambda: jax.block_until_ready(call(x))._asdict()
+
+
+def layers_empirical(folder, shape, layers, width):
+    """Tangent kernel of a finite network made of layers, all pairs of outputs, by structured derivatives."""
+    init_fn, apply_fn, _ = architecture(layers, len(shape) - 1, width)
+    (x,) = _on_device(folder, "x")
+    shapes = jax.eval_shape(lambda: init_fn(jax.random.PRNGKey(0), x.shape)[1])
+    count = iter(range(len(shapes)))
+    params = [_dense(entry, folder, next(count)) if entry else entry for entry in shapes]
+    kernel_fn = nt.empirical_ntk_fn(
+        apply_fn, trace_axes=(), vmap_axes=0, implementation=nt.NtkImplementation.STRUCTURED_DERIVATIVES
+    )
+    call = jax.jit(lambda x, params: kernel_fn(x, None, params))
+    return lambda: {"ntk": np.asarray(call(x, params)).transpose(0, 2, 1, 3)}
+
+
 def forecast(folder, activation, times, cached, **variances):
     """Mean and covariance of trained outputs at several times; `cached`: with what an earlier call has factored."""
     kernel_fn = jax.jit(_network(activation, **variances)[2], static_argnames="get")
@@ -90,4 +114,4 @@ def forecast(folder, activation, times, cached, **variances):
 
 
 if __name__ == "__main__":
-    serve(infinite, empirical, forecast)
+    serve(infinite, empirical, forecast, layers, layers_empirical)

@@ -34,7 +34,7 @@ def layer(kind, options, rank, width=64):
     if kind == "pool":
         make = stax.AvgPool if options["kind"] == "avg" else stax.SumPool
         more = {"normalize_edges": options["normalize_edges"]} if options["kind"] == "avg" else {}
-        return make(options["filter"], options["strides"], options["padding"], **more)
+        return make(tuple(options["filter"]), tuple(options["strides"]), options["padding"], **more)
     if kind == "global":
         return stax.GlobalAvgPool() if options == "avg" else stax.GlobalSumPool()
     if kind == "flatten":

@@ -307,6 +307,28 @@ def _algorithm(good: Any) -> Values:
     return {"text": "gd", "a class": nk.GradientDescent, "a number": 3}
 
 
+def _layers(good: Any) -> Values:
+    return {
+        "None": None,
+        "a number": 3,
+        "text": "Dense",
+        "a layer": nk.layers.Dense(3),
+        "a dictionary": {"a": nk.layers.Dense(3)},
+        "a set": {1, 2},
+        "a number inside": [*good, 3],
+        "a class inside": [nk.layers.Dense, *good],
+        "None inside": [*good, None],
+        "a list inside": [good],
+        "a convolution inside": [nk.layers.Conv(2, (3, 3, 3)), *good],
+        "an array": np.ones(3),
+    }
+
+
+def _branches(good: Any) -> Values:
+    values = {f"branch: {name}": [value, *good] for name, value in _layers(good[0]).items()}
+    return {**_layers(good), **values, "none": []}
+
+
 KINDS: dict[str, Callable[[Any], Values]] = {
     "inputs": _inputs,
     "targets": _targets,
@@ -347,6 +369,18 @@ KINDS: dict[str, Callable[[Any], Values]] = {
         "an array": np.ones(2),
     },
     "widths": _widths,
+    "sizes": lambda good: {name: value for name, value in _widths(good).items() if name != "a number"},
+    "layers": _layers,
+    "branches": _branches,
+    "truth": lambda good: {
+        "None": None,
+        "a number": 3,
+        "text": "yes",
+        "an array": np.ones((2, 2)),
+        "a list": [],
+    },
+    "optional key": lambda good: {name: value for name, value in _key(good).items() if name != "None"},
+    "name": lambda good: {"None": None, "a number": 3, "empty": " ", "a list": ["a"]},
     "memory": _memory,
     "labels": _labels,
     "algorithm": _algorithm,

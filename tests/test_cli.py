@@ -124,6 +124,17 @@ def test_a_csv_file_of_mixed_columns():
         assert json.load(file)["data"]["classes"] == ["blue", "red"]
 
 
+def test_convolutions_on_images():
+    draw = np.random.default_rng(0).normal
+    images = draw(size=(40, 4, 4, 2))
+    np.savez("images.npz", x=images, y=np.where(images.mean(axis=(1, 2, 3)) > 0, "bright", "dark"))
+    result = nearkernel("predict", "images.npz", "--network", "cnn-flatten", "--depth", 1)
+    assert "1 convolutional relu layer of infinite width" in result.stdout
+    with open("out/result.json") as file:
+        assert json.load(file)["data"]["classes"] == ["bright", "dark"]
+    fails("predict", "iris", "--network", "cnn", match=r"--network cnn needs images: .*; iris has 4 columns")
+
+
 def test_json_is_what_is_written_and_nothing_else():
     result = nearkernel("predict", "wine", "--json")
     with open("out/result.json") as file:

@@ -393,3 +393,23 @@ def test_masked_values_are_not_computed_with(name):
     if name in ("KernelMachine", "DeepLinearBayes", "NTKClassifier"):  # all predict through one check
         with pytest.raises(ValueError, match="`X` is a masked array"):
             estimator.fit(x, y).predict(hidden_x)
+
+
+def test_estimators_take_networks_and_images():
+    """The kernel of the network, whether pixels come as images or in rows."""
+    images = np.random.default_rng(0).normal(size=(12, 4, 4, 1))
+    y, net = images.sum(axis=(1, 2, 3)), nk.CNN((4, 4, 1), (3,), head="flatten")
+    kernel = nk.kernels.NNGP(net)
+    found = nk.estimators.NNGPRegressor(noise=0.1, network=net).fit(images[:9], y[:9])
+    solution = nk.solve(kernel, images[:9], y[:9] - y[:9].mean(), nk.Ridge(0.1))
+    expected = solution.predict(images[9:]).mean.ravel() + y[:9].mean()
+    np.testing.assert_allclose(found.predict(images[9:]), expected, rtol=1e-9)
+    np.testing.assert_allclose(found.predict(images[9:].reshape(3, 16)), expected, rtol=1e-9)
+    classes = nk.estimators.NTKClassifier(network=net).fit(images, y > 0)
+    assert (classes.predict(images) == (y > 0)).all() and classes.predict_proba(images).shape == (12, 2)
+    with pytest.raises(
+        ValueError, match=r"`network` takes inputs of shape \(4, 4, 1\); `X` has 15 numbers per row"
+    ):
+        nk.estimators.NTKRegressor(network=net).fit(np.ones((3, 15)), [1, 2, 3])
+    with pytest.raises(TypeError, match=r"`network` must be an nk.MLP or nk.Network; got str"):
+        nk.estimators.NTKRegressor(network="cnn").fit(np.ones((3, 15)), [1, 2, 3])

@@ -21,12 +21,15 @@ from .dynamics import one_step_features as one_step_features
 from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
+from .models import CNN as CNN
 from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
 from .models import Network as Network
 from .models import QuadraticModel as QuadraticModel
+from .models import ResMLP as ResMLP
 from .models import Scaled as Scaled
+from .models import Transformer as Transformer
 from .models import expand as expand
 from .models import from_function as from_function
 from .models import richness as richness

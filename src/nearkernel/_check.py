@@ -111,6 +111,26 @@ def wholes(values: Any, name: str, least: int = 1) -> tuple[int, ...]:
     return tuple(whole(value, name, least) for value in values)
 
 
+def sizes(value: Any, name: str) -> tuple[int, ...]:
+    """The same from one number or several: 3 is (3,)."""
+    return wholes((value,) if isinstance(value, numbers.Integral) else value, name)
+
+
+def listed(values: Any, name: str, example: str) -> list[Any]:
+    """`values`, an ordered sequence of objects such as `example`, as a list."""
+    ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
+    if not ordered or getattr(values, "ndim", 1) == 0:
+        raise TypeError(f"`{name}` must be a list such as {example}; got {shown(values)}.")
+    return list(values)
+
+
+def truth(value: Any, name: str) -> bool:
+    """`value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False; got {shown(value)}.")
+    return bool(value)
+
+
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """`value` if it is one of `choices`; suggests the nearest otherwise."""
     if isinstance(value, str) and value in choices:

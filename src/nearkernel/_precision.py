@@ -66,3 +66,15 @@ def drawing(function: _F) -> _F:
 def is_traced(*trees: Any) -> bool:
     """Whether any leaf is being traced by the caller's `jit`, `grad` or `vmap`."""
     return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+
+
+class Portable:
+    """Copied and pickled with NumPy arrays: float64 JAX arrays would come back as float32 where 64 bits are off."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return jax.tree.map(_as_numpy, vars(self))
+
+
+def _as_numpy(leaf: Any) -> Any:
+    concrete = isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer)
+    return np.array(leaf) if concrete and leaf.dtype == np.float64 else leaf

@@ -9,6 +9,21 @@ import nearkernel as nk
 
 K = nk.kernels
 X = np.random.default_rng(0).normal(size=(4, 3))
+IMAGES = np.random.default_rng(1).normal(size=(3, 6, 2))
+L = nk.layers
+
+
+def images(activation, last):
+    """A network of 1-d images whose variances grow by 1e99 per layer."""
+    layer = [L.Conv(3, 3, weight_var=1e99), L.Activation(activation)]
+    return nk.Network((6, 2), [*layer * 5, *last, L.Dense(1)])
+
+
+def residual(activation):
+    branch = L.Residual([L.Activation(activation), L.Dense(3, 1e99, 0.1)])
+    return nk.Network(3, [L.Dense(3, 1e99, 0.1), *[branch] * 4, L.Dense(1)])
+
+
 ACTIVATIONS = ["relu", "tanh", "erf", "gelu", "sin", "silu", "monomial(2)"]
 
 
@@ -61,6 +76,27 @@ def test_moments_go_down_to_a_variance_of_zero():
         (
             lambda: K.NNGP(nk.MLP(3, (4,) * 5, weight_var=1e99, activation="silu"))(X),
             r"the variance of layer \d overflows at `weight_var` = 1e\+99",
+        ),
+        (
+            lambda: K.NNGP(images("relu", [L.Attention(4), L.GlobalSumPool()]))(IMAGES),
+            r"`x` is too large for this kernel: at row 0, of length .*, the variance of layer 4 overflows at "
+            r"`weight_var` = 1e\+99, `bias_var` = 0: lower them, or the depth",
+        ),
+        (
+            lambda: K.NTK(images("silu", [L.Flatten()]))(IMAGES),
+            r"`x` is too large for this kernel: at row \d, of length .*, the variance of layer \d overflows at",
+        ),
+        (
+            lambda: K.NTK(images("relu", [L.Flatten()])).diag(IMAGES),
+            r"at row 0, of length .*, the variance of layer 4 overflows at `weight_var` = 1e\+99",
+        ),
+        (
+            lambda: K.NNGP(residual("silu"))(X),
+            r"at length .*, the variance of layer 4 overflows at `weight_var` = 1e\+99, `bias_var` = 0.1",
+        ),
+        (
+            lambda: K.NNGP(nk.Network(3, [*residual("relu").layers.layers[:2], L.Dense(1)]))(X * 1e80),
+            r"the variance of layer 2 overflows at `weight_var` = 1e\+99",
         ),
         (lambda: K.Polynomial(5)(X * 1e100), r"`x` is too large .* Polynomial overflows there"),
         (

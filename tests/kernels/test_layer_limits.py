@@ -36,6 +36,10 @@ NETWORKS = {
         conv(), L.Repeat([L.Residual([L.LayerNorm(), RELU, conv(weight_var=0.5)])], 2), TANH, L.GlobalAvgPool(), HEAD],
     "concat and product": [
         L.Concat([[conv()], []]), conv(), L.Product([[RELU, conv()], [TANH, conv()]]), L.Flatten(), HEAD],
+    "concat and activation": [
+        L.Concat([[conv()], [conv(weight_var=9.0), RELU, conv()]]), TANH, L.Flatten(), HEAD],
+    "position embedding": [
+        conv(), L.PositionEmbedding(0.7), RELU, conv(), L.PositionEmbedding(0.4, 0.2), TANH, L.GlobalAvgPool(), HEAD],
     "softmax attention": [conv(), RELU, L.Attention(WIDTH, 1, 4 * WIDTH, qk_var=1.5), RELU, L.GlobalAvgPool(), HEAD],
     "identity attention": [conv(), L.Attention(WIDTH, 24, 24, "sqrt", "identity", qk_var=0.1), L.Flatten(), HEAD],
 }  # fmt: skip
@@ -62,6 +66,25 @@ def test_drawn_networks_agree(name):
             theory,
             found.sem[kind],
         )
+
+
+def test_an_activation_after_concat_sees_each_group_with_its_own_variance():
+    x = points(5, 3)
+    one, two = [L.Dense(7, weight_var=0.3)], [L.Dense(21, weight_var=6.0), RELU, L.Dense(14, bias_var=1.0)]
+    after = nk.Network(3, [L.Concat([one, two]), TANH, L.Dense(1)])
+    inside = nk.Network(3, [L.Concat([[*one, TANH], [*two, TANH]]), L.Dense(1)])
+    shares = [nk.kernels.nngp_and_ntk(nk.Network(3, [*branch, TANH, L.Dense(1)]), x) for branch in (one, two)]
+    for found, same, *parts in zip(
+        nk.kernels.nngp_and_ntk(after, x), nk.kernels.nngp_and_ntk(inside, x), *shares, strict=True
+    ):
+        np.testing.assert_allclose(found, same, rtol=1e-15)
+        np.testing.assert_allclose(found, parts[0] / 3 + 2 * parts[1] / 3, rtol=1e-12)
+    for block in (
+        L.Repeat([L.Dense(3), L.Concat([[L.Dense(1)], [L.Dense(2)]])], 1),
+        L.Sum([[L.Concat([one, one])]] * 2),
+    ):
+        with pytest.raises(ValueError, match=r"`layers\[1\]`, .*not Gaussian"):
+            nk.kernels.NTK(nk.Network(3, [block, TANH, L.Dense(1)]))(x)
 
 
 @pytest.mark.parametrize("head", ("flatten", "pool"))
@@ -136,3 +159,28 @@ def test_zero_patches_are_no_trouble():
         net = nk.Network((5, 4, 2), [conv(bias_var=0.0), RELU, conv(bias_var=0.0), RELU, end, L.Dense(1)])
         assert np.isfinite(nk.kernels.NTK(net)(x)).all()
         assert not nk.kernels.NTK(net)(0 * x).any()
+
+
+@pytest.mark.parametrize(
+    ("net", "shape"),
+    (
+        (nk.ResMLP(4, 16, 3, 2, "gelu", 0.7, 0.1), (4,)),
+        (nk.CNN((8, 8, 2), (6, 5, 4), 3, pool=2), (8, 8, 2)),
+        (nk.CNN((9, 2), (6, 4), filter=2, padding="VALID", head="flatten"), (9, 2)),
+        (nk.Transformer((5, 3), 12, 2, 2), (5, 3)),
+    ),
+    ids=("ResMLP", "CNN", "CNN of sequences", "Transformer"),
+)
+def test_networks_in_one_line(net, shape):
+    x = np.random.default_rng(3).normal(size=(3, *shape))
+    outputs = net(net.init(0), x)
+    assert outputs.shape[0] == 3 and net.in_shape == shape
+    ntk = nk.kernels.NTK(net)(x)
+    assert np.linalg.eigvalsh(ntk)[0] > 0
+    np.testing.assert_allclose(nk.kernels.NTK(net)(x[::-1]), ntk[::-1, ::-1], rtol=1e-9)
+
+
+def test_kinked_activations_of_your_own_are_refused_where_positions_are_compared():
+    net = nk.Network((5, 4, 2), [conv(), L.Activation(lambda z: jnp.abs(z)), L.GlobalAvgPool(), HEAD])
+    with pytest.raises(ValueError, match=r'kink that is not known by name, .*use "relu"'):
+        nk.kernels.NTK(net)(IMAGES)

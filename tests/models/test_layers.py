@@ -164,7 +164,10 @@ def test_an_mlp_may_have_variances_and_activations_of_each_layer():
         (lambda: L.Dropout(1.5), "`keep` is a probability and must be at most 1; got 1.5"),
         (lambda: L.LayerNorm("channels"),
          "`axes` must be one of 'channel', 'all'; got 'channels'. Did you mean 'channel'"),
-        (lambda: L.Sum([]), "`Sum` needs at least one branch"),
+        (lambda: L.Sum([]), "`branches` must have at least one branch"),
+        (lambda: nk.Network(3, [L.Conv(2, 3), L.Dense(1)]), "it moves over positions, and its input has none: use"),
+        (lambda: L.Repeat([L.Dense(3)], 10**9), "`count` must be at most 1000000; got 1000000000"),
+        (lambda: L.AvgPool(2, normalize_edges="no"), "`normalize_edges` must be True or False; got 'no'"),
         (lambda: nk.MLP(3, (4,), weight_var=(1.0, 2.0, 3.0)),
          "`weight_var` must be one value, or one per layer, 2 of them; got 3"),
     ),
@@ -209,3 +212,17 @@ def test_inputs_of_another_shape_are_told():
         nk.kernels.NTK(net)(np.ones((2, 3, 4)))
     with pytest.raises(ValueError, match=r"`x` must have shape \(n, 4, 3\); got \(2, 4\)"):
         net(net.init(jax.random.key(0)), np.ones((2, 4)))
+
+
+def test_bad_networks_in_one_line_are_told():
+    with pytest.raises(
+        ValueError, match=r"`in_shape` must have positions and channels, such as \(32, 32, 3\)"
+    ):
+        nk.CNN((8,))
+    with pytest.raises(ValueError, match="`head` must be"):
+        nk.CNN((8, 8, 1), head="mean")
+    with pytest.raises(
+        ValueError, match=r"`layers\[1\]`, PositionEmbedding.*few channels: put Dense or Conv"
+    ):
+        nk.kernels.NTK(nk.Network((4, 2), [L.Conv(3, 2), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))
+        nk.kernels.NTK(nk.Network((4, 2), [L.Identity(), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))

@@ -129,7 +129,7 @@ def test_a_factor_for_each_entry_is_what_it_says():
 
 def test_a_network_larger_than_memory_is_refused_before_it_is_drawn():
     with pytest.raises(
-        MemoryError, match=r"`init` of a network with widths \(1000000000, 1000000000\) needs"
+        MemoryError, match=r"`init` of a network with 1,000,000,006,000,000,001 parameters needs"
     ):
         nk.MLP(3, (10**9, 10**9)).init(0)
     with pytest.raises(MemoryError, match="`size` = 1000000000000 random features needs"):

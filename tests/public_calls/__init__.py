@@ -3,6 +3,6 @@
 `tests/test_bad_inputs.py` puts bad values in the place of good ones. A new public name belongs here.
 """
 
-from . import dynamics, geometry, kernels, models, statistics
+from . import dynamics, geometry, kernels, layers, models, statistics
 
-CALLS = [*models.CALLS, *kernels.CALLS, *dynamics.CALLS, *statistics.CALLS, *geometry.CALLS]
+CALLS = [*models.CALLS, *layers.CALLS, *kernels.CALLS, *dynamics.CALLS, *statistics.CALLS, *geometry.CALLS]

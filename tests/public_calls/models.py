@@ -111,6 +111,7 @@ CALLS = [
         M.DiagonalNetwork(3).__call__,
         dict(params=("diagonal params", M.DiagonalNetwork(3).init()), x=x),
     ),
+    Call("Named", nk.scale.Named, dict(name=("name", "f"), function=("function", phi))),
     Call("Scaled", nk.Scaled, dict(model=model, alpha=("positive", 2.0))),
     Call("Scaled.init", nk.Scaled(NET).init, dict(key=key)),
     Call(

@@ -26,12 +26,40 @@ def test_every_layer_is_the_kernel_of_the_network_cut_off_there(activation, para
         np.testing.assert_allclose(found[layer].correlation, nngp / np.outer(size, size), atol=1e-10)
 
 
+def test_every_layer_of_any_network_is_the_kernel_of_the_network_cut_off_there():
+    L = nk.layers
+    block = L.Residual([L.LayerNorm(), L.Activation("gelu"), L.Dense(5, bias_var=0.2)])
+    vectors = [
+        L.Dense(5, 1.4, 0.1),
+        block,
+        L.Concat([[L.Dense(4)], [L.Dense(6)]]),
+        L.Activation("relu"),
+        L.Dense(1),
+    ]
+    conv = L.Conv(6, (3, 3), weight_var=1.5, bias_var=0.1)
+    images = [conv, L.Activation("relu"), conv, L.Activation("relu"), L.GlobalAvgPool(), L.Dense(2)]
+    pixels = np.random.default_rng(1).normal(size=(3, 4, 4, 1))
+    for shape, layers, x, cuts in (((4,), vectors, X, (1, 2, 3, 5)), ((4, 4, 1), images, pixels, (1, 3, 6))):
+        found = nk.propagate(nk.Network(shape, layers), x)
+        assert len(found) == len(cuts)
+        for layer, cut in zip(found, cuts, strict=True):
+            end = [L.Flatten()] if len(shape) > 1 and cut < 6 else []
+            nngp, ntk = nk.kernels.nngp_and_ntk(nk.Network(shape, layers[:cut] + end), x)
+            np.testing.assert_allclose(layer.kernel, nngp, rtol=1e-10)
+            np.testing.assert_allclose(layer.ntk, ntk, rtol=1e-7)
+            np.testing.assert_allclose(np.diagonal(layer.correlation), 1.0, atol=1e-12)
+    with pytest.raises(
+        TypeError, match=r"`order=1` knows fully connected layers .* got Network: use order=0"
+    ):
+        nk.propagate(nk.Network(4, vectors), X, order=1)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
         (
             lambda: nk.propagate(nk.kernels.Linear(), X),
-            "`net` must be an nk.MLP: its layers are known; got Linear",
+            "`net` must be an nk.MLP or nk.Network, .*; got Linear",
         ),
         (lambda: nk.propagate(nk.MLP(4), X, order=2), "`order` must be 0 or 1; got 2"),
         (lambda: nk.propagate(nk.MLP(3), X), "`x` has 4 features per row; 3 expected"),

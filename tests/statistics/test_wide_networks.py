@@ -99,6 +99,31 @@ def test_plain_shares_are_those_of_drawn_networks():
             assert abs(mean.mean() - theory) < 4 * mean.std() / np.sqrt(400) + 1e-12 * theory
 
 
+def test_shares_of_any_network_add_up_and_are_those_of_drawn_networks():
+    """Of each layer, weights and biases apart, as the factors on their rates say."""
+    L, x = nk.layers, np.random.default_rng(2).normal(size=(2, 5, 4, 2))
+    conv = L.Conv(64, (3, 3), weight_var=1.4, bias_var=0.3)
+    block = L.Residual([L.Activation("relu"), L.Conv(64, (3, 3), weight_var=0.6, bias_var=0.2)])
+    layers = [conv, L.Repeat([block], 2), L.Activation("relu"), L.GlobalAvgPool(), L.Dense(24, bias_var=0.1)]
+    net = nk.Network((5, 4, 2), layers)
+    found = nk.statistics.learning_rates(net, x)
+    assert found.shares.shape == (4, 2) and np.array_equal(found.shares, found.plain_shares)
+    assert found.shares.sum() == pytest.approx(nk.kernels.NTK(net).diag(x).mean(), rel=1e-12)
+    params = net.init(0)
+    for part, name in enumerate(("weight", "bias")):
+        masks = jax.tree_util.tree_map_with_path(
+            lambda path, leaf, name=name: np.full(np.shape(leaf), float(path[-1].key == name)),
+            net.lr_factors(),
+        )
+        per_layer = []
+        for layer in range(len(masks)):
+            others = [m if k == layer else jax.tree.map(np.zeros_like, m) for k, m in enumerate(masks)]
+            kernel = nk.kernels.EmpiricalNTK(net, params, others)
+            per_layer.append(np.diagonal(kernel(x)).mean())
+        first, blocks, last = found.shares[0, part], found.shares[1:3, part].sum(), found.shares[3, part]
+        np.testing.assert_allclose(per_layer, [first, blocks, last], rtol=0.2)
+
+
 def test_descent_is_stable_below_the_rate_and_unstable_above_it():
     x, y = points(6, 4), np.sin(points(6, 4).sum(axis=1))
     net = nk.MLP(4, (2048,), 1, "tanh", weight_var=1.5, bias_var=0.1)
@@ -142,7 +167,10 @@ def test_the_best_rate_contracts_all_directions_alike():
             lambda: nk.statistics.convergence_guarantee(KINKED, KINKED.init(0), SQUARE, TARGETS),
             "`net` needs a smooth activation",
         ),
-        (lambda: nk.statistics.learning_rates("net", SQUARE), "`net` must be an nk.MLP; got str"),
+        (
+            lambda: nk.statistics.learning_rates("net", SQUARE),
+            "`net` must be an nk.MLP or nk.Network, .*; got str",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -16,6 +16,12 @@ class Task(enum.StrEnum):
     classification = "classification"
 
 
+class Kind(enum.StrEnum):
+    mlp = "mlp"
+    cnn = "cnn"
+    cnn_flatten = "cnn-flatten"
+
+
 class Algorithm(enum.StrEnum):
     flow = "flow"
     gd = "gd"
@@ -51,6 +57,13 @@ def predict(
         int, typer.Option(min=2, help="Most training rows; time grows with their cube.")
     ] = 5000,
     seed: Seed = 0,
+    network: Annotated[
+        Kind,
+        typer.Option(
+            help="mlp: fully connected. For images (digits, or .npz with x (n, height, width[, channels])) also cnn: "
+            "convolutions, then the mean over the image; cnn-flatten: convolutions, then a dense layer."
+        ),
+    ] = Kind.mlp,
     depth: Depth = 3,
     activation: Activation = "relu",
     weight_var: WeightVar = None,
@@ -134,6 +147,8 @@ def predict(
     `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
 
     `nearkernel predict diabetes --activation tanh --depth 1 --order 2 --train`
+
+    `nearkernel predict digits --network cnn --max-train 200`
     """
     from .command import Options, predict_and_report
 
@@ -145,6 +160,7 @@ def predict(
         test_fraction=test_fraction,
         max_train=max_train,
         seed=seed,
+        network_kind=network.value,
         depth=depth,
         activation=activation,
         weight_var=weight_var,

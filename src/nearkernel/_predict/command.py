@@ -46,7 +46,7 @@ def _print_table(data: Data, parts: Split, network: Network, result: Result, out
     page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
     rows = f"{len(parts.x)} rows to learn from, {len(parts.x_new)} to test"
-    layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)} of infinite width"
+    layers = f"{network.words} of infinite width"
     page.print(f"{data.name}: {data.target} ({kind}), {rows}", style="bold", markup=False)
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"

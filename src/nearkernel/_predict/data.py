@@ -95,12 +95,15 @@ def _from_npz(path: Path, target: str | None, task: str, drop: Sequence[str]) ->
     arrays = npz_arrays(path, path.name, {"x": "", target: f"--target {target}: "})
     x, y = arrays["x"], arrays[target]
     if x.ndim < 2 or x.dtype.kind not in "biuf" or 0 in x.shape:
-        raise ValueError(f"array 'x' of {path.name} must hold numbers (n, d); got {x.dtype} {x.shape}.")
+        raise ValueError(
+            f"array 'x' of {path.name} must hold numbers (n, d), or images (n, height, width) or "
+            f"(n, height, width, channels); got {x.dtype} {x.shape}."
+        )
     if y.shape not in ((len(x),), (len(x), 1)):
         raise ValueError(
             f"array {target!r} of {path.name} must have shape ({len(x)},) as 'x' has; got {y.shape}."
         )
-    image_shape = x.shape[1:] if x.ndim == 3 else None
+    image_shape = x.shape[1:] if x.ndim in (3, 4) else None
     x = x.reshape(len(x), -1).astype(np.float64)
     for name, array in (("x", x), (target, y)):
         if array.dtype.kind == "f" and not np.isfinite(array).all():

@@ -31,16 +31,34 @@ class Network:
     algorithm: Any
     training: str  # the algorithm in words
     finite: Finite | None = None  # the network of finite width that is asked about besides, if any
+    kind: str = "mlp"
 
-    def build(self, in_dim: int, out_dim: int) -> nk.MLP:
-        return nk.MLP(
-            in_dim=in_dim,
-            widths=(self.finite.width if self.finite else 1,) * self.depth,  # infinite ones do not look at it
-            out_dim=out_dim,
-            activation=self.activation,
-            weight_var=self.weight_var,
-            bias_var=self.bias_var,
-        )
+    def build(self, in_shape: tuple[int, ...], out_dim: int) -> Any:
+        widths = (self.finite.width if self.finite else 1,) * self.depth  # infinite ones do not look at it
+        rest: dict[str, Any] = {"weight_var": self.weight_var, "bias_var": self.bias_var}
+        if self.kind == "mlp":
+            return nk.MLP(in_shape[0], widths, out_dim, self.activation, **rest)
+        rest["head"] = "pool" if self.kind == "cnn" else "flatten"
+        return nk.CNN(in_shape, widths, out_dim, self.activation, **rest)
+
+    @property
+    def words(self) -> str:
+        """Its layers in words."""
+        what = "hidden" if self.kind == "mlp" else "convolutional"
+        return f"{self.depth} {what} {self.activation} layer{'s' * (self.depth > 1)}"
+
+    def in_shape(self, data: Data) -> tuple[int, ...]:
+        """The shape in which it takes inputs."""
+        if self.kind == "mlp":
+            return data.x.shape[1:]
+        if data.image_shape is None:
+            raise ValueError(
+                f"--network {self.kind} needs images: an .npz file whose 'x' has shape (n, height, width) or "
+                f"(n, height, width, channels), or digits; {data.name} has {data.x.shape[1]} columns."
+            )
+        if self.depth < 1:
+            raise ValueError(f"--network {self.kind} needs --depth 1 or more.")
+        return data.image_shape if len(data.image_shape) == 3 else (*data.image_shape, 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +114,9 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     """Every answer and its scores; `say` hears what is being done."""
     if network.finite is not None:
         require_few(split)
-    net = network.build(split.x.shape[1], split.y.shape[1])
+    flat, shape = split, network.in_shape(data)
+    net = network.build(shape, split.y.shape[1])
+    split = dataclasses.replace(flat, x=flat.x.reshape(-1, *shape), x_new=flat.x_new.reshape(-1, *shape))
     answers = []
 
     say("NNGP: wide networks as a Bayesian prior")
@@ -111,8 +131,8 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     answers.append(_answer("NTK", forecast.mean, forecast.std, start, details, data, split))
 
     say("linear baseline")
-    linear = nk.kernels.Linear() * (1 / split.x.shape[1])
-    answers.append(_posterior("Linear", linear, data, split))
+    linear = nk.kernels.Linear() * (1 / flat.x.shape[1])
+    answers.append(_posterior("Linear", linear, data, flat))
 
     say("NTK along training")
     curve = _curve(net, network.algorithm, data, split)
@@ -122,7 +142,7 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     return Result(tuple(answers), curve, finite, words)
 
 
-def _curve(net: nk.MLP, algorithm: Any, data: Data, split: Split) -> Curve | None:
+def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
     """Test error at times spread evenly in their logarithm, from before the first mode is learnt to after most are."""
     if isinstance(algorithm, nk.Ridge):
         return None  # a minimum, however it is reached

@@ -40,6 +40,7 @@ class Options:
     order: int | None = None
     train: bool = False
     width: int | None = None
+    network_kind: str = "mlp"
 
     def __post_init__(self) -> None:
         try:
@@ -73,7 +74,8 @@ class Options:
             if self._is_finite
             else None
         )
-        return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite)
+        kind = self.network_kind
+        return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite, kind)
 
     @property
     def _is_finite(self) -> bool:

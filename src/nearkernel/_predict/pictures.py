@@ -132,7 +132,11 @@ def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key:
 
 
 def thumbnail(picture: np.ndarray) -> str:
-    """A grey picture (h, w) as a PNG in a data address."""
+    """A grey picture (h, w), or one of several channels (h, w, c), as a PNG in a data address; three are colors."""
     file = io.BytesIO()
+    if picture.ndim == 3:
+        low, high = picture.min(), picture.max()
+        scaled = (picture - low) / (high - low if high > low else 1.0)
+        picture = scaled if picture.shape[2] == 3 else scaled.mean(axis=2)
     imsave(file, picture, cmap="gray", format="png")
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()

@@ -74,7 +74,7 @@ def _headline(data: Data, result: Result) -> str:
 
 
 def _lead(data: Data, split: Split, network: Network) -> str:
-    layers = f"{network.depth} hidden {network.activation} layer{'s' * (network.depth > 1)}"
+    layers = network.words
     trained = network.finite is not None and network.finite.train
     what = "Only the last row of the table" if trained else "Nothing"
     return (

@@ -1,5 +1,6 @@
 """What `solve` returns beyond order 0: a trained model that learned features, as formulas."""
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -224,12 +225,16 @@ class NearlyKernelSolution(AbstractSolution):
             if isinstance(self.algorithm, GradientDescent | GradientFlow):
                 self._have_spectrum()
             moved = self._orders(self.algorithm, 2)
-
-        def exact(eps: float) -> float:
-            model, start = at_scale(self._tangent, eps, self._x, self._y.shape[1])
-            params = exact_params(model, start, self._x, self._y, self.algorithm)
-            if params is None:
-                return float("nan")
-            return float(0.5 * ((np.asarray(model(params, x_test)) - y_test) ** 2).sum())
-
+        exact = functools.partial(
+            _exact_loss, self._tangent, self._x, self._y, self.algorithm, x_test, y_test
+        )
         return feature_learning(tuple(self._terms(x_test, moved)), y_test, exact)
+
+
+def _exact_loss(tangent: CurvedTangent, x, y, algorithm, x_test, y_test, eps: float) -> float:
+    """The test loss after training at this scale; nan where training diverges or does not end."""
+    model, start = at_scale(tangent, eps, x, y.shape[1])
+    params = exact_params(model, start, x, y, algorithm)
+    if params is None:
+        return float("nan")
+    return float(0.5 * ((np.asarray(model(params, x_test)) - y_test) ** 2).sum())

@@ -10,10 +10,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 
 from .._check import inputs, numeric, positive, shown, targets, whole
 from .._keys import Key, random_key
-from .._precision import in_float64, is_traced
+from .._precision import drawing, is_traced
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
@@ -86,7 +87,7 @@ class Trajectory(eqx.Module):
         return self.status.ok
 
 
-@in_float64
+@drawing
 def simulate(
     model: AbstractModel,
     params: Any,
@@ -138,8 +139,11 @@ def simulate(
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = targets(y, len(x), out=out)
         params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
-    elif jnp.ndim(y) == 1:
-        y = jnp.asarray(y)[:, None]
+    else:  # 64 bits may come from outside into a program of 32
+        params, x, y = jax.tree.map(
+            lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
+        )
+        y = y[:, None] if y.ndim == 1 else y
     if isinstance(algorithm, SGD):
         key = require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from .._check import shown
 from .._memory import require_fits
+from .._precision import Portable
 from ..kernels import AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
 from ..models import (
@@ -35,7 +36,7 @@ from ._factor import (
 )
 
 
-class AbstractTangent(abc.ABC):
+class AbstractTangent(Portable, abc.ABC):
     """Outputs z(x) = start(x) + (features of x) . (parameters moved)."""
 
     kernel: AbstractKernel

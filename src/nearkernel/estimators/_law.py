@@ -8,13 +8,13 @@ import numpy as np
 from .._memory import rows_that_fit
 from ..dynamics import Ridge, Solution, SpectralAlgorithm, solve
 from ..kernels import NNGP, NTK
-from ..models import MLP
+from ..models import AbstractNetwork
 
 
 class Law(abc.ABC):
     """The Gaussian law of trained outputs, at any inputs: `solution` has its mean, all outputs share the variance."""
 
-    net: MLP
+    net: AbstractNetwork
     x: np.ndarray
     solution: Solution
 
@@ -33,7 +33,9 @@ class Law(abc.ABC):
 class Trained(Law):
     """Over the initializations of a network of which all layers are trained."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | None):
+    def __init__(
+        self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm | None
+    ):
         self.net, self.x = net, x
         self.solution = solve(NTK(net), x, y, algorithm, solver="direct")
 
@@ -51,7 +53,7 @@ class Trained(Law):
 class Bayesian(Law):
     """The posterior of a network with random weights."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, noise: float):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, noise: float):
         self.net, self.x = net, x
         self.solution = solve(NNGP(net), x, y, Ridge(noise), solver="direct")
 

@@ -1,6 +1,7 @@
 """Infinitely wide networks as regressors and classifiers."""
 
 import abc
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, Regre
 
 from .._check import positive, whole
 from .._predict.scores import log_class_probabilities
-from ..models import MLP
+from ..models import MLP, AbstractNetwork
 from ._data import class_data, converged, new_inputs, regression_data
 from ._law import Bayesian, Law, Trained
 
@@ -25,59 +26,81 @@ class _Network(BaseEstimator, abc.ABC):
     activation: Any
     weight_var: float
     bias_var: float
+    network: AbstractNetwork | None
 
     @abc.abstractmethod
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law: ...
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law: ...
 
     def _learn(self, x: np.ndarray, y: np.ndarray) -> None:
-        net = MLP(
-            in_dim=x.shape[1],
-            widths=(_WIDTH,) * whole(self.depth, "depth", 0),
-            activation=self.activation,
-            weight_var=self.weight_var,
-            bias_var=self.bias_var,
-        )
+        net = self._net(x.shape[1])
         self.target_mean_ = y.mean(axis=0)
-        self._law = self._law_of(net, x, y - self.target_mean_)
+        self._law = self._law_of(net, x.reshape(-1, *net.in_shape), y - self.target_mean_)
         self.solution_ = converged(self._law.solution)
+
+    def _net(self, features: int) -> AbstractNetwork:
+        if self.network is None:
+            widths = (_WIDTH,) * whole(self.depth, "depth", 0)
+            return MLP(features, widths, 1, self.activation, self.weight_var, self.bias_var)
+        if not isinstance(self.network, AbstractNetwork):
+            raise TypeError(f"`network` must be an nk.MLP or nk.Network; got {type(self.network).__name__}.")
+        if math.prod(self.network.in_shape) != features:
+            raise ValueError(
+                f"`network` takes inputs of shape {self.network.in_shape}; `X` has {features} numbers per row."
+            )
+        return self.network
+
+    def _rows(self, X: Any) -> Any:
+        """Images as rows, which scikit-learn's checks expect."""
+        if self.network is None or np.ndim(X) <= 2:
+            return X
+        return np.reshape(X, (len(X), -1))
+
+    def _new(self, X: Any) -> np.ndarray:
+        """Checked new inputs, in the shape of the network's."""
+        x = new_inputs(self, self._rows(X))
+        return x.reshape(-1, *self._law.net.in_shape)
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
         return self.solution_.predict(x).mean + self.target_mean_
 
 
 class _NTK(_Network):
-    def __init__(self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, algorithm=None):
+    def __init__(
+        self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, algorithm=None, network=None
+    ):
         self.depth = depth
         self.activation = activation
         self.weight_var = weight_var
         self.bias_var = bias_var
         self.algorithm = algorithm
+        self.network = network
 
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law:
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
         return Trained(net, x, y, self.algorithm)
 
 
 class _NNGP(_Network):
-    def __init__(self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, noise=0.0):
+    def __init__(self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, noise=0.0, network=None):
         self.depth = depth
         self.activation = activation
         self.weight_var = weight_var
         self.bias_var = bias_var
         self.noise = noise
+        self.network = network
 
-    def _law_of(self, net: MLP, x: np.ndarray, y: np.ndarray) -> Law:
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
         return Bayesian(net, x, y, positive(self.noise, "noise", zero=True))
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
     def fit(self, X: Any, y: Any) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn `y` (n,) or (n, out)."""
-        self._learn(*regression_data(self, X, y))
+        self._learn(*regression_data(self, self._rows(X), y))
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, likewise."""
-        x = new_inputs(self, X)
+        x = self._new(X)
         mean = self._mean(x)
         if not return_std:
             return mean
@@ -90,7 +113,7 @@ class _NetworkClassifier(ClassifierMixin, _Network):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Factor the kernel matrix of `X` (n, d) and learn the classes `y` (n,), one output each."""
-        x, one_hot, self.classes_ = class_data(self, X, y)
+        x, one_hot, self.classes_ = class_data(self, self._rows(X), y)
         self._learn(x, one_hot)
         return self
 
@@ -103,12 +126,12 @@ class _NetworkClassifier(ClassifierMixin, _Network):
 
         For two classes (m_1 - m_0) / (sqrt(2) s), (m,): the probability of the second is Phi of it.
         """
-        outputs = self._in_deviations(new_inputs(self, X))
+        outputs = self._in_deviations(self._new(X))
         return (outputs[:, 1] - outputs[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of the largest mean output, which is also the most probable one, (m,)."""
-        x = new_inputs(self, X)
+        x = self._new(X)
         return self.classes_[self._mean(x).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -136,6 +159,8 @@ class NTKRegressor(_NetworkRegressor, _NTK):
     - `weight_var` C_W > 0 and `bias_var` C_b >= 0, as of `nk.MLP`.
     - `algorithm`: how it is trained, and how it is regularized: `nk.GradientFlow()`, to the end, by default;
       `nk.GradientFlow(time)` or `nk.GradientDescent(lr, steps)` stop early, `nk.Ridge(strength)` decays weights.
+    - `network`: an `nk.MLP` or `nk.Network` instead of the arguments before it, e.g. `nk.CNN((8, 8, 1))`; `X` then may
+      be an array of images (n, 8, 8, 1), or have their pixels in rows.
 
     **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
 
@@ -157,7 +182,7 @@ class NNGPRegressor(_NetworkRegressor, _NNGP):
     networks whose last layer alone is trained. Targets are centred, inputs taken as they come.
 
     **Arguments:** `depth`, `activation`, `weight_var`, `bias_var` as of `NTKRegressor`; `noise` >= 0, the variance of
-    the observations around the function, in units of y squared (0: interpolate).
+    the observations around the function, in units of y squared (0: interpolate); `network` as of `NTKRegressor`.
 
     **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
 
@@ -179,7 +204,7 @@ class NTKClassifier(_NetworkClassifier, _NTK):
     which is `predict_proba`, by quadrature to 1e-12: how much the answer depends on the initialization, not how noisy
     the labels are.
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm` as of `NTKRegressor`.
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm`, `network` as of `NTKRegressor`.
 
     **Fitted:** `classes_`; `solution_`, the `Solution` of the centred one-hot targets; `target_mean_`, the share of
     each class; `n_features_in_`.
@@ -199,7 +224,7 @@ class NNGPClassifier(_NetworkClassifier, _NNGP):
 
         P(c) = E prod_{k != c} Phi(z + (m_c - m_k) / s),  z ~ N(0, 1).
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise` as of `NNGPRegressor`.
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise`, `network` as of `NNGPRegressor`.
 
     **Fitted:** as `NTKClassifier`.
 

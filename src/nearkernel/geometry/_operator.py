@@ -9,10 +9,10 @@ import numpy as np
 
 from .._check import numeric
 from .._memory import require_fits, rows_that_fit
-from .._precision import in_float64
+from .._precision import Portable, in_float64
 
 
-class AbstractOperator(eqx.Module):
+class AbstractOperator(Portable, eqx.Module):
     """A symmetric (P, P) matrix; calling it multiplies it with a vector (P,) or with columns (P, k)."""
 
     @property

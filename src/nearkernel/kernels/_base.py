@@ -10,12 +10,14 @@ import numpy as np
 
 from .._check import inputs, positive, shown
 from .._memory import parse_bytes, rows_that_fit
-from .._precision import in_float64, is_traced, working_dtype
+from .._precision import Portable, in_float64, is_traced, working_dtype
 from ._finite import require_finite
 from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
 
+_SHARES = 5  # of a budget: the block, the one before it, and three for what is needed on the way
 
-class AbstractKernel(eqx.Module):
+
+class AbstractKernel(Portable, eqx.Module):
     """`kernel(x1, x2)` gives the matrix (n1, n2); `kernel(x)` the symmetric one (n, n).
 
     Concrete arrays in give float64 NumPy arrays out; arrays traced by the caller's `jit`, `grad` or `vmap` stay
@@ -45,8 +47,8 @@ class AbstractKernel(eqx.Module):
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """`matrix`, refused unless all of it is finite: what is to be computed with."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = self.matrix(x1, x2)
+        with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
+            found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
@@ -57,7 +59,7 @@ class AbstractKernel(eqx.Module):
     def diag(self, x: Any) -> np.ndarray:
         """k(x_i, x_i), (n,), without the matrix."""
         x = inputs(x, "x", self.input_dim())
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)
         return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
 
@@ -65,12 +67,17 @@ class AbstractKernel(eqx.Module):
     def blocks(
         self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """The matrix in horizontal blocks (rows, block) that each stay within `memory`."""
-        budget = parse_bytes(memory)
+        """The matrix in horizontal blocks (rows, block), in about `memory` beside the inputs, of one row or more.
+
+        That counts a block, the one before it if you keep it so long, and what is needed on the way.
+        """
+        share = parse_bytes(memory) // _SHARES
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1:])
-        rows = rows_that_fit(working_dtype().itemsize * len(x2), budget // 2)
-        return self._blocks(x1, x2, rows)
+        rows = rows_that_fit(working_dtype().itemsize * len(x2), share)
+        return self._blocks(
+            x1, x2, 1 << rows.bit_length() - 1 if rows < TILE else rows
+        )  # as tiles are padded
 
     def tiles(self, x: np.ndarray) -> Tiles:
         """Any tile of the symmetric matrix of checked, concrete inputs, for matrices that are never held whole."""
@@ -81,12 +88,13 @@ class AbstractKernel(eqx.Module):
 
         return Tiles(tile, 2000, 1)  # one call keeps all cores busy
 
-    def _blocks(self, x1, x2, rows) -> Iterator[tuple[slice, np.ndarray]]:
+    def _blocks(self, x1, x2, rows: int) -> Iterator[tuple[slice, np.ndarray]]:
         for start in range(0, len(x1), rows):
             with jax.enable_x64(True):  # not held across the yield: the caller runs in between
                 part = slice(start, min(start + rows, len(x1)))
                 block = self.entries(x1[part], x2)
             yield part, block
+            del block  # the caller's now
 
     def __add__(self, other: Any) -> "AbstractKernel":
         from ._algebra import Sum
@@ -137,8 +145,8 @@ class InvariantKernel(AbstractKernel):
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
         """The diagonals of those matrices."""
 
-    def overflow(self, rows: Any, i: int) -> str:
-        """What to say of row data that are not finite at input `i`."""
+    def overflow(self, norm: np.ndarray) -> str:
+        """What to say of an input of this length (1,) whose row data are not finite."""
         return f"{type(self).__name__} overflows there"
 
     def prepared(self, norms: np.ndarray) -> "InvariantKernel":

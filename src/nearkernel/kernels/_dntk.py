@@ -9,13 +9,13 @@ import numpy as np
 
 from .._check import inputs, numeric
 from .._memory import require_fits
-from .._precision import in_float64
+from .._precision import Portable, in_float64
 from ..models import AbstractModel, ModelDerivatives, effective_features
 from ..models._params import floating_params
 from ..models._passes import along, flat
 
 
-class _Meta(eqx.Module):
+class _Meta(Portable, eqx.Module):
     model: AbstractModel
     params: Any
 

@@ -1,5 +1,6 @@
 """NNGP and NTK of networks: covariance and tangent kernel of one output in the limit of infinite width."""
 
+import weakref
 from typing import Any
 
 import equinox as eqx
@@ -8,25 +9,41 @@ import numpy as np
 
 from .._check import inputs
 from .._memory import require_fits
-from .._precision import in_float64, is_traced
-from ..models import MLP, AbstractNetwork
+from .._precision import in_float64, is_traced, working_dtype
+from ..models import MLP, AbstractNetwork, Network
 from ..models._activation import Activation
-from ..models._dense import Dense
+from ..models._flatten import Flatten
+from ..models._layer import inverse
 from ..models._network import require_wide
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._tiles import Tiles, gaps, ready
 from ._wide import Wide
 
+_KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
+
 
 def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
-    """The kernels of the network's limit."""
+    """The kernels of the network's limit, made once for a network."""
+    key = id(net), outputs, working_dtype().name
+    if key not in _KNOWN:
+        found = _wide(net, outputs)
+        if is_traced(net):
+            return found
+        _KNOWN[key] = found
+        weakref.finalize(net, _KNOWN.pop, key, None)
+    return _KNOWN[key]
+
+
+def _wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
     require_wide(net, " and ".join({"nngp": "NNGP", "ntk": "NTK"}[name] for name in outputs))
+    dtype = working_dtype()
+    layers = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, net.limit())
     if len(net.in_shape) == 1:
-        return Wide(net.limit(), float(net.in_shape[0]), outputs)
+        return Wide(layers, float(net.in_shape[0]), outputs)
     from ._positions import PositionWide
 
-    return PositionWide(net.limit(), net.in_shape, outputs)
+    return PositionWide(layers, net.in_shape, outputs)
 
 
 class _NetworkKernel(AbstractKernel):
@@ -92,32 +109,42 @@ def both_kernels(
 
 
 @in_float64
-def layer_kernels(net: MLP, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) of every layer, each (n, n), for inputs `x` (n, d)."""
+def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """(NNGP, NTK, 1 - correlation) after every layer with parameters, each (n, n), for inputs `x` (n, *in_shape).
+
+    Where outputs still have positions, these are means over equal positions, as `Flatten` would give.
+    """
     require_wide(net, "layer_kernels")
     x = inputs(x, "x", net.in_shape)
-    layers = net.layers.limit(net.in_shape)  # not grouped: each layer is looked at
-    kernel, side, _ = ready(Wide(layers, float(net.in_dim), ("nngp", "ntk")), x, None)
     require_fits(
-        8 * (3 * len(net.sizes) + 9) * len(x) ** 2,
+        8 * (3 * len(net.layers.layers) + 9) * len(x) ** 2,
         f"kernels of {len(x)} points in every layer",
         "use fewer points",
     )
-    norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
-    states = kernel.states(norms, gaps(unit, unit, True))
-    return [_whole(row, pair, x) for layer, row, pair in states if isinstance(layer, Dense)]
+    if len(net.in_shape) > 1 or len(net.layers.layers) > len(net.layers.limit(net.in_shape).layers):
+        return _after_each(net, x)  # positions, or layers that are one in the limit
+    states = zip(net.layers.layers, _states(net, x), strict=True)
+    chosen = [(row, pair) for layer, (_, row, pair) in states if layer.has_params()]
+    return [_whole(row, pair, x, f"layer_kernels(net, x)[{k}]") for k, (row, pair) in enumerate(chosen)]
 
 
 def activation_averages(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """(E[s(u) s(v)], E[s'(u) s'(v)]) of every hidden layer, each (n, n), for checked inputs `x` (n, d)."""
+    chosen = [
+        (row, pair) for layer, row, pair in _states(net, x, slopes=True) if isinstance(layer, Activation)
+    ]
+    return [_whole(row, pair, x, "activation_averages(net, x)")[:2] for row, pair in chosen]
+
+
+def _states(net: AbstractNetwork, x: np.ndarray, slopes: bool = False) -> Any:
+    """Moments after each layer of a network of vectors; not grouped: each layer is looked at."""
     layers = net.layers.limit(net.in_shape)
-    kernel, side, _ = ready(Wide(layers, float(net.in_dim), ("nngp", "ntk")), x, None)
+    kernel, side, _ = ready(Wide(layers, float(net.in_shape[0]), ("nngp", "ntk")), x, None)
     norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
-    states = kernel.states(norms, gaps(unit, unit, True), slopes=True)
-    return [_whole(row, pair, x)[:2] for layer, row, pair in states if isinstance(layer, Activation)]
+    return kernel.states(norms, gaps(unit, unit, True), slopes)
 
 
-def _whole(row: Any, pair: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _whole(row: Any, pair: Any, x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Second moments, tangents and gaps as symmetric matrices with exact diagonals."""
     apart, tangent = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
     size = np.asarray(row.size)
@@ -125,5 +152,19 @@ def _whole(row: Any, pair: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
     for matrix, exact in ((moments, size**2), (tangent, np.asarray(row.tangent)), (apart, 0.0)):
         matrix[...] = 0.5 * (matrix + matrix.T)
         np.fill_diagonal(matrix, exact)
-        require_finite(matrix, x, None, "layer_kernels(net, x)")
+        require_finite(matrix, x, None, what)
     return moments, tangent, apart
+
+
+def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Of networks that are cut after each layer with parameters."""
+    found, shape, layers = [], net.in_shape, net.layers.layers
+    for k, (layer, _) in enumerate(net.layers.shapes(net.in_shape)):
+        shape = layer.shape(shape)
+        if not layer.has_params():
+            continue
+        end = [] if len(shape) == 1 else [Flatten()]
+        nngp, ntk = both_kernels(Network(net.in_shape, [*layers[: k + 1], *end]), x, None)
+        sizes = np.sqrt(np.diagonal(nngp))
+        found.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
+    return found

@@ -20,11 +20,13 @@ from .._precision import working_dtype
 from ..models._compose import Sequential
 from ..models._layer import AbstractWideLayer, Pair, Row, covariance, gap_of_distance, inverse
 from ..models._layout import Layout
-from ..models._walk import Walk
+from ..models._walk import Walk, exact_own, overflow
 from ._gather import Gather, gather_for
-from ._tiles import Side, Tiles, matrices, tiles_of
+from ._tiles import Side, Tiles, finite_rows, matrices, tiles_of, too_large
+from ._wide import trusted
 
 _FEW_CHANNELS = 8
+_FEW_INPUTS = 16  # that stand for all where a range is asked for
 _TILE_ENTRIES = 2**17  # positions times pairs: a megabyte an array
 _ROW_BYTES = 2**28
 
@@ -148,8 +150,8 @@ class PositionWide(eqx.Module):
         kernel = self._prepared(x)
         return kernel, kernel._side(x)
 
-    def _side(self, x: np.ndarray) -> Side:
-        x = _channels_first(x)
+    def _side(self, inputs: np.ndarray) -> Side:
+        x = _channels_first(inputs)
         positions = math.prod(self.in_shape[:-1])
         held = 8 * positions * (positions if self.compares else 64)
         size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
@@ -159,21 +161,51 @@ class PositionWide(eqx.Module):
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
             rows = _rows(self, np.pad(part, missing, mode="edge"))
             chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
-        return Side(None, jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks), x.shape[-1])
+        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+        return Side(None, finite_rows(self, rows, inputs, inputs), x.shape[-1])
+
+    def overflow(self, x: np.ndarray) -> str:
+        """What to say of an input (1, *positions, channels) whose row data are not finite."""
+        row, entry = Entry().rows(_channels_first(x))
+        if self.compares:
+            layout = Layout(self.rank, every=True, outer=False)
+            row = row._replace(own=exact_own(Entry().pairs(entry, entry, None, layout), row))
+        return overflow(self.layers, row) or "the kernel overflows there"
 
     def _prepared(self, x: np.ndarray) -> "PositionWide":
+        """Each activation made ready for the range of sizes that reaches it."""
         if not self.layers.depends_on_range():
             return self
+        try:
+            return self._prepared_for(x)
+        except OverflowError:
+            largest = int(np.abs(x).max(axis=tuple(range(1, x.ndim))).argmax())
+            raise too_large(self, x, largest, x) from None
+
+    def _prepared_for(self, x: np.ndarray) -> "PositionWide":
         first, rest = self.split()
-        start, entry = Entry().rows(jnp.asarray(_channels_first(x)))
+        start, _ = Entry().rows(jnp.asarray(_channels_first(x)))
         ready, row = first.prepared_by(start, False)
-        if rest.layers:
-            head = {"entry": entry, "first": Walk().rows(ready, start, False)[1]}
+        if rest.layers and Sequential(rest.layers[1:]).depends_on_range():
             known = PositionWide(Sequential((*ready.layers, *rest.layers)), self.in_shape, self.outputs)
-            row, _ = known._gather(rest.layers[0]).rows(row, known._shifted(head, head, outer=False))
-            after, _ = Sequential(rest.layers[1:]).prepared_by(row, False)
-            ready = Sequential((*ready.layers, rest.layers[0], *after.layers))
-        return PositionWide(ready, self.in_shape, self.outputs)
+            few = x[_spread(np.asarray(row.size).mean(axis=tuple(range(self.rank))))]
+            after, _ = Sequential(rest.layers[1:]).prepared_by(_mixed(known, _channels_first(few)), False)
+            rest = Sequential((rest.layers[0], *after.layers))
+        layers = Sequential((*ready.layers, *rest.layers))
+        if not trusted(layers):
+            raise ValueError(
+                "`net` has an activation with a kink that is not known by name, whose averages over nearly equal "
+                'positions need quadrature: use "relu", "leaky_relu(slope)", "abs" or a smooth activation.'
+            )
+        return PositionWide(layers, self.in_shape, self.outputs)
+
+    def after_mixer(self, x: Any) -> Row:
+        """Moments of inputs (channels, *positions, n) after the first layer that compares every two positions."""
+        first, rest = self.split()
+        row, entry = Entry().rows(x)
+        row, data = Walk().rows(first, row, False)
+        head = {"entry": entry, "first": data}
+        return self._gather(rest.layers[0]).rows(row, self._shifted(head, head, outer=False))[0]
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """All its matrices, of checked, concrete inputs."""
@@ -210,6 +242,16 @@ def _channels_first(x: np.ndarray) -> np.ndarray:
     return np.moveaxis(x, (0, -1), (-1, 0)).astype(working_dtype())
 
 
+def _spread(sizes: np.ndarray) -> np.ndarray:
+    """A fixed number of inputs that span the range of sizes."""
+    return np.argsort(sizes)[np.linspace(0, len(sizes) - 1, _FEW_INPUTS).round().astype(int)]
+
+
 @jax.jit
 def _rows(kernel, x):
     return kernel.rows(x)
+
+
+@jax.jit
+def _mixed(kernel, x):
+    return kernel.after_mixer(x)

@@ -73,29 +73,32 @@ def _lengths(x: np.ndarray, name: str) -> np.ndarray:
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
-    if not kernel.compiles_rows():
-        rows = jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm))
-        return Side(unit, _finite_rows(kernel, rows, x), len(x))
-    chunks = []
+    chunks, on_host = [], not kernel.compiles_rows()
     size = _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
-        rows = _rows(kernel, _padded(part, (size,)).astype(dtype))
-        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a)[..., :m], rows))
+        rows = kernel.rows(part) if on_host else _rows(kernel, _padded(part, (size,)).astype(dtype))
+        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a, dtype)[..., :m], rows))
     rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
-    return Side(unit, _finite_rows(kernel, rows, x), len(x))
+    return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
 
 
-def _finite_rows(kernel, rows: Any, x: np.ndarray) -> Any:
-    """Row data, refused unless they are finite: entries of the matrix then are too, by Cauchy and Schwarz."""
+def finite_rows(kernel, rows: Any, x: np.ndarray, seen: np.ndarray) -> Any:
+    """Row data, refused unless they are finite: entries of the matrix then are too, by Cauchy and Schwarz.
+
+    `seen` (n, ...) is what the kernel sees of `x`: its lengths, or all of it.
+    """
     for leaf in (*jax.tree.leaves(rows), *kernel.diagonals(rows)):
         if not np.isfinite(leaf).all():
             i = int(np.argwhere(~np.isfinite(leaf))[0][-1])
-            raise ValueError(
-                f"`x` is too large for this kernel: at row {i}, of length {length(x[i]):.3g}, "
-                f"{kernel.overflow(rows, i)}."
-            )
+            raise too_large(kernel, x, i, seen)
     return rows
+
+
+def too_large(kernel, x: np.ndarray, i: int, seen: np.ndarray) -> ValueError:
+    """What to raise where numbers overflow on the way from input `i` to its row data."""
+    where = f"at row {i}, of length {length(x[i]):.3g}"
+    return ValueError(f"`x` is too large for this kernel: {where}, {kernel.overflow(seen[i : i + 1])}.")
 
 
 def _bucket(n: int, most: int = TILE) -> int:

@@ -18,7 +18,7 @@ from ..models._compose import Sequential
 from ..models._host import Repairing
 from ..models._layer import AbstractLayer, Pair, Row
 from ..models._layout import Layout
-from ..models._walk import Walk
+from ..models._walk import Walk, overflow
 from ._base import InvariantKernel
 from ._tiles import as_column, as_row, matrices, ready, traced_matrices
 
@@ -62,8 +62,17 @@ class Wide(InvariantKernel):
         """Each layer made ready for the range of sizes that reaches it."""
         if self.compiles_rows():
             return self
-        layers, _ = self.layers.prepared_by(self._start(_spread(norms)), False)
+        try:
+            layers, _ = self.layers.prepared_by(self._start(_spread(norms)), False)
+        except OverflowError:
+            longest = norms.max(keepdims=True)
+            raise ValueError(
+                f"`x` is too large for this kernel: at length {longest[0]:.3g}, {self.overflow(longest)}."
+            ) from None
         return Wide(layers, self.in_dim, self.outputs)
+
+    def overflow(self, norm: np.ndarray) -> str:
+        return overflow(self.layers, self._start(norm)) or super().overflow(norm)
 
     def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple | None:
         """Layer by layer, with quadrature where a series does not reach; None if all of them do."""

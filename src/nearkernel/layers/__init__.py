@@ -9,6 +9,7 @@ from ..models._branches import Sum as Sum
 from ..models._conv import Conv as Conv
 from ..models._conv import LocallyConnected as LocallyConnected
 from ..models._dense import Dense as Dense
+from ..models._embedding import PositionEmbedding as PositionEmbedding
 from ..models._flatten import Dropout as Dropout
 from ..models._flatten import Flatten as Flatten
 from ..models._flatten import Identity as Identity

@@ -2,6 +2,9 @@
 
 from .. import _quietly as _quietly
 from ._base import AbstractModel as AbstractModel
+from ._built import CNN as CNN
+from ._built import ResMLP as ResMLP
+from ._built import Transformer as Transformer
 from ._derivatives import AbstractDerivatives as AbstractDerivatives
 from ._derivatives import ModelDerivatives as ModelDerivatives
 from ._derivatives import effective_features as effective_features

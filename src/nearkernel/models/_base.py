@@ -10,12 +10,12 @@ import numpy as np
 
 from .._check import inputs, numeric, same_dim
 from .._keys import Key
-from .._precision import in_float64, is_traced, working_dtype
+from .._precision import Portable, in_float64, is_traced, working_dtype
 
 Params = Any  # a tree of arrays
 
 
-class AbstractModel(eqx.Module):
+class AbstractModel(Portable, eqx.Module):
     """A function of parameters and inputs. Parameters are passed, never stored: theory differentiates by them."""
 
     @property

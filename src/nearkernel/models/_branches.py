@@ -8,7 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ._compose import AbstractContainer, Leaf, Sequential
+from .._check import listed
+from ._activation import Activation
+from ._compose import AbstractContainer, Leaf, Sequential, layer_list
 from ._layer import Pair, Params, Row, Shape, covariance, inverse, located, mixed_gap, root
 from ._layout import Layout
 from ._walk import Walk, demoted
@@ -20,9 +22,10 @@ class AbstractBranches(AbstractContainer):
     parts: tuple[Sequential, ...]
 
     def __init__(self, branches: Any):
-        self.parts = tuple(Sequential(branch) for branch in branches)
+        lists = listed(branches, "branches", "[[nk.layers.Dense(64)], []]")
+        self.parts = tuple(Sequential(layer_list(part, f"branches[{i}]")) for i, part in enumerate(lists))
         if not self.parts:
-            raise ValueError(f"`{type(self).__name__}` needs at least one branch, a list of layers.")
+            raise ValueError("`branches` must have at least one branch, a list of layers; got [].")
 
     @abc.abstractmethod
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
@@ -115,7 +118,7 @@ class Sum(AbstractBranches):
     def after(self, kind: str) -> str:
         self.require_independent()
         kinds = set(self.each("after", kind))
-        return kinds.pop() if len(kinds) == 1 else "features"
+        return kinds.pop() if len(kinds) == 1 and kinds != {"groups"} else "features"
 
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
         return sum(outputs[1:], outputs[0])
@@ -160,10 +163,10 @@ class Residual(AbstractContainer):
                 "its branch has no weights, so that it is not independent of its input: add Dense or Conv"
             )
         with located("branch", self):
-            return kind if self.branch.after(kind) == kind else "features"
+            return kind if self.branch.after(kind) == kind != "groups" else "features"
 
     def __init__(self, layers: Any):
-        self.branch = Sequential(layers)
+        self.branch = Sequential(layer_list(layers))
 
     def branches(self):
         return (("branch", self.branch.layers),)
@@ -223,6 +226,12 @@ class Concat(AbstractBranches):
             if len(kinds) == 1
             else "features"
         )
+
+    def absorbs(self, following: Any) -> bool:
+        return isinstance(following, Activation)
+
+    def absorbing(self, following: Any) -> "Concat":
+        return Concat([(*part.layers, following) for part in self.parts], self.weights)
 
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
         return jnp.concatenate(outputs, axis=-1)

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 
+from .._check import listed
 from ._layer import AbstractLayer, AbstractPiecewiseLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
 from ._walk import AbstractWideContainer, Walk, demoted, prepare
@@ -28,12 +29,30 @@ class AbstractContainer(AbstractWideContainer, AbstractPiecewiseLayer):
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
         return self.run(plain, params, x)
 
+    def absorbs(self, following: AbstractLayer) -> bool:
+        """Whether the layer after it may stand in each of its branches instead (`absorbing`)."""
+        return False
+
+    def absorbing(self, following: AbstractLayer) -> "AbstractContainer":
+        """This layer with the one after it in each of its branches."""
+        raise TypeError(f"{type(self).__name__} absorbs nothing.")
+
     def has_params(self) -> bool:
         return any(layer.has_params() for _, layers in self.branches() for layer in layers)
 
 
 def evaluate(layer: AbstractLayer, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
     return layer.run(leaf, params, x) if isinstance(layer, AbstractContainer) else leaf(layer, params, x)
+
+
+def layer_list(layers: Any, name: str = "layers") -> list[Any]:
+    """`layers` as a list; what is in it is looked at when a network is made, which knows the place."""
+    return listed(layers, name, "[nk.layers.Dense(64), nk.layers.Activation()]")
+
+
+def absorbs(layer: Any, following: AbstractLayer) -> bool:
+    """Whether the limit of two layers is that of the first one, with the second in each of its branches."""
+    return isinstance(layer, AbstractContainer) and layer.absorbs(following)
 
 
 class Sequential(AbstractContainer):
@@ -60,9 +79,13 @@ class Sequential(AbstractContainer):
             shape = layer.shape(shape)
 
     def after(self, kind: str) -> str:
+        before: Any = None
         for i, layer in enumerate(self.layers):
+            if kind == "groups" and not absorbs(before, layer):
+                kind = "features"
             with located(f"[{i}]", layer):
                 kind = layer.after(kind)
+            before = layer
         return kind
 
     def fresh(self) -> bool:
@@ -83,7 +106,13 @@ class Sequential(AbstractContainer):
         return x
 
     def limit(self, shape: Shape) -> "Sequential":
-        return Sequential(layer.limit(s) for layer, s in self.shapes(shape))
+        found: list[Any] = []
+        for layer, s in self.shapes(shape):
+            if found and absorbs(found[-1], layer):
+                found[-1] = found[-1].absorbing(layer)
+            else:
+                found.append(layer.limit(s))
+        return Sequential(found)
 
     def need(self, every: bool) -> bool:
         return self.needs(every)[0]

@@ -133,6 +133,8 @@ class Conv(AbstractFilter, AbstractOuterLayer):
     Parameters are dict(weight=(*filter, channels, width), bias=(width,)).
     """
 
+    __init__ = AbstractFilter.__init__  # said again for type checkers
+
     def init(self, key: jax.Array, shape: Shape) -> Params:
         weight_key, bias_key = jax.random.split(key)
         weight_shape = (*self.window.filter, shape[-1], self.width)
@@ -164,6 +166,8 @@ class LocallyConnected(AbstractFilter):
 
     Parameters are dict(weight=(*positions, channels * filter, width), bias=(*positions, width)).
     """
+
+    __init__ = AbstractFilter.__init__
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
         weight_key, bias_key = jax.random.split(key)

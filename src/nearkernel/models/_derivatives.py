@@ -27,7 +27,7 @@ import numpy as np
 
 from .._check import inputs
 from .._memory import require_fits, rows_that_fit
-from .._precision import in_float64
+from .._precision import Portable, in_float64
 from ._base import AbstractModel, count_parameters
 from ._params import floating_params
 from ._passes import PASSES, mode_for
@@ -39,7 +39,7 @@ _COPIES = 8  # a third derivative keeps about so many copies of what one evaluat
 Batches = Sequence[np.ndarray]
 
 
-class AbstractDerivatives(abc.ABC):
+class AbstractDerivatives(Portable, abc.ABC):
     """Derivatives at one point of parameter space, on fixed inputs. `passes` counts directions by kind."""
 
     size: int  # parameters, P

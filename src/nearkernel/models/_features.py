@@ -10,7 +10,7 @@ import numpy as np
 
 from .._check import array_of, whole
 from .._keys import Key
-from .._precision import in_float64, working_dtype
+from .._precision import drawing, in_float64, working_dtype
 from ._base import AbstractModel, Params, rows_of
 from ._params import require_params
 
@@ -78,7 +78,7 @@ class FeatureModel(AbstractModel):
         """phi(x), checked to be (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
-    @in_float64
+    @drawing
     def init(self, key: Key | None = None) -> Params:
         if self.in_dim is None:
             raise ValueError("`FeatureModel.init` needs `in_dim`: FeatureModel(phi, in_dim=d).")

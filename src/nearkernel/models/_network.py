@@ -7,12 +7,12 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from .._check import whole
+from .._check import sizes
 from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import drawing, in_float64, is_traced, working_dtype
 from ._base import AbstractModel, Params, at_least_float
-from ._compose import Sequential, plain
+from ._compose import Sequential, layer_list, plain
 from ._dense import Dense
 from ._flatten import Dropout
 from ._layer import AbstractLayer, AbstractWideLayer, Shape, located
@@ -37,7 +37,7 @@ class AbstractNetwork(AbstractModel):
     def init(self, key: Key) -> Params:
         key = random_key(key)
         self.require_memory(key)
-        return self.layers.init(key, self.in_shape)
+        return _draw(self.layers, key, self.in_shape, working_dtype().name)
 
     def require_memory(self, key: Any) -> None:
         """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
@@ -56,13 +56,13 @@ class AbstractNetwork(AbstractModel):
         return jax.eval_shape(lambda key: self.layers.init(key, self.in_shape), jax.random.key(0))
 
     @in_float64
-    def __call__(self, params: Params, x: Any, key: jax.Array | None = None) -> jax.Array:
+    def __call__(self, params: Params, x: Any, key: Key | None = None) -> jax.Array:
         require_params(self, params)
         x = at_least_float(x)
         if x.shape[1:] != self.in_shape:
             expected = ", ".join(["n", *map(str, self.in_shape)])
             raise ValueError(f"`x` must have shape ({expected}); got {x.shape}.")
-        return self.layers.run(plain if key is None else _dropping(key), params, x)
+        return self.layers.run(plain if key is None else _dropping(random_key(key)), params, x)
 
     @in_float64
     def lr_factors(self) -> Params:
@@ -79,7 +79,13 @@ class AbstractNetwork(AbstractModel):
 
     def limit(self) -> Sequential:
         """The layers as infinitely many channels see them."""
-        return grouped(self.layers.limit(self.in_shape))
+        return grouped(self.layers.limit(self.in_shape), self.in_shape)
+
+
+@jax.jit(static_argnums=(2, 3))
+def _draw(layers: Sequential, key: jax.Array, shape: Shape, dtype: str) -> Params:
+    """All parameters in one program; `dtype` is that of `nk.precision`."""
+    return layers.init(key, shape)
 
 
 def _dropping(key: jax.Array):
@@ -108,12 +114,10 @@ class Network(AbstractNetwork):
     _layers: Sequential
 
     def __init__(self, in_shape: Any, layers: Any):
-        if isinstance(in_shape, int):
-            in_shape = (in_shape,)
-        self._in_shape = tuple(whole(size, "in_shape", 1) for size in in_shape)
+        self._in_shape = sizes(in_shape, "in_shape")
         if not self.in_shape:
             raise ValueError("`in_shape` must be the shape of one input, such as (32, 32, 3); got ().")
-        self._layers = Sequential(layers)
+        self._layers = Sequential(layer_list(layers))
         _require_layers(self._layers, "layers")
         with located("layers", self._layers):
             shape = self._layers.shape(self.in_shape)

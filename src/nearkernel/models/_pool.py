@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from .._check import truth
 from ._layer import (
     AbstractPiecewiseLayer,
     AbstractWideLayer,
@@ -80,7 +81,10 @@ class AbstractWindowPool(AbstractPool):
         self, filter: Any = (2, 2), strides: Any = None, padding: str = "VALID", normalize_edges: bool = False
     ):
         self.window = Window(filter, filter if strides is None else strides, padding)
-        self.normalize_edges = bool(normalize_edges)
+        self.normalize_edges = truth(normalize_edges, "normalize_edges")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.window.filter})"
 
     def shape(self, shape: Shape) -> Shape:
         return (*self.window.grid(shape[:-1]), shape[-1])
@@ -103,6 +107,7 @@ class AvgPool(AbstractWindowPool):
     `normalize_edges`: whether a window that "SAME" padding cuts is divided by the number of its positions inside.
     """
 
+    __init__ = AbstractWindowPool.__init__  # said again for type checkers
     averages = True
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
@@ -120,6 +125,7 @@ class AvgPool(AbstractWindowPool):
 class SumPool(AbstractWindowPool):
     """Sums over windows; arguments as for `AvgPool`."""
 
+    __init__ = AbstractWindowPool.__init__
     averages = False
 
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:

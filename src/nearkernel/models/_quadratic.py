@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from .._check import array_of, finite_number, whole
 from .._keys import Key
-from .._precision import in_float64
+from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, rows_of
 from ._features import checked_features, feature_weights, require_features, zero_weights
 
@@ -54,7 +54,7 @@ class QuadraticModel(AbstractModel):
         """phi(x), checked to be (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
-    @in_float64
+    @drawing
     def init(self, key: Key | None = None) -> Params:
         if self.in_dim is None:
             name = type(self).__name__

@@ -5,17 +5,17 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from .._check import whole
 from ..activations import AbstractActivation
-from ._compose import AbstractContainer, Leaf, Sequential, plain
-from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located
+from ._compose import AbstractContainer, Leaf, Sequential, layer_list, plain
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, located, namespace
 from ._layout import Layout
 from ._walk import Walk, prepare
 
 _UNROLLED = 6  # blocks whose activations have a number of terms of their own each
 _LONGEST = 4  # layers of a block
+_MOST = 10**6  # blocks: a loop over more would not end
 
 
 class Repeat(AbstractContainer):
@@ -28,8 +28,8 @@ class Repeat(AbstractContainer):
     count: int = eqx.field(static=True)
 
     def __init__(self, layers: Any, count: int):
-        self.body = Sequential(layers)
-        self.count = whole(count, "count", 1)
+        self.body = Sequential(layer_list(layers))
+        self.count = whole(count, "count", 1, _MOST)
 
     def __repr__(self) -> str:
         return f"Repeat of {len(self.body.layers)} layers, {self.count} times"
@@ -57,17 +57,26 @@ class Repeat(AbstractContainer):
         return jax.vmap(lambda k: self.body.init(k, shape))(jax.random.split(key, self.count))
 
     def lr_factors(self, shape: Shape) -> Params:
-        return jax.tree.map(lambda a: jnp.full(self.count, a), self.body.lr_factors(shape))
+        return self.body.lr_factors(shape)
 
     def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
         if leaf is plain:
             return jax.lax.scan(lambda x, p: (self.body(p, x), None), x, params, length=self.count)[0]
         for i in range(self.count):  # a leaf may keep things, which a loop of JAX's cannot
-            x = self.body.run(leaf, jax.tree.map(lambda a, i=i: a[i], params), x)
+            own = jax.tree.map(
+                lambda a, i=i: a[i] if jnp.ndim(a) else a, params
+            )  # factors may be one for all
+            x = self.body.run(leaf, own, x)
         return x
 
     def limit(self, shape: Shape) -> AbstractWideLayer:
-        return stacked([self.body.limit(shape)] * self.count)
+        block = self.body.limit(shape)
+        if self.count == 1:
+            return block
+        return Stacked(
+            jax.tree.map(lambda a: jnp.broadcast_to(jnp.asarray(a), (self.count, *jnp.shape(a))), block),
+            self.count,
+        )
 
     def need(self, every: bool) -> bool:
         return self.body.need(every)
@@ -117,8 +126,9 @@ class Stacked(AbstractContainer):
         for block in self.unstacked():
             block, row = prepare(block, row, every)
             ready.append(_functions(block))
-        merged = [functions[0].merged(functions) for functions in zip(*ready, strict=True)]
-        return eqx.tree_at(_functions, self, merged, is_leaf=_is_function), row
+        merged = iter([functions[0].merged(functions) for functions in zip(*ready, strict=True)])
+        swap = lambda node: next(merged) if _is_function(node) else node
+        return jax.tree.map(swap, self, is_leaf=_is_function), row
 
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
         if walk.on_host:
@@ -126,7 +136,7 @@ class Stacked(AbstractContainer):
             for block in self.unstacked():
                 row, data = walk.rows(block, row, every)
                 found.append(data)
-            return row, jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+            return row, jax.tree.map(lambda *leaves: namespace(leaves[0]).stack(leaves), *found)
         return jax.lax.scan(lambda r, block: walk.rows(block, r, every), row, self.block)
 
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
@@ -160,25 +170,28 @@ def stacked(blocks: list[AbstractWideLayer]) -> AbstractWideLayer:
     return Stacked(jax.tree.map(stack, *blocks), len(blocks))
 
 
-def grouped(layers: Sequential) -> Sequential:
-    """The same layers, with equal blocks in a row stacked."""
+def grouped(layers: Sequential, shape: Shape) -> Sequential:
+    """The same layers of a limit, for inputs of a shape, with equal blocks in a row stacked."""
     found: list[Any] = []
     rest = list(layers.layers)
     while rest:
-        period, count = _best_run(rest)
+        period, count = _best_run(rest, shape)
+        shape = Sequential(rest[: period * count]).shape(shape)
         blocks = [Sequential(rest[k * period : (k + 1) * period]) for k in range(count)]
         found += [stacked(list(blocks))] if count > 1 else rest[:period]
         rest = rest[period * count :]
     return Sequential(found)
 
 
-def _best_run(layers: list[Any]) -> tuple[int, int]:
-    """(length, number) of equal blocks at the beginning, the longest run there is."""
+def _best_run(layers: list[Any], shape: Shape) -> tuple[int, int]:
+    """(length, number) of equal blocks at the beginning that keep all positions, the longest run there is."""
     best = (1, 1)
     for period in range(1, min(_LONGEST, len(layers) // 2) + 1):
         block = Sequential(layers[:period])
         least = _UNROLLED + 1 if block.depends_on_range() else 2
         if block.after("gaussian") != "gaussian" or any(isinstance(l, Stacked) for l in block.layers):
+            continue
+        if block.shape(shape)[:-1] != shape[:-1]:
             continue
         structure: Any = jax.tree.structure(block)
         count = 1

@@ -1,9 +1,10 @@
 """Second moments through a composition of layers: rows first, then pairs from what the rows left behind."""
 
 import abc
-from typing import Any
+from typing import Any, cast
 
 import jax.numpy as jnp
+import numpy as np
 
 from ._layer import AbstractWideLayer, Pair, Row
 from ._layout import Layout
@@ -70,11 +71,61 @@ class AbstractWideContainer(AbstractWideLayer):
 
 
 def prepare(layer: AbstractWideLayer, row: Row, every: bool) -> tuple[AbstractWideLayer, Row]:
-    """A layer made ready for these (concrete) moments, and the moments after it."""
+    """A layer made ready for these (concrete) moments, and the moments after it; OverflowError if they are infinite."""
     if isinstance(layer, AbstractWideContainer):
         return layer.prepared_by(row, every)
+    if _overflowed(row):
+        raise OverflowError("The moments before a layer are not finite.")
     ready = layer.prepared(row)
     return ready, Walk().rows(ready, row, every)[0]
+
+
+class Watching(Walk):
+    """Rows of concrete moments, layer by layer until some are not finite: OverflowError then says which."""
+
+    on_host = True
+
+    def __init__(self) -> None:
+        self.count, self.last = 0, cast(Any, None)  # of the layers with weights
+
+    def rows(self, layer: AbstractWideLayer, row: Row, every: bool) -> tuple[Row, Any]:
+        if isinstance(layer, AbstractWideContainer):
+            return super().rows(layer, row, every)
+        if layer.has_params():
+            self.count, self.last = self.count + 1, layer
+        found = super().rows(layer.prepared(row), row, every)
+        what = _overflowed(found[0])
+        if what:
+            settings = ", ".join(
+                f"`{name}` = {float(value):.3g}"
+                for name, value in vars(self.last).items()
+                if name.endswith("_var")
+            )
+            raise OverflowError(
+                f"the {what} of layer {self.count} overflows at {settings}: lower them, or the depth"
+            )
+        return found
+
+
+def overflow(layers: AbstractWideLayer, row: Row) -> str:
+    """Which layer's moments are the first that overflow, from those of inputs on; "" if none do."""
+    try:
+        Watching().rows(layers, row, False)
+    except OverflowError as error:
+        return str(error)
+    return ""
+
+
+def _overflowed(row: Row) -> str:
+    """What is not finite of concrete moments, if anything."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        for what, values in (
+            ("variance", np.asarray(row.size) ** 2),
+            ("tangent kernel", np.asarray(row.tangent)),
+        ):
+            if not np.isfinite(values).all():
+                return what
+    return ""
 
 
 def exact_own(own: Pair, row: Row) -> Pair:

@@ -8,16 +8,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 
-from .._check import one_of, whole
+from .._check import one_of, sizes
 
 PADDINGS = ("SAME", "VALID", "CIRCULAR")
-
-
-def sizes(value: Any, name: str) -> tuple[int, ...]:
-    """A tuple of integers from one or several."""
-    if isinstance(value, str) or not hasattr(value, "__iter__"):
-        value = (value,)
-    return tuple(whole(v, name, 1) for v in value)
 
 
 class Window(eqx.Module):
@@ -69,6 +62,8 @@ class Window(eqx.Module):
 
     def grid(self, grid: tuple[int, ...]) -> tuple[int, ...]:
         """Positions of the output."""
+        if not grid:
+            raise ValueError("it moves over positions, and its input has none: use Dense")
         if len(grid) != len(self.filter):
             raise ValueError(
                 f"its filter {self.filter} has {len(self.filter)} axes, and its input {len(grid)}: give a filter of "

@@ -1,6 +1,7 @@
 """What do all networks do, on average over their starts?"""
 
 from .. import _quietly as _quietly
+from ._block import BlockFlow as BlockFlow
 from ._clouds import Clouds as Clouds
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue

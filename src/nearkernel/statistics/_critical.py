@@ -5,7 +5,7 @@ r"""The verb `critical`: the initialization at which signals neither die nor exp
 critical is a fixed point K* = K' at which chi_perp = chi_par = 1.
 """
 
-from typing import Any
+from typing import Any, overload
 
 import equinox as eqx
 import numpy as np
@@ -14,6 +14,8 @@ import scipy.optimize
 from .._check import numeric, positive
 from .._precision import in_float64
 from ..activations import AbstractActivation, get, moments
+from ..models._layer import AbstractLayer
+from ._block import BlockFlow, block_flow
 from ._decay import decay_at_zero
 from ._phases import correlation_length
 from ._taylor import Scan, scan
@@ -82,13 +84,28 @@ class Critical(eqx.Module):
         return self.weight_var if weight_var is None else positive(weight_var, "weight_var")
 
 
+@overload
+def critical(activation: AbstractLayer | list | tuple) -> BlockFlow: ...
+
+
+@overload
+def critical(activation: Any) -> Critical: ...
+
+
 @in_float64
-def critical(activation: Any) -> Critical:
-    """The critical initialization of `activation`, a name or any JAX callable.
+def critical(activation: Any) -> Any:
+    """The critical initialization of `activation`, a name or any JAX callable; or how a block of layers behaves.
 
     Solves K* = C_b + C_W E[s^2], chi_perp = chi_par = 1. An activation that has no solution gets `universality`
     "none" and a `message` that says why.
+
+    A layer, or a list of layers, is a block that is repeated: `nk.critical([layers.Residual([layers.LayerNorm(),
+    layers.Activation("relu"), layers.Dense(1)])])`. The answer is a `BlockFlow`: where variances end, how gradients and
+    angles change in every block with the variances that it has, and by what factor on them it would be critical.
+    Convolutions are those of a large image, away from its borders.
     """
+    if isinstance(activation, AbstractLayer | list | tuple):
+        return block_flow(activation)
     activation = get(activation)
     seen = scan(activation)
     ratio, slope = seen.moments.value / seen.k, seen.moments.slope

@@ -5,11 +5,12 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .. import activations
 from .._check import inputs
 from .._precision import in_float64
 from ..kernels import NTK
-from ..models import MLP
+from ..models import AbstractNetwork
+from ..models._network import require_wide
+from ._shares import layer_settings, tangent_shares
 
 
 class LearningRates(eqx.Module):
@@ -47,38 +48,26 @@ class LearningRates(eqx.Module):
 
 
 @in_float64
-def learning_rates(net: MLP, x: Any) -> LearningRates:
+def learning_rates(net: AbstractNetwork, x: Any) -> LearningRates:
     r"""Stable and best learning rates for `x`, from theory alone, and each layer's share of the tangent kernel.
 
-    The weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at one input,
-    its biases C_b prod. In "ntk" scaling these are of order one at any width. In "standard" scaling a plain rate
-    multiplies them by fan_in / C_W and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling it
-    divides them by the last width, so all layers need rates of that order. `net.lr_factors()` undoes both.
+    In an MLP, the weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at
+    one input, its biases C_b prod. In "ntk" scaling these are of order one at any width. In "standard" scaling a plain
+    rate multiplies them by fan_in / C_W and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling
+    it divides them by the last width, so all layers need rates of that order. `net.lr_factors()` undoes both.
 
-    **Arguments:** `net`, an `nk.MLP`; `x` (n, d), the inputs that will be trained on.
+    **Arguments:** `net`, an `nk.MLP` or `nk.Network`; `x` (n, *in_shape), the inputs that will be trained on.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
-    x = inputs(x, "x", net.in_dim)
-    enters, slopes = (part.mean(axis=1) for part in _flow_products(net, np.sum(x * x, axis=1) / net.in_dim))
-    shares = np.stack([float(net.weight_var) * enters, float(net.bias_var) * slopes], axis=1)
-    if net.parametrization == "standard":
-        plain = np.stack([np.array(net.sizes[:-1]) * enters, slopes], axis=1)
-    else:
-        plain = shares / np.array([[factor["weight"], factor["bias"]] for factor in net.lr_factors()])
+    require_wide(net, "learning_rates")
+    x = inputs(x, "x", net.in_shape)
+    weights, biases = tangent_shares(net, x)
+    settings = layer_settings(net)
+    shares = np.stack([weights, settings.bias_var * biases], axis=1)
+    learns = (
+        settings.factors > 0
+    )  # a bias of variance 0 has factor 0 in "standard" scaling, and learns without it
+    plain = np.where(learns, shares, np.stack([weights, biases], axis=1)) / np.where(
+        learns, settings.factors, 1.0
+    )
     lam = np.linalg.eigvalsh(NTK(net)(x)) if len(x) > 1 else np.array([shares.sum()])
     return LearningRates(float(lam[-1]), max(float(lam[0]), 0.0), shares, plain)
-
-
-def _flow_products(net: MLP, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For inputs of mean square `size`: the product of C_W E[s'^2] over the hidden layers above layer l, with and
-    without the mean square that enters layer l; both (layers, n), the latter second."""
-    enters, chi = [np.asarray(size, dtype=np.float64)], []
-    for _ in net.widths:
-        moments = activations.moments(net.activation, net.bias_var + net.weight_var * enters[-1])
-        enters.append(moments.value)
-        chi.append(net.weight_var * moments.slope)
-    slopes = [np.ones_like(enters[0])]
-    for factor in reversed(chi):
-        slopes.insert(0, slopes[0] * factor)
-    return np.stack(enters) * np.stack(slopes), np.stack(slopes)

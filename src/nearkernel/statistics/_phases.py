@@ -14,10 +14,10 @@ from .._check import numeric
 from .._precision import in_float64
 from ..activations import AbstractActivation, Moments, get, moments
 from ..activations._base import dual_of
+from ..models._layer import AbstractLayer
+from ._block import NEAR_ONE, checked_block, correlation_at_the_end, ends_of, phases, varied
 from ._taylor import Scan, scan
 
-ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
-_NEAR_ONE = 1e-6
 _MOST_STEPS = 55
 _SAME = 1e-14  # relative
 
@@ -39,7 +39,7 @@ class PhaseDiagram(eqx.Module):
     chi_perp: np.ndarray
     phase: np.ndarray
     critical_line: np.ndarray
-    _activation: AbstractActivation = eqx.field(repr=False)
+    _activation: Any = eqx.field(repr=False)  # or the layers of a block
 
     @property
     def correlation(self) -> np.ndarray:
@@ -51,6 +51,8 @@ class PhaseDiagram(eqx.Module):
 
     @functools.cached_property
     def _of_pairs(self) -> tuple[np.ndarray, ...]:
+        if not isinstance(self._activation, AbstractActivation):
+            return _block_pairs(self._activation, self.weight_vars, self.bias_vars)
         cells = (self.kernel, self.chi_perp, *np.meshgrid(self.weight_vars, self.bias_vars, indexing="ij"))
         found = _pairs_at_the_end(self._activation, *(cell.ravel() for cell in cells))
         return tuple(each.reshape(self.kernel.shape) for each in found)
@@ -60,16 +62,50 @@ class PhaseDiagram(eqx.Module):
 def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagram:
     """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
 
-    **Arguments:** `activation`, a name or a JAX callable; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
+    **Arguments:** `activation`, a name or a JAX callable, or a block of layers as for `critical`, whose weights and
+    biases all get the variances of the diagram; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
     """
-    activation = get(activation)
     weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
+    if isinstance(activation, AbstractLayer | list | tuple):
+        return _block_diagram(checked_block(activation), weight_vars, bias_vars)
+    activation = get(activation)
     cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
     found = _at_the_end(activation, *(cell.ravel() for cell in cells))
     kernel, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
-    phase = np.where(chi_perp > 1 + _NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - _NEAR_ONE, ORDERED, CRITICAL))
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phase, line, activation)
+    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, activation)
+
+
+def _block_diagram(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> PhaseDiagram:
+    """The same for a block of layers."""
+    cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
+    found = ends_of(block, *(cell.ravel() for cell in cells))
+    kernel, _, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
+    line = _block_line(block, weight_vars, bias_vars, chi_perp)
+    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, block)
+
+
+def _block_line(
+    block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray, chi_perp: np.ndarray
+) -> np.ndarray:
+    """Between neighboring weight variances where chi_perp passes 1, for each bias variance."""
+    order = np.argsort(weight_vars)
+    off = chi_perp[order] - 1.0
+    at, bias = np.nonzero(off[:-1] * off[1:] < 0)
+    low, high = weight_vars[order][at], weight_vars[order][at + 1]
+    up = off[at, bias] < 0
+    for _ in range(_MOST_STEPS if len(at) else 0):
+        middle = 0.5 * (low + high)
+        below = (ends_of(block, middle, bias_vars[bias]).chi_perp < 1) == up
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.column_stack([low, bias_vars[bias]])
+
+
+@in_float64
+def _block_pairs(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> tuple[np.ndarray, ...]:
+    cells = [cell.ravel() for cell in np.meshgrid(weight_vars, bias_vars, indexing="ij")]
+    found = correlation_at_the_end(varied(block, *cells), ends_of(block, *cells))
+    return tuple(each.reshape(len(weight_vars), len(bias_vars)) for each in found)
 
 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
@@ -125,8 +161,8 @@ def _pairs_at_the_end(activation, kernel, chi_perp, weight_var, bias_var) -> tup
     """The correlation of two inputs in the end, and over how many layers it gets there."""
     correlation, slope = _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp)
     with np.errstate(divide="ignore", invalid="ignore"):
-        depth_scale = np.where(np.abs(slope - 1) < _NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
-    depth_scale = np.where(np.isnan(correlation) & (slope > 1 + _NEAR_ONE), np.nan, depth_scale)
+        depth_scale = np.where(np.abs(slope - 1) < NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
+    depth_scale = np.where(np.isnan(correlation) & (slope > 1 + NEAR_ONE), np.nan, depth_scale)
     return correlation, depth_scale
 
 
@@ -177,7 +213,7 @@ def _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp) -> t
     correlation, slope = np.ones(len(kernel)), chi_perp.copy()
     lost = ~np.isfinite(kernel) | (kernel <= 0)
     correlation[lost] = np.where(chi_perp[lost] < 1, 1.0, np.nan)
-    cells = np.flatnonzero(~lost & (chi_perp > 1 + _NEAR_ONE))
+    cells = np.flatnonzero(~lost & (chi_perp > 1 + NEAR_ONE))
     if len(cells) == 0:
         return correlation, slope
     correlation[cells], slope[cells] = _root_of_pairs(

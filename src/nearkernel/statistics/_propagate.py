@@ -9,12 +9,13 @@ import numpy as np
 from .._check import inputs, whole
 from .._precision import in_float64
 from ..kernels import layer_kernels
-from ..models import MLP
+from ..models import MLP, AbstractNetwork
+from ..models._network import require_wide
 from ._fluctuations import fluctuations
 
 
 class Layer(eqx.Module):
-    """Averages over initializations of the preactivations of one layer, at infinite width.
+    """Averages over initializations of the outputs of one layer, at infinite width; means over positions, if any.
 
     **Fields,** each (n, n) for n inputs: `kernel`, the covariance of a neuron; `ntk`, the tangent kernel of a neuron;
     `correlation`, the kernel over its diagonal.
@@ -26,7 +27,7 @@ class Layer(eqx.Module):
 
 
 class Propagation(eqx.Module):
-    """All layers of a network: `found[l]` for l = 1 .. number of affine layers; iterable, in that order.
+    """All layers of a network: `found[l]` for l = 1 .. number of layers with parameters; iterable, in that order.
 
     **Fields:** `layers`, a `Layer` or, with order=1, a `Fluctuations` each.
     """
@@ -46,24 +47,29 @@ class Propagation(eqx.Module):
 
 
 @in_float64
-def propagate(net: MLP, x: Any, order: int = 0) -> Propagation:
-    r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, d).
+def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
+    r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, *in_shape).
 
         K^{l+1} = C_b + C_W E[s s],   Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
 
-    at infinite width, and with `order=1` the leading corrections of finite width: how much the outputs and the tangent
-    kernel of a network differ from these, and how its kernel begins to move in training.
+    at infinite width (of fully connected layers; other layers have formulas of their own), and with `order=1` the
+    leading corrections of finite width: how much the outputs and the tangent kernel of a network differ from these, and
+    how its kernel begins to move in training.
 
     **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 has tensors of four inputs each, so it is for a
-    dozen inputs or two; its widths are those of `net`.
+    dozen inputs or two and for `nk.MLP`; its widths are those of `net`.
 
     **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """
-    if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP: its layers are known; got {type(net).__name__}.")
+    require_wide(net, "propagate")
     if whole(order, "order", 0) > 1:
         raise ValueError(f"`order` must be 0 or 1; got {order}.")
-    x = inputs(x, "x", net.in_dim)
-    if order == 1:
-        return Propagation(fluctuations(net, x))
-    return Propagation(tuple(Layer(k, t, 1.0 - gap) for k, t, gap in layer_kernels(net, x)))
+    x = inputs(x, "x", net.in_shape)
+    if order == 0:
+        return Propagation(tuple(Layer(k, t, 1.0 - gap) for k, t, gap in layer_kernels(net, x)))
+    if not isinstance(net, MLP):
+        raise TypeError(
+            "`order=1` knows fully connected layers one after the other, an nk.MLP; "
+            f"got {type(net).__name__}: use order=0."
+        )
+    return Propagation(fluctuations(net, x))

@@ -1,0 +1,293 @@
+r"""What a block of layers does to signals, gradients and angles when it is repeated many times.
+
+    K' = F(K),   chi_par = F'(K),   chi_perp: growth of squared gradients, and of small squared distances
+
+K is the variance of what leaves the block, the same for all positions of an image that is large (borders of padded
+convolutions are left out).
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import numpy as np
+import scipy.optimize
+
+from .._check import positive, whole
+from .._precision import in_float64
+from ..models._compose import Sequential
+from ..models._conv import AbstractFilter
+from ..models._dense import Dense
+from ..models._host import Repairing
+from ..models._layer import AbstractLayer, AbstractWideLayer, LayerError, Pair, Row, located
+from ..models._layout import Layout
+from ..models._network import leaves
+from ..models._walk import Walk
+
+ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
+NEAR_ONE = 1e-6
+_STEP = 1e-3  # relative, of differences of fourth order
+_ITERATIONS = 40
+_LARGEST, _SMALLEST = 1e12, 1e-12
+_BISECTIONS = 50
+_FURTHER, _FAR = 4.0, 1e5  # where a growing variance is looked at once more
+_READY = Layout(0, outer=False)
+
+
+class BlockFlow(eqx.Module):
+    """How signals, gradients and angles change in one more block, after many of them.
+
+    **Fields:** `kernel`, the variance that an input of unit variance ends at (0 or inf if it dies or grows forever);
+    `growth` K'/K, `chi_par` dK'/dK and `chi_perp`, the growth of squared gradients, there, in the limit of many blocks;
+    `phase`: "ordered", "critical" or "chaotic" by `chi_perp`; `message`, one line in words.
+    """
+
+    kernel: float
+    growth: float
+    chi_par: float
+    chi_perp: float
+    phase: str = eqx.field(static=True)
+    message: str = eqx.field(static=True)
+    _block: Sequential = eqx.field(repr=False)
+
+    @in_float64
+    def run(
+        self, depth: int, kernel: float = 1.0, correlation: float = 0.5
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(variance, squared gradient, correlation) after 0, 1, ... `depth` blocks, each (depth + 1,).
+
+        The squared gradient is that of the outputs by the inputs of all blocks before, relative to 1.
+        """
+        k, gap = np.array([positive(kernel, "kernel")]), np.array([1.0 - float(correlation)])
+        found, gradient = [(k[0], 1.0, 1.0 - gap[0])], 1.0
+        for _ in range(whole(depth, "depth", 1)):
+            after, chi = step(self._block, k)
+            gap = gap_after(self._block, k, gap)
+            k, gradient = after, gradient * float(chi[0])
+            found.append((k[0], gradient, 1.0 - gap[0]))
+        signal, squared, alike = np.array(found).T
+        return signal, squared, alike
+
+    @in_float64
+    def critical_factor(self) -> float:
+        """The factor on every `weight_var` of the block at which `chi_perp` is 1, the one nearest to 1.
+
+        nan if there is none between 0.01 and 100.
+        """
+        factors = np.geomspace(1e-2, 1e2, 81)
+
+        def off(factors: np.ndarray) -> np.ndarray:
+            return _ends(_scaled(self._block, factors), np.ones(len(factors))).chi_perp - 1.0
+
+        found = off(factors)
+        critical = np.abs(found) < NEAR_ONE
+        crossing = np.flatnonzero(found[:-1] * found[1:] < 0)
+        at = [*factors[critical], *np.sqrt(factors[crossing] * factors[crossing + 1])]
+        if not at:
+            return float("nan")
+        nearest = int(np.argmin(np.abs(np.log(at))))
+        if nearest < critical.sum():
+            return float(at[nearest])
+        low = crossing[nearest - critical.sum()]
+        ends = np.log(factors[low]), np.log(factors[low + 1])
+        return float(np.exp(scipy.optimize.brentq(lambda u: off(np.exp([u]))[0], *ends, xtol=1e-13)))
+
+
+def block_flow(block: Any) -> BlockFlow:
+    """See `critical`."""
+    layers = checked_block(block)
+    end = _ends(layers, np.ones(1))
+    phase = str(phases(end.chi_perp)[0])
+    kernel, growth, chi_par, chi_perp = (float(field[0]) for field in end)
+    return BlockFlow(kernel, growth, chi_par, chi_perp, phase, _words(end, phase), layers)
+
+
+def phases(chi_perp: np.ndarray) -> np.ndarray:
+    return np.where(chi_perp > 1 + NEAR_ONE, CHAOTIC, np.where(chi_perp < 1 - NEAR_ONE, ORDERED, CRITICAL))
+
+
+def _words(end: "Ends", phase: str) -> str:
+    kernel, growth, _, perp = (float(field[0]) for field in end)
+    if np.isinf(kernel) and growth > 1 + NEAR_ONE:
+        signal = (
+            f"the variance grows by {growth:.6g} in every block: divide `weight_var` by the number of blocks"
+        )
+    elif np.isinf(kernel):
+        signal = "the variance grows, but by less and less of itself"
+    elif kernel == 0:
+        signal = f"the variance dies out, by {growth:.6g} in every block"
+    else:
+        signal = f"the variance ends at {kernel:.8g}"
+    gradient = "keep their size" if abs(perp - 1) < NEAR_ONE else f"change by {perp:.6g} in every block"
+    return f"{phase}: {signal}; squared gradients {gradient}."
+
+
+def checked_block(block: Any) -> Sequential:
+    """The layers of a block as infinitely many channels see them, without positions; raises if they do not repeat."""
+    given = [block] if isinstance(block, AbstractLayer) else list(block)
+    for i, layer in enumerate(given):
+        if not isinstance(layer, AbstractLayer):
+            raise TypeError(f"`block[{i}]` must be a layer of nk.layers; got {layer!r}.")
+    layers = Sequential(given)
+    for leaf in leaves(layers):
+        if not isinstance(leaf, AbstractWideLayer) or leaf.need(False) or leaf.rank(1) != 1:
+            raise ValueError(
+                f"`block` has {leaf!r}, which mixes positions: what it does depends on the image."
+            )
+    layers = _mapped(layers, lambda f: Dense(f.width, f.weight_var, f.bias_var), AbstractFilter)
+    widths = [leaf.width for leaf in leaves(layers) if isinstance(leaf, Dense)]
+    if not widths:
+        raise ValueError("`block` needs weights: Dense or Conv.")
+    shape = (widths[-1],)
+    with located("block", layers):
+        after = layers.shape(shape)
+    if after != shape:
+        raise ValueError(f"`block` maps {shape[0]} channels to {after[0]}, so that it cannot be repeated.")
+    return _ending_gaussian(layers).limit(shape)
+
+
+def _ending_gaussian(layers: Sequential) -> Sequential:
+    """The same cycle of layers, from one sum over channels to the next."""
+    problem: Exception = ValueError()
+    for k in range(len(layers.layers)):
+        turned = Sequential((*layers.layers[k:], *layers.layers[:k]))
+        try:
+            if turned.after("gaussian") == "gaussian":
+                return turned
+        except LayerError as error:
+            problem = problem if k else error
+    raise ValueError(
+        f"`block` cannot be repeated: {problem}" if str(problem) else "`block` does not end in weights."
+    )
+
+
+def _mapped(layers: Sequential, change: Any, kind: type) -> Sequential:
+    is_kind = lambda node: isinstance(node, kind)
+    return jax.tree.map(lambda node: change(node) if is_kind(node) else node, layers, is_leaf=is_kind)
+
+
+def _with_variances(layer: Dense, weight_var: Any, bias_var: Any) -> Dense:
+    return eqx.tree_at(lambda d: (d.weight_var, d.bias_var), layer, (weight_var, bias_var))
+
+
+def _scaled(layers: Sequential, factors: np.ndarray) -> Sequential:
+    """A block per factor on its weight variances."""
+    ones = np.ones_like(factors)
+    return _mapped(layers, lambda d: _with_variances(d, d.weight_var * factors, d.bias_var * ones), Dense)
+
+
+def varied(layers: Sequential, weight_var: np.ndarray, bias_var: np.ndarray) -> Sequential:
+    """A block per pair of variances, for all of its weights and biases."""
+    return _mapped(layers, lambda d: _with_variances(d, weight_var, bias_var), Dense)
+
+
+class Ends(NamedTuple):
+    """Where inputs end up: arrays (cells,), see `BlockFlow`."""
+
+    kernel: np.ndarray
+    growth: np.ndarray
+    chi_par: np.ndarray
+    chi_perp: np.ndarray
+
+
+def _rows(layers: Sequential, k: np.ndarray, tangent: float) -> tuple[Row, Any, Sequential]:
+    row = Row(np.sqrt(k), np.full_like(k, tangent))
+    if layers.depends_on_range():
+        layers = layers.prepared_by(row, False)[0]
+        after, data = Walk().rows(layers, row, False)
+    else:
+        after, data = _compiled_rows(layers, row)
+    return jax.tree.map(np.asarray, after), data, layers
+
+
+_compiled_rows = jax.jit(lambda layers, row: Walk().rows(layers, row, False))
+
+
+def _variance(layers: Sequential, k: np.ndarray) -> np.ndarray:
+    return _rows(layers, k, 0.0)[0].size ** 2
+
+
+def step(layers: Sequential, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K', chi_perp) at variances (cells,)."""
+    after = _rows(layers, k, 1.0)[0]
+    return after.size**2, after.tangent - _rows(layers, k, 0.0)[0].tangent
+
+
+def gap_after(layers: Sequential, k: np.ndarray, gap: np.ndarray) -> np.ndarray:
+    """1 - correlation after the block, of inputs of variance K with 1 - correlation = `gap`."""
+    _, data, ready = _rows(layers, k, 0.0)
+    return np.asarray(Repairing().pairs(ready, data, data, Pair(gap, 0.0 * gap), _READY, False).gap)
+
+
+def _ends(layers: Sequential, start: np.ndarray) -> Ends:
+    """After so many blocks that variances have come to rest, or that it shows how they grow."""
+    k = _first(layers, start)
+    for _ in range(_ITERATIONS):
+        k = np.clip(_variance(layers, k), _SMALLEST, _LARGEST)
+    k = _at_rest(layers, k)
+    change = _variance(layers, k) - k
+    rests = np.abs(change) <= 1e-10 * k
+    k = np.where(~rests & (change < 0), _SMALLEST, k)
+    growth, chi_perp = step(layers, k)[0] / k, step(layers, k)[1]
+    grows = ~rests & (change > 0)
+    if grows.any():  # by a factor, or by a power of the depth, which has no factor in the end
+        k = np.where(grows, np.maximum(_FURTHER * k, _FAR), k)
+        later, chi_later = step(layers, k)
+        growth = np.where(grows, _limit(growth, later / k), growth)
+        chi_perp = np.where(grows, _limit(chi_perp, chi_later), chi_perp)
+    values = [_variance(layers, k * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
+    chi_par = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * _STEP * k)
+    kernel = np.where(grows, np.inf, np.where(k <= 2 * _SMALLEST, 0.0, k))
+    return Ends(kernel, growth, chi_par, chi_perp)
+
+
+def _limit(now: np.ndarray, later: np.ndarray) -> np.ndarray:
+    """1 for factors that come closer to 1 as the variance grows."""
+    return np.where(np.abs(later - 1) < 0.75 * np.abs(now - 1), 1.0, later)
+
+
+def ends_of(layers: Sequential, weight_var: np.ndarray, bias_var: np.ndarray) -> Ends:
+    """For each pair of variances, given to all weights and biases of a block."""
+    return _ends(varied(layers, weight_var, bias_var), np.ones(len(weight_var)))
+
+
+def _first(layers: Sequential, start: np.ndarray) -> np.ndarray:
+    """The variance behind the first weights, of inputs of unit mean square."""
+    dense = next(leaf for leaf in reversed(list(leaves(layers))) if isinstance(leaf, Dense))
+    return np.asarray(dense.bias_var + dense.weight_var * start, np.float64) * np.ones_like(start)
+
+
+def _at_rest(layers: Sequential, k: np.ndarray) -> np.ndarray:
+    """Where the flow comes to rest slowly, the fixed point itself by secant steps; elsewhere as it is."""
+    change = lambda k: _variance(layers, k) - k
+    before, now = k * 1.001, k
+    left, off = change(before), change(now)
+    for _ in range(50):
+        if np.all(np.abs(off) <= 1e-14 * now):
+            break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new = now - off * (now - before) / (off - left)
+        new = np.where(np.isfinite(new) & (new > 0.5 * now) & (new < 2 * now), new, now)
+        before, left, now = now, off, new
+        off = change(now)
+    return np.where(np.abs(off) <= 1e-10 * now, now, k)
+
+
+def correlation_at_the_end(layers: Sequential, ends: Ends) -> tuple[np.ndarray, np.ndarray]:
+    """The correlation of two inputs in the end (1 where chi_perp <= 1), and over how many blocks it gets there."""
+    lost = ~np.isfinite(ends.kernel) | (ends.kernel <= 0)
+    correlation, slope = np.where(lost & (ends.chi_perp >= 1), np.nan, 1.0), ends.chi_perp.copy()
+    cells = ~lost & (ends.chi_perp > 1 + NEAR_ONE)
+    if cells.any():
+        at = np.where(cells, ends.kernel, 1.0)
+        low, high = np.full(len(at), 1e-9), np.full(len(at), 2.0)
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            grows = gap_after(layers, at, middle) > middle
+            low, high = np.where(grows, middle, low), np.where(grows, high, middle)
+        near = [gap_after(layers, at, low * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
+        correlation[cells] = 1.0 - low[cells]
+        slope[cells] = ((near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * _STEP * low))[cells]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        depth = np.where(np.abs(slope - 1) < NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
+    return correlation, np.where(np.isnan(correlation) & (slope > 1 + NEAR_ONE), np.nan, depth)
