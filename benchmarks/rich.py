@@ -1,6 +1,6 @@
 """The rich limit: accuracy for seconds against training networks, errors by case, and how cost grows.
 
-    .venv/bin/python benchmarks/rich.py [--quick] [--write]
+    .venv/bin/python benchmarks/rich.py [--quick] [--large] [--write]
 
 A run of the theory is compared with the mean of trained networks: as many of them as give the mean with the same error
 are said, from their own spread, with the seconds that they would take.
@@ -49,7 +49,7 @@ def relative(error: np.ndarray, mean: np.ndarray) -> float:
     return float(np.sqrt(np.mean(error**2) / np.mean(mean**2)))
 
 
-def sizes(quick: bool) -> list[dict[str, str]]:
+def sizes(quick: bool, large: bool) -> list[dict[str, str]]:
     """What the theory takes, by case."""
     clouds = nk.statistics.Clouds
     cases = [
@@ -57,9 +57,10 @@ def sizes(quick: bool) -> list[dict[str, str]]:
         ("two hidden", 10, 2, 60, clouds(neurons=2048, scrambles=4, every=60)),
     ]
     if not quick:
+        cases.append(("two hidden", 20, 2, 100, clouds(neurons=4096, scrambles=4, every=100)))
+    if large:
         cases += [
             ("one hidden", 1000, 1, 1000, clouds(neurons=2048, scrambles=3, every=1000)),
-            ("two hidden", 20, 2, 100, clouds(neurons=4096, scrambles=4, every=100)),
             ("two hidden", 100, 2, 500,
              clouds(neurons=8192, scrambles=2, every=500, tol=0.03, look=8, dtype="float32")),
         ]  # fmt: skip
@@ -144,9 +145,16 @@ def exponents(quick: bool) -> list[dict[str, str]]:
 
 
 def make(options: argparse.Namespace) -> str:
-    parts = [table(rows(options.quick)) for rows in (sizes, networks, exponents)]
+    tables = sizes(options.quick, options.large), networks(options.quick), exponents(options.quick)
+    parts = [table(rows) for rows in tables]
     return "\n\n".join(parts)
 
 
 if __name__ == "__main__":
-    report(__doc__, "rich", make, quick={"action": "store_true", "help": "small cases only"})
+    report(
+        __doc__,
+        "rich",
+        make,
+        quick={"action": "store_true", "help": "small cases only"},
+        large={"action": "store_true", "help": "also 1000 and 100 points, many minutes"},
+    )
