@@ -46,6 +46,7 @@ NOT_CALLED = {
         "FiniteForecast",
         "Fluctuations",
     ),
+    *("CoordinateCheck", "Kernels", "Neurons", "Regime", "RichForecast", "Spread"),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
     *("LeaveOneOut", "Ridges", "Tuned", "Extrapolation", "LearningCurve", "TrainedCurve"),

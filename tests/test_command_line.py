@@ -160,6 +160,18 @@ def test_the_ladder_as_json_and_as_a_page(monkeypatch):
     )
 
 
+def test_the_ladder_with_the_rich_limit():
+    """At richness 1 the rich limit of a network of 256 neurons is nearer than any order; lazily it is the opposite."""
+    typed = ("ladder", "--rich", "--points", 6, "--test-points", 8, "--dim", 3, "--depth", 1, "--width", 256)
+    found = one_document(*typed, "--alphas", "0.0625,2", "--widths", "", "--tol", "0.05", "--out", "rich")
+    rich, lazy = found["rungs"]
+    assert rich["regime"] == "rich" and lazy["regime"] == "lazy"
+    assert rich["rich"] < min(rich["errors"]) and lazy["rich"] > max(lazy["errors"])
+    with open("rich/report.html", encoding="utf-8") as file:
+        page = file.read()
+    assert "richness" in page and page.count("<svg ") == 1
+
+
 def on_a_terminal(*words):
     """What a terminal would receive, and the exit code."""
     leader, follower = pty.openpty()

@@ -11,6 +11,7 @@ from ._precision import precision as precision
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD
+from .dynamics import Adam as Adam
 from .dynamics import DirectOptimization as DirectOptimization
 from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
@@ -35,6 +36,7 @@ from .models import expand as expand
 from .models import from_function as from_function
 from .models import from_network as from_network
 from .models import from_torch as from_torch
+from .models import richness as richness
 from .models import to_torch as to_torch
 from .statistics import critical as critical
 from .statistics import forecast as forecast

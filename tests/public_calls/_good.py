@@ -18,6 +18,7 @@ ONE_HOT = np.eye(2)[LABELS]
 KEY = jax.random.key(0)
 NET = nk.MLP(3, (4,), activation="erf", bias_var=0.1)
 RELU, RELU_2D = nk.MLP(3, (4,)), nk.MLP(2, (3,), bias_var=0.1)
+RICH = nk.MLP(3, (4,), activation="erf", parametrization="mean_field")
 CLASSIFIER = nk.MLP(3, (4,), 2, activation="erf")
 PARAMS, RELU_PARAMS, CLASSIFIER_PARAMS = NET.init(KEY), RELU.init(KEY), CLASSIFIER.init(KEY)
 PARAMS_2D = RELU_2D.init(KEY)
@@ -63,6 +64,13 @@ def solution():
 @functools.cache
 def nearly():
     return nk.solve(nk.QuadraticModel(phi, psi, 0.1), X, Y, nk.Ridge(0.1), order=1)
+
+
+@functools.cache
+def rich_forecast():
+    return nk.forecast(
+        RICH, X, Y, nk.GradientDescent(0.01, 2), X_NEW, clouds=nk.statistics.Clouds(neurons=64, scrambles=2)
+    )
 
 
 @functools.cache

@@ -96,6 +96,22 @@ CALLS = [
     Call("Ridge", nk.Ridge, dict(strength=("positive", 0.1))),
     Call("SGD", nk.SGD, dict(lr=("positive", 0.1), batch_size=("whole", 2), steps=("steps", 3))),
     Call(
+        "Adam",
+        nk.Adam,
+        dict(
+            lr=("positive", 0.1),
+            steps=("steps", 3),
+            beta1=("positive", 0.5),
+            beta2=("positive", 0.9),
+            eps=("positive", 1e-8),
+        ),
+    ),
+    Call(
+        "SGD, decay",
+        functools.partial(nk.SGD, 0.1, 2, 3),
+        dict(momentum=("positive", 0.5), weight_decay=("positive", 0.1), schedule=("function", np.sin)),
+    ),
+    Call(
         "ConjugateGradients",
         D.ConjugateGradients,
         dict(

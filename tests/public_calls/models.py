@@ -30,6 +30,7 @@ from ._good import (
 )
 
 CALLS = [
+    Call("richness", M.richness, dict(model=("model", NET))),
     Call("activations.get", A.get, dict(activation=("activation", "relu"))),
     Call(
         "activations.moments",

@@ -45,6 +45,14 @@ def ladder(
     max_steps: Annotated[
         int, typer.Option(min=1, help="Most steps of gradient descent.", rich_help_panel=TRAINING)
     ] = 200_000,
+    rich: Annotated[
+        bool,
+        typer.Option(
+            "--rich",
+            help="Add the rich limit, infinitely wide networks that learn features. Takes minutes at many points.",
+            rich_help_panel=TRAINING,
+        ),
+    ] = False,
     out: Out = Path("out"),
     json: Json = False,
     debug: Debug = False,
@@ -53,12 +61,14 @@ def ladder(
 
     Trains networks by gradient descent and predicts each without training: order 0 is the linearized network, order 1
     adds learned features, order 2 the next order. Shows their distances over the lazy scale alpha (outputs times alpha,
-    so that parameters move less) and over the width. Writes report.html, ladder.png,
-    ladder.svg and ladder.json.
+    so that parameters move less) and over the width. With --rich also the limit of wide networks of the same
+    richness, 1/(alpha sqrt(width)), to all orders. Writes report.html, ladder.png, ladder.svg and ladder.json.
 
     Examples:
 
     `nearkernel ladder`
+
+    `nearkernel ladder --rich --points 12 --depth 1 --width 1024 --alphas 0.03,0.1,0.3,1 --widths "" --tol 1e-2`
 
     `nearkernel ladder --seeds 3 --points 100 --alphas 1,2,4,8,16,32,64 --widths 64,128,256,512,1024`
     """
@@ -79,5 +89,6 @@ def ladder(
         seeds=seeds,
         seed=seed,
         max_steps=max_steps,
+        rich=rich,
     )
     ladder_and_report(chosen, out, print_json=json)

@@ -62,7 +62,7 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
         markup=False,
     )
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for heading in report.HEAD:
+    for heading in report.head(rungs):
         table.add_column(heading, justify="right", no_wrap=True)
     for i, rung in enumerate(rungs):
         if i and (rung.sweep, rung.seed) != (rungs[i - 1].sweep, rungs[i - 1].seed):

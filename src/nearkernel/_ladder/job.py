@@ -32,6 +32,7 @@ class Settings:
     seed: int = 0  # the first of them
     tol: float = 1e-6  # of the residual at which training counts as over
     max_steps: int = 200_000
+    rich: bool = False  # whether to compute the rich limit of each network too
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +51,12 @@ class Rung:
     residual: float  # left after training, relative to the start
     status: str  # how training ended
     converged: bool
+    rich: float | None = None  # distance of the rich limit
+    regime: str = ""  # "lazy", "nearly lazy" or "rich"
+
+    @property
+    def richness(self) -> float:
+        return 1.0 / (self.alpha * self.width**0.5)
 
 
 def cases(settings: Settings) -> list[tuple[str, float, int, int]]:
@@ -101,11 +108,29 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
         seconds.append(time.perf_counter() - start)
         errors.append(float(np.linalg.norm(found.mean - trained) / np.linalg.norm(trained)))
         correction = found.correction if found.correction is not None else 0.0
+    rich = None
+    if settings.rich:
+        say(f"{where}: rich limit")
+        found_mean = _rich_limit(net, alpha, x, y, algorithm, x_new)
+        rich = float(np.linalg.norm(found_mean - trained) / np.linalg.norm(trained))
     left = float(np.sqrt(run.history["loss"][-1] / run.history["loss"][0]))
     return Rung(
         sweep, alpha, width, seed, tuple(errors), correction, tuple(seconds), training, run.steps, left,
-        str(run.status), run.ok,
+        str(run.status), run.ok, rich, nk.statistics.regime(model, y, correction).name,
     )  # fmt: skip
+
+
+def _rich_limit(net: nk.MLP, alpha: float, x, y, algorithm: nk.GradientDescent, x_new) -> np.ndarray:
+    """Of infinitely wide networks of the same richness: outputs of order 1/width scaled by alpha sqrt(width)."""
+    width = net.widths[-1]
+    wide = nk.MLP(net.in_dim, net.widths, activation=net.activation, parametrization="mean_field")
+    model = nk.Scaled(wide, alpha * width**0.5)
+    descent = nk.GradientDescent(algorithm.lr / width, algorithm.steps)
+    clouds = nk.statistics.Clouds(neurons=4096, scrambles=2, look=4, every=int(max(1, algorithm.steps)))
+    law = nk.forecast(model, x, y, descent, x_new, clouds=clouds)
+    if not law.ok:
+        raise ValueError(f"the rich limit of richness {1 / float(model.alpha):.3g}: {law.status}.")
+    return law.mean
 
 
 def slopes(rungs: list[Rung], sweep: str) -> list[float] | None:

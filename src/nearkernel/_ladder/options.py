@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import nearkernel as nk
 
@@ -13,7 +14,7 @@ _KINKED = (
 )
 
 
-def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: int) -> Settings:
+def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: Any) -> Settings:
     """`alphas` and `widths` as numbers separated by commas; `others` are fields of `Settings`."""
     try:
         net = nk.MLP(1, (1,), activation=activation)

@@ -11,7 +11,8 @@ from .._terminal import command_line
 from .._versions import versions
 from .job import ORDERS, Rung, Settings, slopes
 
-HEAD = ("alpha", "width", *(f"order {k}" for k in ORDERS), "zI/zF", "predict, s", "train")
+_HEAD = ("alpha", "width", *(f"order {k}" for k in ORDERS), "zI/zF")
+_SECONDS, _RICH = ("predict, s", "train"), ("richness", "rich")
 _SMALL = 0.1  # corrections up to which higher orders are better
 _COLUMNS = {
     "alpha, width": "Outputs are multiplied by the lazy scale alpha: parameters move less. Neurons a hidden layer.",
@@ -21,6 +22,8 @@ _COLUMNS = {
     "zI/zF": "Size of the first correction against the linear answer. Above 0.1 (!) higher orders need not be better.",
     "predict, s": "Seconds to predict each order.",
     "train": "Seconds to train the network for real.",
+    "richness": "1/(alpha sqrt(width)): how far features move, and which theory to trust for these targets.",
+    "rich": "Distance of the rich limit, infinitely wide networks of the same richness, with --rich.",
 }
 
 
@@ -29,15 +32,23 @@ def title(settings: Settings) -> str:
     return f"Networks of {layers}, {settings.points} training points in {settings.dim} dimensions"
 
 
+def head(rungs: list[Rung]) -> tuple[str, ...]:
+    """The headings of `row`."""
+    return (*_HEAD, *(_RICH if any(rung.rich is not None for rung in rungs) else _SECONDS))
+
+
 def row(rung: Rung) -> tuple[str, ...]:
-    """The cells of a network, below `HEAD`."""
+    """The cells of a network, below `head`."""
+    if rung.rich is None:
+        last = (" ".join(f"{second:.1f}" for second in rung.seconds), f"{rung.training_seconds:.1f}")
+    else:
+        last = (f"{rung.richness:.2g} {rung.regime}", f"{rung.rich:.1e}")
     return (
         f"{rung.alpha:g}",
         str(rung.width),
         *(f"{error:.1e}" for error in rung.errors),
         f"{rung.correction:.2g}{'' if rung.correction <= _SMALL else '!'}",
-        " ".join(f"{second:.1f}" for second in rung.seconds),
-        f"{rung.training_seconds:.1f}",
+        *last,
     )
 
 
@@ -68,7 +79,7 @@ def report_html(settings: Settings, rungs: list[Rung], svg: str) -> Html:
         "nearkernel ladder",
         _headline(rungs),
         f"{title(settings)}: each was trained by gradient descent, and predicted without training, order by order.",
-        _look.table(HEAD, map(row, rungs)),
+        _look.table(head(rungs), map(row, rungs)),
         _look.paragraphs(*remarks(rungs)),
         _look.section(
             "Picture",

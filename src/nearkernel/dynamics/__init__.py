@@ -3,6 +3,7 @@
 from .. import _quietly as _quietly
 from ._algorithms import SGD as SGD
 from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
+from ._algorithms import Adam as Adam
 from ._algorithms import DirectOptimization as DirectOptimization
 from ._algorithms import GradientDescent as GradientDescent
 from ._algorithms import GradientFlow as GradientFlow

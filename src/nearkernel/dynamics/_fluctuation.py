@@ -115,6 +115,8 @@ def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     """lr, and the factors of sum_i g_i g_i^T and of G G^T in the second moment of a batch gradient."""
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
+    if not sgd.plain:
+        raise ValueError("`sgd` must be without momentum, weight_decay and schedule here.")
     b = sgd.batch_size
     if b > n:
         raise ValueError(f"`batch_size` must be at most the number of points, {n}; got {b}.")

@@ -19,7 +19,7 @@ from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..models._params import checked_factors, checked_params
-from ._algorithms import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
+from ._algorithms import SGD, AbstractAlgorithm, Adam, GradientDescent, GradientFlow
 from ._divergence import judged
 from ._losses import get_loss, loss_of_zero
 from ._observables import NAMED
@@ -104,7 +104,7 @@ def simulate(
 ) -> Trajectory:
     """Trains `model` from `params` on (`x`, `y`).
 
-    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow` or `SGD` (which needs `key`); without an end of its
+    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow`, `Adam` or `SGD` (with `key`); without an end of its
     own it runs until the loss has fallen to `tol`^2 of its start (of the loss of outputs 0, if that is more) or its
     gradient to `tol`, at most `max_steps`; `record`: what to keep; `loss`: "squared", "cross_entropy" or a JAX function
     loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
@@ -124,9 +124,9 @@ def simulate(
     (finite `steps` only): nothing is looked at, the status is `unchecked`, and `ok` is False.
     """
     require_model(model)
-    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
+    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD | Adam):
         raise TypeError(
-            f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD); got {type(algorithm).__name__}."
+            f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD, Adam); got {type(algorithm).__name__}."
         )
     record = Record() if record is None else record
     if not isinstance(record, Record):
@@ -145,20 +145,27 @@ def simulate(
         )
         y = y[:, None] if y.ndim == 1 else y
     if isinstance(algorithm, SGD):
-        if key is None:
-            raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
-        key = random_key(key)
-        if algorithm.batch_size > len(x):
-            raise ValueError(
-                f"`batch_size` must be at most the number of points, {len(x)}; got {algorithm.batch_size}."
-            )
+        key = require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
     function = get_loss(loss, y)
-    state = State(params, jax.tree.map(jnp.zeros_like, params), jnp.asarray(0.0))
+    rest = jax.tree.map(jnp.zeros_like, params)
+    state = State(params, (rest, rest) if isinstance(algorithm, Adam) else rest, jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if isinstance(algorithm, GradientFlow):
         return run.traced_flow(algorithm, state) if traced else run.flow(algorithm, state)
     return run.traced_steps(algorithm, key, state) if traced else run.steps(algorithm, key, state)
+
+
+def require_batches(algorithm: SGD, key: Any, n: int) -> jax.Array:
+    """The key of the batches; refuses SGD without one, and batches of more than the `n` points there are."""
+    if key is None:
+        raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
+    key = random_key(key)
+    if algorithm.batch_size > n:
+        raise ValueError(
+            f"`batch_size` must be at most the number of points, {n}; got {algorithm.batch_size}."
+        )
+    return key
 
 
 class _Run:
@@ -228,7 +235,7 @@ class _Run:
         every = self._steps_between() or max(1, -(-total // _MOST_RECORDS) if not endless else 10)
         done, before = 0, state
         self.noisy = isinstance(algorithm, SGD)
-        self.inertial = isinstance(algorithm, GradientDescent) and algorithm.momentum > 0
+        self.inertial = isinstance(algorithm, Adam) or getattr(algorithm, "momentum", 0.0) > 0
         while done < total:
             inner = min(every, total - done)
             groups = max(1, min(-(-_CHUNK // inner), (total - done) // inner))

@@ -6,8 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..models import AbstractModel
-from ._algorithms import SGD
+from ..models import AbstractModel, Scaled
+from ._algorithms import SGD, Adam
 from ._observables import observed
 from ._ode import integrate
 
@@ -28,13 +28,24 @@ class Problem(eqx.Module):
             return gradient
         return jax.tree.map(lambda factor, g: factor * g, self.lr_factors, gradient)
 
+    def decayed(self, params, algorithm: SGD):
+        """`params` that train are nearer to 0; a start that is kept is not."""
+        share = algorithm.lr * algorithm.weight_decay
+        moving = self.model.whole(self.model.moving(params)[1]) if isinstance(self.model, Scaled) else params
+        return jax.tree.map(lambda p, m: (p - share * m).astype(p.dtype), params, moving)
+
 
 class State(NamedTuple):
-    """Parameters, their velocity (used with momentum or friction), and the time so far (steps or time)."""
+    """Parameters, their velocity (with momentum or friction; of Adam both means), and the time or steps so far."""
 
     params: Any
     velocity: Any
     time: jax.Array
+
+
+def batch_rows(key, step, n: int, size: int) -> jax.Array:
+    """The points that SGD looks at in a step: the same for the same `key`, whoever asks."""
+    return jax.random.choice(jax.random.fold_in(key, step), n, (size,), replace=False)
 
 
 def _size(tree) -> jax.Array:
@@ -64,17 +75,38 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         if not isinstance(algorithm, SGD):
             return jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
         n = len(problem.x)
-        draw = jax.random.fold_in(key, state.time.astype(jnp.uint32))
-        rows = jax.random.choice(draw, n, (algorithm.batch_size,), replace=False)
+        rows = batch_rows(key, state.time.astype(jnp.uint32), n, algorithm.batch_size)
         value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
         return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
 
-    def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
-        return (momentum * v - algorithm.lr * g).astype(v.dtype)
+    def adapted(state, found):
+        pairs = zip(jax.tree.leaves(found), *map(jax.tree.leaves, state.velocity), strict=True)
+        mixed = [
+            (
+                algorithm.beta1 * m + (1 - algorithm.beta1) * g,
+                algorithm.beta2 * v + (1 - algorithm.beta2) * g**2,
+            )
+            for g, m, v in pairs
+        ]
+        tree = jax.tree.structure(found)
+        moves = [algorithm.direction(means, state.time) for means in mixed]
+        step = problem.scaled(jax.tree.unflatten(tree, moves))
+        params = jax.tree.map(lambda p, s: (p - algorithm.lr * s).astype(p.dtype), state.params, step)
+        means = tuple(jax.tree.unflatten(tree, part) for part in zip(*mixed, strict=True))
+        means = jax.tree.map(lambda new, old: new.astype(old.dtype), means, state.velocity)
+        return State(params, means, state.time + 1)
 
     def move(state, found):
+        if isinstance(algorithm, Adam):
+            return adapted(state, found)
+        rate = algorithm.rate(state.time) if isinstance(algorithm, SGD) else algorithm.lr
+
+        def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
+            return (momentum * v - rate * g).astype(v.dtype)
+
         step = jax.tree.map(stepped, state.velocity, problem.scaled(found))
-        return State(jax.tree.map(jnp.add, state.params, step), step, state.time + 1)
+        params = problem.decayed(state.params, algorithm) if isinstance(algorithm, SGD) else state.params
+        return State(jax.tree.map(jnp.add, params, step), step, state.time + 1)
 
     def group(state, _):
         value, found = gradient(state)

@@ -10,7 +10,8 @@ import numpy as np
 from .._check import inputs
 from .._memory import require_fits
 from .._precision import in_float64, is_traced, working_dtype
-from ..models import AbstractNetwork, Network
+from ..models import MLP, AbstractNetwork, Network
+from ..models._activation import Activation
 from ..models._flatten import Flatten
 from ..models._layer import inverse
 from ..models._network import require_wide
@@ -122,23 +123,37 @@ def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.nda
     )
     if len(net.in_shape) > 1 or len(net.layers.layers) > len(net.layers.limit(net.in_shape).layers):
         return _after_each(net, x)  # positions, or layers that are one in the limit
-    layers = net.layers.limit(net.in_shape)  # not grouped: each layer is looked at
+    states = zip(net.layers.layers, _states(net, x), strict=True)
+    chosen = [(row, pair) for layer, (_, row, pair) in states if layer.has_params()]
+    return [_whole(row, pair, x, f"layer_kernels(net, x)[{k}]") for k, (row, pair) in enumerate(chosen)]
+
+
+def activation_averages(net: MLP, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(E[s(u) s(v)], E[s'(u) s'(v)]) of every hidden layer, each (n, n), for checked inputs `x` (n, d)."""
+    chosen = [
+        (row, pair) for layer, row, pair in _states(net, x, slopes=True) if isinstance(layer, Activation)
+    ]
+    return [_whole(row, pair, x, "activation_averages(net, x)")[:2] for row, pair in chosen]
+
+
+def _states(net: AbstractNetwork, x: np.ndarray, slopes: bool = False) -> Any:
+    """Moments after each layer of a network of vectors; not grouped: each layer is looked at."""
+    layers = net.layers.limit(net.in_shape)
     kernel, side, _ = ready(Wide(layers, float(net.in_shape[0]), ("nngp", "ntk")), x, None)
-    found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     norms, unit = np.linalg.norm(x, axis=1), np.asarray(side.unit)
-    states = kernel.states(norms, gaps(unit, unit, True))
-    for layer, (_, row, pair) in zip(net.layers.layers, states, strict=True):
-        if not layer.has_params():
-            continue
-        apart, ntk = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
-        size = np.asarray(row.size)
-        nngp = size[:, None] * size[None, :] * (1.0 - apart)
-        for matrix, exact in ((nngp, size**2), (ntk, np.asarray(row.tangent)), (apart, 0.0)):
-            matrix[...] = 0.5 * (matrix + matrix.T)
-            np.fill_diagonal(matrix, exact)
-            require_finite(matrix, x, None, f"layer_kernels(net, x)[{len(found)}]")
-        found.append((nngp, ntk, apart))
-    return found
+    return kernel.states(norms, gaps(unit, unit, True), slopes)
+
+
+def _whole(row: Any, pair: Any, x: np.ndarray, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Second moments, tangents and gaps as symmetric matrices with exact diagonals."""
+    apart, tangent = (np.array(np.broadcast_to(a, (len(x), len(x)))) for a in pair)
+    size = np.asarray(row.size)
+    moments = size[:, None] * size[None, :] * (1.0 - apart)
+    for matrix, exact in ((moments, size**2), (tangent, np.asarray(row.tangent)), (apart, 0.0)):
+        matrix[...] = 0.5 * (matrix + matrix.T)
+        np.fill_diagonal(matrix, exact)
+        require_finite(matrix, x, None, what)
+    return moments, tangent, apart
 
 
 def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:

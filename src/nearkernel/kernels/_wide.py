@@ -80,10 +80,17 @@ class Wide(InvariantKernel):
             return None
         return self._through(Repairing(), as_column(rows1), as_row(rows2), gap)
 
-    def states(self, norms: np.ndarray, gap: np.ndarray) -> Iterator[tuple[AbstractLayer, Row, Pair]]:
-        """After each layer: the layer, the moments of inputs of these lengths, and those of their pairs."""
+    def states(
+        self, norms: np.ndarray, gap: np.ndarray, slopes: bool = False
+    ) -> Iterator[tuple[AbstractLayer, Row, Pair]]:
+        """After each layer: the layer, the moments of inputs of these lengths, and those of their pairs.
+
+        With `slopes`, what stands for tangent kernels is after an activation the average of its slopes alone.
+        """
         walk, row, pair = Repairing(), self._start(norms), Pair(gap, 0.0 * gap)
         for layer in self.layers.layers:
+            if slopes:
+                row, pair = row._replace(tangent=np.ones_like(norms)), Pair(pair.gap, np.ones_like(gap))
             row, data = walk.rows(layer, row, False) if layer.depends_on_range() else _rows(layer, row)
             row = jax.tree.map(np.asarray, row)
             pair = walk.pairs(layer, as_column(data), as_row(data), pair, _READY, False)

@@ -23,6 +23,7 @@ from ._network import AbstractNetwork as AbstractNetwork
 from ._network import Network as Network
 from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
+from ._richness import richness as richness
 from ._scaled import Scaled as Scaled
 from ._torch import from_torch as from_torch
 from ._torch import to_torch as to_torch

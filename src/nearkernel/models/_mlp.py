@@ -1,4 +1,4 @@
-"""Multilayer perceptrons in the three scalings of the theory."""
+"""Multilayer perceptrons in the scalings of the theory, and in that of maximal updates."""
 
 from typing import Any
 
@@ -27,13 +27,17 @@ class MLP(AbstractNetwork):
     | "ntk" | N(0, 1) | sqrt(C_W / fan_in) | sqrt(C_b) |
     | "standard" | N(0, C_W / fan_in), N(0, C_b) | 1 | 1 |
     | "mean_field" | N(0, 1) | same as "ntk", the last layer sqrt(C_W) / fan_in | sqrt(C_b) |
+    | "mup" | same as "standard", weights of the last layer N(0, C_W base_width / fan_in^2) | 1 | 1 |
 
-    With the learning rates of all parameters multiplied by `lr_factors()`, all three have the same tangent
+    With the learning rates of all parameters multiplied by `lr_factors()`, the first three have the same tangent
     kernel at initialization. At infinite width it then stays constant, except in mean-field scaling.
+
+    "mup" is the maximal update of practice: it is the standard network at `base_width`, and at other widths one whose
+    layers all move as much in training. So a learning rate found at the base width carries over.
 
     **Arguments:** `in_dim`, features of an input; `widths` of the hidden layers (may be empty); `out_dim`;
     `activation`, a name or a JAX callable, or a tuple with one per hidden layer; `weight_var` > 0 and `bias_var` >= 0,
-    numbers, or tuples with one per layer; `parametrization`.
+    numbers, or tuples with one per layer; `parametrization`; `base_width`, for "mup" only.
     Parameters are a list with one dict(weight=(fan_in, fan_out), bias=(fan_out,)) per layer.
     """
 
@@ -44,6 +48,7 @@ class MLP(AbstractNetwork):
     weight_var: Any
     bias_var: Any
     parametrization: str = eqx.field(static=True)
+    base_width: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -54,6 +59,7 @@ class MLP(AbstractNetwork):
         weight_var: Any = 1.0,
         bias_var: Any = 0.0,
         parametrization: str = "ntk",
+        base_width: int = 64,
     ):
         self.in_dim = whole(in_dim, "in_dim", 1)
         self.widths = wholes(widths, "widths")
@@ -62,7 +68,8 @@ class MLP(AbstractNetwork):
         self.activation = _one_or_each(activation, "activation", depth, activations.get)
         self.weight_var = _one_or_each(weight_var, "weight_var", depth + 1, weight_variance)
         self.bias_var = _one_or_each(bias_var, "bias_var", depth + 1, bias_variance)
-        self.parametrization = one_of(parametrization, "parametrization", PARAMETRIZATIONS)
+        self.parametrization = one_of(parametrization, "parametrization", (*PARAMETRIZATIONS, "mup"))
+        self.base_width = whole(base_width, "base_width", 1)
 
     @property
     def in_shape(self) -> tuple[int, ...]:
@@ -106,6 +113,10 @@ class MLP(AbstractNetwork):
         kind = self.parametrization
         if kind == "mean_field" and not 0 < layer == len(self.widths):
             kind = "ntk"
+        if kind == "mup":
+            kind = "standard"
+            if 0 < layer == len(self.widths):
+                weight_var = weight_var * self.base_width / self.sizes[layer]
         return Dense(self.sizes[layer + 1], weight_var, bias_var, kind)
 
     def scales(self, layer: int) -> tuple[Any, Any]:
@@ -148,12 +159,26 @@ class MLP(AbstractNetwork):
         return self.dense(layer)(entry, s)
 
     @in_float64
-    def lr_factors(self) -> Params:
+    def lr_factors(self, optimizer: str = "sgd") -> Params:
         """Learning-rate factors, a tree like the parameters, that this scaling implies.
 
         "ntk": 1. "standard": C_W / fan_in and C_b, which makes training equal to that of the "ntk" network.
         "mean_field": the width of the last hidden layer, for which outputs move by O(1) at any width.
+        "mup": with widths over `base_width`, fan_out / fan_in for gradient descent ("sgd") and 1 / fan_in for "adam",
+        where inputs and outputs count as 1; biases have a fan_in of 1, and with C_b = 0 they stay 0.
         """
+        one_of(optimizer, "optimizer", ("sgd", "adam"))
+        if self.parametrization == "mup":
+            ratios = [1.0, *(width / self.base_width for width in self.widths), 1.0]
+            grow = [ratio if optimizer == "sgd" else 1.0 for ratio in ratios]
+            return [
+                {"weight": there / here, "bias": there * float(self.dense(layer).bias_var > 0)}
+                for layer, (here, there) in enumerate(zip(ratios[:-1], grow[1:], strict=True))
+            ]
+        if optimizer == "adam":
+            raise ValueError(
+                f'`optimizer="adam"` is for parametrization "mup"; got "{self.parametrization}".'
+            )
         if self.parametrization != "mean_field" or not self.widths:
             return self.layers.lr_factors(self.in_shape)
         width = float(self.widths[-1])

@@ -176,6 +176,10 @@ def require_wide(net: Any, verb: str) -> None:
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}."
         )
+    if getattr(net, "parametrization", None) == "mup":
+        raise ValueError(
+            f'`net` with parametrization="mup" is for training; for {verb} use "mean_field", its limit of large widths.'
+        )
     found = missing(net.layers, AbstractWideLayer)
     if found:
         raise TypeError(

@@ -4,6 +4,7 @@ from .. import _quietly as _quietly
 from ._adapted import Adapted as Adapted
 from ._adapted import adapted_mean as adapted_mean
 from ._block import BlockFlow as BlockFlow
+from ._clouds import Clouds as Clouds
 from ._concentration import Concentration as Concentration
 from ._concentration import LargestEigenvalue as LargestEigenvalue
 from ._concentration import concentration as concentration
@@ -11,6 +12,8 @@ from ._concentration import largest_eigenvalue as largest_eigenvalue
 from ._concentration import matrix_bernstein as matrix_bernstein
 from ._concentration import matrix_chernoff as matrix_chernoff
 from ._concentration import matrix_chernoff_below as matrix_chernoff_below
+from ._coordinates import CoordinateCheck as CoordinateCheck
+from ._coordinates import coordinate_check as coordinate_check
 from ._critical import Critical as Critical
 from ._critical import critical as critical
 from ._curve_record import Extrapolation as Extrapolation
@@ -67,8 +70,14 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
+from ._regime import Regime as Regime
+from ._regime import regime as regime
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
+from ._rich import RichForecast as RichForecast
+from ._rich_records import Kernels as Kernels
+from ._rich_records import Neurons as Neurons
+from ._rich_records import Spread as Spread
 from ._sample_law import sample_law as sample_law
 from ._scaling import ComputeOptimal as ComputeOptimal
 from ._scaling import ScalingExponents as ScalingExponents

@@ -15,15 +15,17 @@ import scipy.linalg
 from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
-from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
 from ..kernels import NNGP
 from ..kernels._network import both_kernels
-from ..models import MLP, AbstractNetwork
+from ..models import MLP, AbstractNetwork, Scaled
 from ..models._network import require_wide
+from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
+from ._rich import RichForecast, rich_forecast
 
 
 class Forecast(GaussianOutputs):
@@ -194,15 +196,18 @@ class _Points:
 
 @in_float64
 def forecast(
-    net: MLP,
+    net: AbstractNetwork | Scaled,
     x: Any,
     y: Any,
-    algorithm: SpectralAlgorithm | None = None,
+    algorithm: AbstractAlgorithm | None = None,
     x_new: Any = None,
     order: int = 0,
     *,
     trained: str = "all",
-) -> "Forecast | FiniteForecast":
+    loss: Any = "squared",
+    key: Any = None,
+    clouds: Clouds | None = None,
+) -> "Forecast | FiniteForecast | RichForecast":
     """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
@@ -210,26 +215,41 @@ def forecast(
     1 for smooth activations, gradient flow and gradient descent, and a dozen points or two; `trained`: "all" layers, or
     the "last" alone, whose end is the NNGP posterior.
 
-    **Returns:** a `Forecast`, or at order 1 a `FiniteForecast`, which has more fields; `forecast.at(time)` moves in
-    time, `forecast.sample(size, key)` draws trained outputs. Warns where the correction of order 1 is not small.
+    A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
+    then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
+    the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
+
+    **Returns:** a `Forecast`, at order 1 a `FiniteForecast`, for mean-field networks a `RichForecast`, both of which
+    have more fields; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
+    the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
-    if not isinstance(algorithm, SpectralAlgorithm):
-        raise TypeError(
-            f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
-        )
-    require_wide(net, "nk.forecast")
-    if net.mean_field:
+    inner: Any = net.model if isinstance(net, Scaled) else net
+    rich = isinstance(inner, AbstractNetwork) and inner.mean_field
+    if isinstance(net, Scaled) and not rich:
         raise ValueError(
-            '`net` has parametrization="mean_field": its kernel moves even at infinite width; use "ntk".'
+            "`net` scales a network that is not in mean-field scaling: forecast that network itself, or scale one "
+            'with parametrization="mean_field".'
         )
+    if not rich:
+        require_wide(net, "nk.forecast")
     if whole(order, "order", 0) > 1:
         raise ValueError(f"`order` must be 0 (infinite width) or 1 (to order 1/width); got {order}.")
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", net.in_shape).copy()
-    x_new = inputs(x_new, "x_new", net.in_shape)
+    x = inputs(x, "x", inner.in_shape).copy()
+    x_new = inputs(x_new, "x_new", inner.in_shape)
+    if rich:
+        if order or trained == "last":
+            raise ValueError('`net` with parametrization="mean_field" is for `order=0` and `trained="all"`.')
+        return rich_forecast(net, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds)
+    if loss != "squared" or clouds is not None:
+        raise ValueError('`loss` and `clouds` are for networks with parametrization="mean_field".')
+    if not isinstance(algorithm, SpectralAlgorithm):
+        raise TypeError(
+            f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
+        )
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
@@ -238,5 +258,5 @@ def forecast(
                 "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
             )
         return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
-    training = _Training(net, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
+    training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

@@ -1,0 +1,158 @@
+"""Figures of networks that learn features strongly; `gallery.py` runs them."""
+
+import functools
+import warnings
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+
+import nearkernel as nk
+
+_STEPS, _WIDTH, _SEEDS = 80, 2048, 3
+_RICHNESS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+_NAMES = {
+    "infinite-width NTK": GREY,
+    "order 0": PURPLE,
+    "order 1": BLUE,
+    "order 2": ORANGE,
+    "rich limit": GREEN,
+}
+
+
+@functools.cache
+def _data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sixteen points in ten dimensions, of which the label needs one."""
+    draw = np.random.default_rng(3).normal(size=(28, 10))
+    x = np.sqrt(10) * draw / np.linalg.norm(draw, axis=1, keepdims=True)
+    return x[:16], np.sign(x[:16, 0]), x[16:]
+
+
+def _network(width: int, parametrization: str) -> nk.MLP:
+    return nk.MLP(10, (width,), 1, "tanh", weight_var=2.0, parametrization=parametrization)
+
+
+@functools.cache
+def _rate() -> float:
+    return 0.3 / float(np.linalg.eigvalsh(nk.kernels.NTK(_network(8, "ntk"))(_data()[0]))[-1])
+
+
+def _rich(richness: float, x_new=None, neurons: int = 8192):
+    x, y, new = _data()
+    model = nk.Scaled(_network(64, "mean_field"), 1 / richness)
+    clouds = nk.statistics.Clouds(neurons=neurons, scrambles=4, every=_STEPS)
+    descent = nk.GradientDescent(_rate() * richness**2, _STEPS)
+    return nk.forecast(model, x, y, descent, new if x_new is None else x_new, clouds=clouds)
+
+
+def _trained(richness: float, seed: int):
+    """An NTK network at the lazy scale of this richness: model, parameters before and after, what trained it."""
+    alpha = 1 / (richness * _WIDTH**0.5)
+    model = nk.Scaled(_network(_WIDTH, "ntk"), alpha)
+    params = model.init(jax.random.key(seed))
+    descent = nk.GradientDescent(_rate() / alpha**2, _STEPS)
+    x, y, _ = _data()
+    return model, params, nk.simulate(model, params, x, y, descent).params, descent
+
+
+@figure
+def rich() -> plt.Figure:
+    """Five theories over the richness, against the same trained networks."""
+    x, y, new = _data()
+    kernel = nk.forecast(_network(8, "ntk"), x, y, nk.GradientDescent(_rate(), _STEPS), new).mean
+    found = np.empty((len(_RICHNESS), _SEEDS, 5))
+    moved = []
+    for i, richness in enumerate(_RICHNESS):
+        law = _rich(richness)
+        moved.append(law.kernels().moved)
+        for seed in range(_SEEDS):
+            model, params, after, descent = _trained(richness, seed)
+            trained = np.asarray(model(after, new))[:, 0]
+            expanded = nk.expand(model, params, degree=3)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # corrections are not small here
+                orders = [nk.solve(expanded, x, y, descent, k).predict(new).mean for k in range(3)]
+            found[i, seed] = [
+                np.linalg.norm(each - trained) / np.linalg.norm(trained)
+                for each in (kernel, *orders, law.mean)
+            ]
+        shares = " ".join(f"{100 * value:.1f}" for value in found[i].mean(axis=0))
+        print(
+            f"  richness {richness:g}: {shares} % off (NTK, orders 0-2, rich); kernel moved {moved[-1]:.0%}"
+        )
+    drawn, axes = axes_row(2, 3.6, width_ratios=(2, 1))
+    mean, spread = found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(_SEEDS)
+    for k, (name, colour) in enumerate(_NAMES.items()):
+        axes[0].errorbar(
+            _RICHNESS, mean[:, k], spread[:, k], fmt="o-", color=colour, ms=4, capsize=2, label=name
+        )
+    for left, right, name in ((0.085, 0.1, ""), (0.1, 0.3, "nearly lazy"), (0.3, 2.4, "rich")):
+        axes[0].axvspan(left, right, color=GREEN, alpha=0.05 if name == "rich" else 0.0, lw=0)
+        axes[0].text(np.sqrt(left * right), 6.5, name, ha="center", color=GREY, fontsize=9)
+    axes[0].set(
+        xscale="log", yscale="log", xlabel="richness", ylabel="distance from the trained network",
+        title=f"five theories, the same networks of {_WIDTH} neurons", xlim=(0.085, 2.4), ylim=(None, 12),
+    )  # fmt: skip
+    axes[0].legend(fontsize=8.5)
+    axes[1].plot(_RICHNESS, moved, "o-", color=GREEN)
+    axes[1].set(xscale="log", yscale="log", xlabel="richness", title="how far the kernel moved")
+    return drawn
+
+
+@figure
+def rich_neurons() -> plt.Figure:
+    """The law of a neuron before and after training: the limit and a network."""
+    x, _, _ = _data()
+    drawn, axes = axes_row(3, 3.1, sharey=True)
+    for panel, richness in zip(axes, (0.1, 1.0, 3.0), strict=True):
+        cloud = _rich(richness).neurons(1)
+        model, _, after, _ = _trained(richness, 0)
+        with jax.enable_x64(True):
+            h = np.asarray(model.model.layer_outputs(after["params"], x)[0])[0]
+        bins = np.linspace(-6, 6, 61)
+        for values, weights, colour, name in (
+            (cloud.start[:, 0], cloud.weights, GREY, "before training"),
+            (cloud.preactivations[:, 0], cloud.weights, GREEN, "after, rich limit"),
+        ):
+            height, _ = np.histogram(values, bins, weights=weights, density=True)
+            panel.stairs(height, bins, color=colour, lw=1.8, label=name)
+        panel.hist(h, bins, density=True, color=BLUE, alpha=0.3, label=f"after, {_WIDTH} neurons")
+        panel.set(title=f"richness {richness:g}", xlabel="preactivation of a neuron")
+        spread = np.sqrt(cloud.weights @ cloud.preactivations[:, 0] ** 2)
+        print(
+            f"  richness {richness:g}: root mean square {spread:.2f} in the limit, {h.std():.2f} in the network"
+        )
+    axes[0].legend(fontsize=8.5)
+    axes[0].set_ylabel("density")
+    return drawn
+
+
+@figure
+def rich_kernels() -> plt.Figure:
+    """Feature kernels before and after training, the limit beside a network; points sorted by label."""
+    x, y, _ = _data()
+    order = np.argsort(y, kind="stable")
+    law = _rich(2.0)
+    model, params, after, _ = _trained(2.0, 0)
+
+    def network(params):
+        with jax.enable_x64(True):
+            s = np.tanh(np.asarray(model.model.layer_outputs(params["params"], x)[0]))
+        return s @ s.T / _WIDTH
+
+    kernels = [law.kernels(0).features[0][:16, :16], law.kernels().features[0][:16, :16]]
+    kernels += [network(params), network(after)]
+    drawn, axes = axes_row(4, 2.6)
+    names = ("limit, before", "limit, after", f"{_WIDTH} neurons, before", f"{_WIDTH} neurons, after")
+    most = max(np.abs(kernel).max() for kernel in kernels)
+    for panel, kernel, name in zip(axes, kernels, names, strict=True):
+        panel.imshow(kernel[np.ix_(order, order)], cmap="RdBu_r", vmin=-most, vmax=most)
+        panel.set_title(name, fontsize=9.5)
+        panel.set_axis_off()
+    for k, name in ((0, "before"), (1, "after")):
+        away = np.linalg.norm(kernels[k + 2] - kernels[k]) / np.linalg.norm(kernels[k])
+        print(f"  {name}: the network is {away:.1%} off the limit")
+    change = np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0])
+    print(f"  training moved the kernel of the limit by {change:.0%}")
+    return drawn

@@ -1,0 +1,1 @@
+"""Networks that learn features strongly: the mean-field limit, and networks that approach it."""

@@ -1,0 +1,31 @@
+"""One number that says how strongly a network learns features."""
+
+import numpy as np
+
+from ._base import AbstractModel
+from ._mlp import MLP
+from ._scaled import Scaled
+
+
+def richness(model: AbstractModel) -> float:
+    r"""gamma_0: how far features of `model` move in training, for targets of order 1.
+
+    | model | richness |
+    |---|---|
+    | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | 1 / sqrt(width of the last hidden layer) |
+    | `MLP`, "mean_field" | 1 |
+    | `MLP`, "mup" | 1 / sqrt(base_width) |
+    | `Scaled(net, alpha)` | that of `net`, divided by alpha |
+
+    Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any width.
+    Targets c times larger make a network c times richer. Without hidden layers there is nothing to learn: 0.
+    """
+    if isinstance(model, Scaled):
+        return richness(model.model) / float(model.alpha)
+    if not isinstance(model, MLP):
+        raise TypeError(f"`model` must be an nk.MLP or an nk.Scaled of one; got {type(model).__name__}.")
+    if not model.widths:
+        return 0.0
+    if model.parametrization == "mean_field":
+        return 1.0
+    return float(1.0 / np.sqrt(model.base_width if model.parametrization == "mup" else model.widths[-1]))

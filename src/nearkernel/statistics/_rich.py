@@ -1,0 +1,215 @@
+"""`forecast` of mean-field networks: the limit of wide networks that learn features, without training them."""
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+import scipy.interpolate
+
+from .._check import inputs, positive, targets, whole
+from .._precision import in_float64
+from .._status import Status
+from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
+from ..dynamics._cloud_network import CloudNetwork
+from ..dynamics._cloud_system import Grams, grams
+from ..dynamics._losses import get_loss
+from ..dynamics._simulate import require_batches
+from ..models import MLP, AbstractNetwork, Scaled
+from ._clouds import Clouds
+from ._gaussian import GaussianOutputs
+from ._rich_limit import NARROW, Limit, drawn_outputs, limit_of
+from ._rich_problem import Problem
+from ._rich_records import Kernels, Neurons, Spread
+from ._rich_status import rich_status
+
+
+class RichForecast(GaussianOutputs):
+    """Trained outputs of infinitely wide networks that learn features: all networks agree on them.
+
+    **Fields:** `mean` (m,) or (m, out), as `y`; `error`, its standard error, from sampling and from the tolerance (0
+    for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the moments of a flow;
+    `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
+    `richness`; `rank`, for each matrix between two hidden layers the number of directions asked of it, forward and
+    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    """
+
+    def __init__(self, problem: Problem, limit: Limit, time: float, vector: bool):
+        self._problem, self._limit, self._time, self._vector = problem, limit, time, vector
+        self.algorithm, self.richness, self.rank = problem.algorithm, 1.0 / problem.alpha, limit.rank
+        upto = limit.times <= time
+        self.times = limit.times[upto]
+        self.train, self.train_error = (self._shaped(part[upto]) for part in (limit.train, limit.train_error))
+        self.mean, self.error = (self._shaped(self._now(part)) for part in (limit.new, limit.new_error))
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        return values[..., 0] if self._vector else values
+
+    def _now(self, values: np.ndarray) -> np.ndarray:
+        """Values at kept moments, at the time of this forecast; between the moments of a flow by splines."""
+        times = self._limit.times[self._limit.kept]
+        if self._time in times:
+            return values[int(np.searchsorted(times, self._time))]
+        known = np.isfinite(values).all(axis=(1, 2))
+        if known.sum() < 4 or self._time > times[known][-1]:
+            return np.full_like(values[0], np.nan)
+        return scipy.interpolate.CubicSpline(times[known], values[known])(self._time)
+
+    def _covariance(self) -> np.ndarray:
+        return np.zeros((len(self.mean), len(self.mean)))
+
+    @functools.cached_property
+    def loss(self) -> np.ndarray:
+        upto = self._limit.train[: len(self.times)]
+        with jax.enable_x64(True):
+            return np.array([self._problem.signal.loss(outputs) for outputs in upto])
+
+    @property
+    def status(self) -> Status:
+        return rich_status(self._problem, self._limit, self._time, self.mean, self.error)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
+
+    @in_float64
+    def at(self, time: float) -> "RichForecast":
+        """The same networks at an earlier step (time of a flow); nothing is computed again."""
+        time = self._earlier(time)
+        if not isinstance(self.algorithm, GradientFlow) and time not in self._limit.times[self._limit.kept]:
+            raise ValueError(
+                f"`time` = {time:g} was not kept, only every {self._problem.clouds.every} steps: `Clouds(every=1)`."
+            )
+        return RichForecast(self._problem, self._limit, time, self._vector)
+
+    @in_float64
+    def predict(self, x_new: Any) -> "RichForecast":
+        """The same networks at other inputs; the clouds are run again, since they meet all inputs before training."""
+        x_new = inputs(x_new, "x_new", self._problem.net.in_dim)
+        problem = self._problem.until(self._time, x_new)
+        return RichForecast(problem, limit_of(problem), problem.end, self._vector)
+
+    def _earlier(self, time: Any) -> float:
+        time = float(positive(time, "time", zero=True))
+        if time > self._limit.times[-1] or (not isinstance(self.algorithm, GradientFlow) and time % 1):
+            raise ValueError(
+                f"`time` must be one of the steps up to {self._limit.times[-1]:g}; got {time:g}: forecast further."
+                if not isinstance(self.algorithm, GradientFlow)
+                else f"`time` must be at most {self._limit.times[-1]:g}; got {time:g}: forecast further."
+            )
+        return time
+
+    @in_float64
+    def kernels(self, time: float | None = None) -> Kernels:
+        """Kernels at a step (time of a flow), by default that of this forecast; the clouds are run again for it."""
+        problem = self._until(time)
+        pairs = problem.each(lambda network: _before_and_after(problem, network))
+        starts, ends = ([pair[place] for pair in pairs] for place in (0, 1))
+        first, ntk = (np.mean([each.ntk for each in found], axis=0) for found in (starts, ends))
+        error = np.std([each.ntk for each in ends], axis=0) / math.sqrt(max(len(ends) - 1, 1))
+        squeezed = lambda array: array[:, 0, :, 0] if problem.y.shape[1] == 1 else array
+        return Kernels(
+            squeezed(ntk),
+            tuple(np.mean([each.features for each in ends], axis=0)),
+            tuple(map(squeezed, np.mean([each.gradients for each in ends], axis=0))),
+            float(np.linalg.norm(ntk - first) / np.linalg.norm(first)),
+            squeezed(error),
+        )
+
+    @in_float64
+    def neurons(self, layer: int, time: float | None = None) -> Neurons:
+        """The neurons of hidden layer 1, 2, ... at a step (time of a flow); a cloud is run again for it."""
+        problem = self._until(time)
+        depth = problem.layout.depth
+        if whole(layer, "layer", 1) > depth:
+            raise ValueError(f"`layer` must be a hidden layer, 1 to {depth}; got {layer}.")
+        if problem.linear:
+            raise ValueError(
+                "`neurons` of a deep linear network are Gaussian: it is solved without a sample of them."
+            )
+        network = problem.sampled(0, problem.tol)
+        start = network.forward(problem.xi).before[layer - 1]
+        problem.train(network)
+        end = network.forward(problem.xi, learn=False).before[layer - 1]
+        readout = np.array(network.readout.T, np.float64) if layer == depth else None
+        weights = network.clouds[layer - 1].weights
+        after, before, shares = (np.array(each.T, np.float64) for each in (end, start, weights))
+        return Neurons(after, before, shares, readout)
+
+    @in_float64
+    def spread(self, width: int, draws: int = 64) -> Spread:
+        """The law of trained networks of this width (of their last hidden layer), around the limit.
+
+        The covariance is c/width, with c from `draws` narrow networks of clouds.
+        """
+        width, draws = whole(width, "width", 1), whole(draws, "draws", 2)
+        drawn = drawn_outputs(self._until(None), draws)
+        constant = NARROW * np.cov(drawn.reshape(draws, -1), rowvar=False)
+        return Spread(self.mean, np.atleast_2d(constant), width, draws)
+
+    def _until(self, time: float | None) -> Problem:
+        return self._problem.until(self._time if time is None else self._earlier(time))
+
+
+def _before_and_after(problem: Problem, network: CloudNetwork) -> tuple[Grams, Grams]:
+    start = grams(network, problem.xi, learn=True)
+    problem.train(network)
+    return start, grams(network, problem.xi, learn=False)
+
+
+@in_float64
+def rich_forecast(
+    net: AbstractNetwork | Scaled,
+    x: np.ndarray,
+    y: Any,
+    algorithm: AbstractAlgorithm,
+    x_new: np.ndarray,
+    loss: Any,
+    key: Any,
+    clouds: Clouds,
+) -> RichForecast:
+    """For a mean-field network, scaled or not, and checked inputs."""
+    inner, alpha, centred = (
+        (net.model, float(net.alpha), net.centred) if isinstance(net, Scaled) else (net, 1.0, False)
+    )
+    if not isinstance(inner, MLP):
+        raise TypeError(
+            "`net` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; got "
+            f"{type(inner).__name__}."
+        )
+    if inner.bias_var > 0 and not centred:
+        raise ValueError(
+            "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
+            "`bias_var=0`."
+        )
+    key = _require_trainable(inner, algorithm, key, len(x))
+    columns = targets(y, len(x), out=inner.out_dim)
+    problem = Problem(
+        inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, columns), key), clouds
+    )
+    return RichForecast(problem, limit_of(problem), problem.end, np.ndim(y) == 1)
+
+
+def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
+    """The key of the batches, if there are any."""
+    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
+        raise ValueError(
+            "`algorithm` must move in time for networks that learn features (GradientDescent, GradientFlow, SGD); got "
+            f"{type(algorithm).__name__}."
+        )
+    if isinstance(algorithm, GradientFlow) and algorithm.friction is not None:
+        raise ValueError(
+            f"`friction` must be None for networks that learn features; got {algorithm.friction}."
+        )
+    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.bias_var > 0:
+        raise ValueError(
+            "`weight_decay` takes the output bias away, which is random at the start: give `bias_var=0`."
+        )
+    name = "time" if isinstance(algorithm, GradientFlow) else "steps"
+    if math.isinf(getattr(algorithm, name)):
+        raise ValueError(
+            f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
+            f"({'' if name == 'time' else 'lr, '}{name}=100): their end is reached step by step."
+        )
+    return require_batches(algorithm, key, n) if isinstance(algorithm, SGD) else None

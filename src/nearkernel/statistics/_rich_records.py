@@ -1,0 +1,73 @@
+"""What a forecast of networks that learn features can be asked for: kernels, neurons, the spread at finite width."""
+
+import math
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import whole
+from .._keys import Key, random_key
+from .._precision import in_float64
+from ._gaussian import GaussianOutputs
+
+
+class Kernels(eqx.Module):
+    """Kernels of a trained network at all points, those of training first.
+
+    **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel
+    <s(h) s(h)> (P, P) per hidden layer; `gradients`, one kernel of the derivatives of outputs by preactivations per
+    hidden layer; `moved`, |NTK - NTK at initialization| / |NTK at initialization|.
+
+    They belong to the network before it is scaled, whose tangent kernel at initialization is `nk.kernels.NTK(net)`;
+    that of `nk.Scaled(net, alpha)` is alpha^2 times larger. `ntk` and `gradients` are (P, P) for one output, else
+    (P, out, P, out).
+    """
+
+    ntk: np.ndarray
+    features: tuple[np.ndarray, ...]
+    gradients: tuple[np.ndarray, ...]
+    moved: float
+    error: np.ndarray
+
+
+class Neurons(eqx.Module):
+    """Neurons of a hidden layer after training, a weighted sample of their law.
+
+    **Fields:** `preactivations` and `start` (M, P), after training and at initialization, at all points, those of
+    training first; `weights` (M,), which add up to 1; `readout` (M, out), the outgoing weights of the last hidden
+    layer, None for other layers.
+    """
+
+    preactivations: np.ndarray
+    start: np.ndarray
+    weights: np.ndarray
+    readout: np.ndarray | None
+
+
+class Spread(GaussianOutputs):
+    """Trained outputs of networks of a finite width: Gaussian around the limit, with a covariance of c/width.
+
+    **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the
+    relative standard error of `std`, which comes from a finite number of draws; `width`.
+    """
+
+    def __init__(self, mean: np.ndarray, constant: np.ndarray, width: int, draws: int):
+        self.mean, self.width = mean, width
+        self._cov = constant / width
+        self.error = math.sqrt(0.5 / (draws - 1))
+
+    def _covariance(self) -> np.ndarray:
+        return self._cov.reshape(*self.mean.shape, *self.mean.shape)
+
+    @property
+    def std(self) -> np.ndarray:
+        return np.sqrt(np.diagonal(self._cov)).reshape(self.mean.shape)
+
+    @in_float64
+    def sample(self, size: int, key: Key) -> np.ndarray:
+        """`size` draws: (size, m) or (size, m, out)."""
+        lam, vectors = np.linalg.eigh(self._cov)
+        noise = np.asarray(jax.random.normal(random_key(key), (whole(size, "size", 1), len(lam)), np.float64))
+        found = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
+        return self.mean + found.reshape(-1, *self.mean.shape)
