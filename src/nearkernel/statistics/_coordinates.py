@@ -60,7 +60,7 @@ def coordinate_check(
         raise ValueError(f"`widths` must hold at least two widths; got {widths}.")
     x = inputs(x, "x", net.in_shape)
     y = targets(y, len(x), out=net.out_dim)
-    whole(draws, "draws", 2)
+    whole(draws, "draws", 2, most=100_000)
     found = [_moves(_resized(net, size), x, y, algorithm, factors, key, draws) for size in sizes]
     moves, sem = (np.array([getattr(each, part) for each in found]) for part in ("mean", "sem"))
     away = np.log(sizes) - np.mean(np.log(sizes))
