@@ -17,6 +17,7 @@ import pytest
 # Tracing makes millions of small objects; looking through those that stay takes an eighth of the time.
 gc.freeze()
 gc.set_threshold(200_000, 100, 1000)
+_MANY_MAPS = 12_000
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -25,6 +26,16 @@ def jax_keeps_its_default_precision():
     assert not jax.config.jax_enable_x64
     yield
     assert not jax.config.jax_enable_x64
+
+
+@pytest.fixture(scope="module", autouse=True)
+def programs_are_forgotten_in_time():
+    """A process that keeps many thousands of compiled programs runs out of memory maps, and then crashes."""
+    yield
+    maps = Path("/proc/self/maps")
+    if maps.exists() and len(maps.read_bytes().splitlines()) > _MANY_MAPS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """Labs that listen on a free port, in a thread of the test's own process, and the processes that compute for them."""
 
+import asyncio
 import contextlib
 import socket
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -28,6 +30,12 @@ def listening(**settings):
     lab.should_exit = True
     thread.join(timeout=20)
     assert not thread.is_alive()
+
+
+def finished(coroutine):
+    """What a coroutine returns, in a thread of its own: a browser's loop may be running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def workers(word="_worker"):

@@ -84,8 +84,8 @@ def test_targets_that_cannot_be_used_are_named(y, message):
         (lambda: nk.MLP(2, activation="rellu"), "`activation` 'rellu' is unknown.*Did you mean 'relu'"),
         (lambda: nk.MLP(2, activation=3), "`activation` must be a name or a function; got 3"),
         (
-            lambda: nk.MLP(2, parametrization="mup"),
-            "`parametrization` must be one of 'ntk', 'standard', 'mean_field'",
+            lambda: nk.MLP(2, parametrization="mupp"),
+            "`parametrization` must be one of 'ntk', 'standard', 'mean_field', 'mup'",
         ),
         (lambda: nk.kernels.RBF(0.0), "`length` must be greater than 0; got 0.0"),
         (lambda: nk.kernels.Polynomial(0), "`degree` must be at least 1; got 0"),

@@ -64,6 +64,7 @@ def test_regression_writes_figures_predictions_and_settings():
         "training": "gradient flow to the end",
         "width": "infinite",
         "finite": None,
+        "kind": "mlp",
     }
     with open("out/predictions.csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -1,6 +1,5 @@
 """What costs too much is ended, whatever it is, and the others do not notice."""
 
-import asyncio
 import concurrent.futures
 import contextlib
 import json
@@ -16,7 +15,7 @@ import psutil
 import pytest
 
 import odd_worker as do
-from labs import STRICT, listening, workers
+from labs import STRICT, finished, listening, workers
 from nearkernel.lab import _asking
 from nearkernel.lab._claim_run import claim_events
 from nearkernel.lab._limits import Meter, TooMuch
@@ -236,7 +235,7 @@ def test_a_claim_that_takes_too_long_is_stopped():
     async def run():
         return [event async for event in claim_events("random-walk", [], 0.2)]
 
-    assert asyncio.run(run())[-1] == {
+    assert finished(run())[-1] == {
         "error": "stopped after 0.00333333 minutes; `nearkernel claims run` has no limit."
     }
 

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from labs import finished
 from nearkernel.lab import _line
 from nearkernel.lab._line import Full, Line, Replaced
 
@@ -48,7 +49,7 @@ def with_a_crowd(test):
             if not crowd.line._waiting:
                 assert not crowd.line._served and len(crowd.line._free) == crowd.line._places
 
-        asyncio.run(inside())
+        finished(inside())
 
     return run
 

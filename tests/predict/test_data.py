@@ -222,7 +222,10 @@ def test_wrong_arrays_are_refused(npz):
     x, y = np.ones((6, 2)), np.arange(6.0)
     refuses(npz(a=x, y=y), match="data.npz has no array 'x'; it has 'a', 'y'")
     refuses(npz(x=x, y=y), target="z", match="--target z: data.npz has no array 'z'")
-    refuses(npz(x=y, y=y), match=r"array 'x' of data.npz must hold numbers \(n, d\); got float64 \(6,\)")
+    refuses(
+        npz(x=y, y=y),
+        match=r"array 'x' of data.npz must hold numbers \(n, d\), or images .*; got float64 \(6,\)",
+    )
     refuses(npz(x=x.astype(str), y=y), match="array 'x' of data.npz must hold numbers")
     refuses(npz(x=x, y=y[:3]), match=r"array 'y' of data.npz must have shape \(6,\) as 'x' has; got \(3,\)")
     refuses(

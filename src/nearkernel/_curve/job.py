@@ -88,7 +88,7 @@ def run(
     network: Network, data: Data, rows: Split, check: int, tune: bool, seed: int, say: Callable[[str], None]
 ) -> Found:
     """Everything that is computed."""
-    kernel = nk.kernels.NTK(network.build(rows.x.shape[1], 1))
+    kernel = nk.kernels.NTK(network.build(rows.x.shape[1:], 1))
     algorithm, words = network.algorithm, network.training
     if tune:
         say("leaving out one row after the other")

@@ -24,21 +24,21 @@ _KNOWN: dict[tuple, Any] = {}  # limits of networks that are in use
 
 
 def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
-    """The kernels of the network's limit, made once for a network."""
+    """The kernels of the network's limit for concrete inputs, made once for a network."""
     key = id(net), outputs, working_dtype().name
     if key not in _KNOWN:
-        found = _wide(net, outputs)
-        if is_traced(net):
+        found, dtype = traced_wide(net, outputs), working_dtype()
+        if is_traced(found):  # a trace is on its way
             return found
-        _KNOWN[key] = found
+        _KNOWN[key] = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, found)
         weakref.finalize(net, _KNOWN.pop, key, None)
     return _KNOWN[key]
 
 
-def _wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
+def traced_wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
+    """The same inside of a program that is traced, in its own precision."""
     require_wide(net, " and ".join({"nngp": "NNGP", "ntk": "NTK"}[name] for name in outputs))
-    dtype = working_dtype()
-    layers = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, net.limit())
+    layers = net.limit()
     if len(net.in_shape) == 1:
         return Wide(layers, float(net.in_shape[0]), outputs)
     from ._positions import PositionWide
@@ -63,7 +63,7 @@ class _NetworkKernel(AbstractKernel):
         return self._wide().tiles(x)
 
     def traced(self, x1: Any, x2: Any) -> jax.Array:
-        return self._wide().traced(x1, x2)
+        return traced_wide(self.net, (self.output,)).traced(x1, x2)
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         return self._wide().diagonal(x)
@@ -93,9 +93,10 @@ class NTK(_NetworkKernel):
 @in_float64
 def nngp_and_ntk(net: AbstractNetwork, x1: Any, x2: Any = None) -> tuple[Any, Any]:
     """Both kernels of a network in one pass: (NNGP(net)(x1, x2), NTK(net)(x1, x2))."""
-    kernel = wide(net, ("nngp", "ntk"))
+    if not isinstance(net, AbstractNetwork):
+        require_wide(net, "nngp_and_ntk")
     if is_traced(net, x1, x2):
-        return kernel.traced_both(x1, x2)
+        return traced_wide(net, ("nngp", "ntk")).traced_both(x1, x2)
     x1 = inputs(x1, "x1" if x2 is not None else "x", net.in_shape)
     return both_kernels(net, x1, None if x2 is None else inputs(x2, "x2", net.in_shape))
 

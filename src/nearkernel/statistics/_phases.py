@@ -98,7 +98,10 @@ def _block_line(
         middle = 0.5 * (low + high)
         below = (ends_of(block, middle, bias_vars[bias]).chi_perp < 1) == up
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return np.column_stack([low, bias_vars[bias]])
+    if not len(at):
+        return np.empty((0, 2))
+    there = np.abs(ends_of(block, low, bias_vars[bias]).chi_perp - 1) < NEAR_ONE  # else it jumps past 1
+    return np.column_stack([low, bias_vars[bias]])[there]
 
 
 @in_float64

@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, exact, refuted, setting, statistical
+from .. import Claim, Result, exact, setting, statistical, unlike
 from .._claim import generator
 from .._drawing import BLUE, GREY, ORANGE
 
@@ -41,7 +41,7 @@ class PosteriorScale(Claim):
             )
             if activation == "erf":
                 rows.append(
-                    refuted("mean variance, erf, of infinite width", variance[2], variance[1], sem=error)
+                    unlike("mean variance, erf, of infinite width", variance[2], variance[1], sem=error)
                 )
                 data = {"measured": drawn.std, "scale law": law.std, "infinite width": process.std}
         linear = nk.MLP(10, (1,), activation="linear")
