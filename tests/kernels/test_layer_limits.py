@@ -22,7 +22,7 @@ RELU, TANH = L.Activation("relu"), L.Activation("tanh")
 NETWORKS = {
     "conv and flatten": [conv(), RELU, conv(strides=(2, 1)), TANH, L.Flatten(), HEAD],
     "dilated circular conv": [
-        conv(padding="CIRCULAR"), RELU, conv(dilation=(1, 2), padding="VALID"), RELU, L.Flatten(), HEAD],
+        conv(padding="CIRCULAR"), RELU, L.Conv(WIDTH, (3, 2), padding="VALID", dilation=(1, 2)), L.Flatten(), HEAD],
     "global pool": [conv(), RELU, conv(), TANH, L.GlobalAvgPool(), HEAD],
     "pool with edges": [
         conv(), RELU, L.AvgPool((3, 3), (2, 2), "SAME", normalize_edges=True), conv(), RELU, L.GlobalSumPool(), HEAD],

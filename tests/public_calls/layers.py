@@ -77,7 +77,7 @@ CALLS = [
     Call("AvgPool", later(L.AvgPool), pools),
     Call("SumPool", later(L.SumPool), pools),
     Call(
-        "PositionEmbedding", first(L.PositionEmbedding), dict(var=("positive", 1.0), decay=("positive", 0.5))
+        "PositionEmbedding", later(L.PositionEmbedding), dict(var=("positive", 1.0), decay=("positive", 0.5))
     ),
     Call("LayerNorm", later(L.LayerNorm), dict(axes=("choice", "channel"), eps=("positive", 1e-6))),
     Call("Dropout", later(L.Dropout), dict(keep=("positive", 0.5))),

@@ -13,7 +13,10 @@ def dense(weight_var=1.0, bias_var=0.0, width=8):
     return L.Dense(width, weight_var, bias_var)
 
 
-@pytest.mark.parametrize("name, bias_var", [("relu", 0.0), ("tanh", 0.2), ("gelu", 0.1), ("erf", 0.0)])
+@pytest.mark.parametrize(
+    "name, bias_var",
+    [("relu", 0.0), pytest.param("tanh", 0.2, marks=pytest.mark.slow), ("gelu", 0.1), ("erf", 0.0)],
+)
 def test_a_plain_block_is_its_activation(name, bias_var):
     """The diagram of an activation is that of the block it stands in, whichever layer comes first."""
     weight_vars, bias_vars = [0.7, 2.3], [bias_var, 0.6]
