@@ -180,6 +180,20 @@ def table(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines)
 
 
+def table_of(rows: Sequence, run: Callable, only: str) -> str:
+    """`run(row, python of the rival)` of the rows whose label holds `only`, shown as they come, as one table."""
+    rival, lines = rival_python(), []
+    for row in rows:
+        if only in row.label:
+            lines.append(run(row, rival))
+            print(
+                "\n".join(f"{name:14} {value}" for name, value in lines[-1].items()), end="\n\n", flush=True
+            )
+    if not lines:
+        sys.exit(f"error: no row holds {only!r}.")
+    return table(lines)
+
+
 def write(name: str, text: str) -> None:
     """Replace what stands in README.md between the markers of this name."""
     path = HERE / "README.md"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import Worker, data, deviation, in_turn, report, rival_python, table
+from _common import Worker, data, deviation, in_turn, report, table_of
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from architectures import FLATTEN, GLOBAL, RELU, attention, conv, dense, pool, residual
@@ -152,16 +152,7 @@ def run(row: Row, rival: str) -> dict[str, str]:
 
 
 def measured(chosen) -> str:
-    rival, lines = rival_python(), []
-    for row in rows(chosen.quick):
-        if chosen.only in row.label:
-            lines.append(run(row, rival))
-            print(
-                "\n".join(f"{name:14} {value}" for name, value in lines[-1].items()), end="\n\n", flush=True
-            )
-    if not lines:
-        sys.exit(f"error: no row holds {chosen.only!r}.")
-    return table(lines)
+    return table_of(rows(chosen.quick), run, chosen.only)
 
 
 if __name__ == "__main__":

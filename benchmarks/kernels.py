@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from _common import Measured, Worker, data, deviation, in_turn, report, rival_python, table
+from _common import Measured, Worker, data, deviation, in_turn, report, table_of
 
 DIM = 784
 AGREE = 1e-9
@@ -141,16 +141,7 @@ def line(
 
 
 def measured(chosen) -> str:
-    rival, lines = rival_python(), []
-    for row in rows(chosen.quick):
-        if chosen.only in row.label:
-            lines.append(run(row, rival))
-            print(
-                "\n".join(f"{name:14} {value}" for name, value in lines[-1].items()), end="\n\n", flush=True
-            )
-    if not lines:
-        sys.exit(f"error: no row holds {chosen.only!r}.")
-    return table(lines)
+    return table_of(rows(chosen.quick), run, chosen.only)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,28 @@
 """What several commands ask for, in the same words."""
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ._completion import activations
+from ._completion import activations, data_sets
 
 NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
 MOST_LAYERS = 1000
+
+
+class Task(enum.StrEnum):
+    auto = "auto"
+    regression = "regression"
+    classification = "classification"
+
+
+class Algorithm(enum.StrEnum):
+    flow = "flow"
+    gd = "gd"
+    ridge = "ridge"
+
 
 Depth = Annotated[
     int, typer.Option(min=1, max=MOST_LAYERS, help="Number of hidden layers.", rich_help_panel=NETWORK)
@@ -29,6 +43,49 @@ WeightVar = Annotated[
     ),
 ]
 BiasVar = Annotated[float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)]
+DataSet = Annotated[
+    str,
+    typer.Argument(
+        help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .parquet or .npz file.",
+        show_default=False,
+        autocompletion=data_sets,
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False),
+]
+TaskOption = Annotated[
+    Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
+]
+AlgorithmOption = Annotated[
+    Algorithm,
+    typer.Option(
+        help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
+        rich_help_panel=TRAINING,
+    ),
+]
+Time = Annotated[
+    float | None,
+    typer.Option(
+        min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+    ),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+    ),
+]
+RidgeStrength = Annotated[
+    float | None,
+    typer.Option(
+        min=0,
+        help="ridge: strength of the weight decay. [default: 0.01]",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; may be given several times.", show_default=False),

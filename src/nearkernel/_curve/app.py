@@ -5,30 +5,34 @@ from typing import Annotated
 
 import typer
 
-from .._completion import data_sets
-from .._options import TRAINING, Activation, BiasVar, Debug, Depth, Drop, Json, Out, Seed, WeightVar
-from .._predict.app import Algorithm, Task
+from .._options import (
+    TRAINING,
+    Activation,
+    Algorithm,
+    AlgorithmOption,
+    BiasVar,
+    DataSet,
+    Debug,
+    Depth,
+    Drop,
+    Json,
+    Out,
+    RidgeStrength,
+    Seed,
+    Steps,
+    Target,
+    Task,
+    TaskOption,
+    Time,
+    WeightVar,
+)
 
 
 def curve(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .parquet or .npz file.",
-            show_default=False,
-            autocompletion=data_sets,
-        ),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False
-        ),
-    ] = None,
+    data: DataSet,
+    target: Target = None,
     drop: Drop = None,
-    task: Annotated[
-        Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
-    ] = Task.auto,
+    task: TaskOption = Task.auto,
     max_rows: Annotated[int, typer.Option(min=8, help="Most rows; time grows with their cube.")] = 2000,
     check: Annotated[
         int, typer.Option(min=0, max=100, help="Fit for real so often at each size, on random subsets.")
@@ -38,38 +42,14 @@ def curve(
     activation: Activation = "relu",
     weight_var: WeightVar = None,
     bias_var: BiasVar = 0.1,
-    algorithm: Annotated[
-        Algorithm,
-        typer.Option(
-            help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = Algorithm.ridge,
-    time: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
-        ),
-    ] = None,
+    algorithm: AlgorithmOption = Algorithm.ridge,
+    time: Time = None,
     lr: Annotated[
         float | None,
         typer.Option(min=0, help="gd: learning rate.", show_default=False, rich_help_panel=TRAINING),
     ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
-        ),
-    ] = None,
-    ridge: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="ridge: strength of the weight decay. [default: 0.01]",
-            show_default=False,
-            rich_help_panel=TRAINING,
-        ),
-    ] = None,
+    steps: Steps = None,
+    ridge: RidgeStrength = None,
     tune: Annotated[
         bool,
         typer.Option(

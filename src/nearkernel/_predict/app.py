@@ -6,14 +6,27 @@ from typing import Annotated
 
 import typer
 
-from .._completion import data_sets
-from .._options import TRAINING, Activation, BiasVar, Debug, Depth, Drop, Json, Out, Seed, WeightVar
-
-
-class Task(enum.StrEnum):
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
+from .._options import (
+    TRAINING,
+    Activation,
+    Algorithm,
+    AlgorithmOption,
+    BiasVar,
+    DataSet,
+    Debug,
+    Depth,
+    Drop,
+    Json,
+    Out,
+    RidgeStrength,
+    Seed,
+    Steps,
+    Target,
+    Task,
+    TaskOption,
+    Time,
+    WeightVar,
+)
 
 
 class Kind(enum.StrEnum):
@@ -22,34 +35,14 @@ class Kind(enum.StrEnum):
     cnn_flatten = "cnn-flatten"
 
 
-class Algorithm(enum.StrEnum):
-    flow = "flow"
-    gd = "gd"
-    ridge = "ridge"
-
-
 FINITE = "A network of finite width"
 
 
 def predict(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .parquet or .npz file.",
-            show_default=False,
-            autocompletion=data_sets,
-        ),
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option(
-            help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False
-        ),
-    ] = None,
+    data: DataSet,
+    target: Target = None,
     drop: Drop = None,
-    task: Annotated[
-        Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
-    ] = Task.auto,
+    task: TaskOption = Task.auto,
     test_fraction: Annotated[
         float, typer.Option(min=0.01, max=0.99, help="Share of the rows held out for testing.")
     ] = 0.2,
@@ -68,19 +61,8 @@ def predict(
     activation: Activation = "relu",
     weight_var: WeightVar = None,
     bias_var: BiasVar = 0.1,
-    algorithm: Annotated[
-        Algorithm,
-        typer.Option(
-            help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
-            rich_help_panel=TRAINING,
-        ),
-    ] = Algorithm.flow,
-    time: Annotated[
-        float | None,
-        typer.Option(
-            min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
-        ),
-    ] = None,
+    algorithm: AlgorithmOption = Algorithm.flow,
+    time: Time = None,
     lr: Annotated[
         float | None,
         typer.Option(
@@ -90,21 +72,8 @@ def predict(
             rich_help_panel=TRAINING,
         ),
     ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
-        ),
-    ] = None,
-    ridge: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="ridge: strength of the weight decay. [default: 0.01]",
-            show_default=False,
-            rich_help_panel=TRAINING,
-        ),
-    ] = None,
+    steps: Steps = None,
+    ridge: RidgeStrength = None,
     order: Annotated[
         int | None,
         typer.Option(

@@ -77,7 +77,7 @@ class BlockFlow(eqx.Module):
         factors = np.geomspace(1e-2, 1e2, 81)
 
         def off(factors: np.ndarray) -> np.ndarray:
-            return _ends(_scaled(self._block, factors), np.ones(len(factors))).chi_perp - 1.0
+            return _ends(_scaled(self._block, factors), len(factors)).chi_perp - 1.0
 
         found = off(factors)
         critical = np.abs(found) < NEAR_ONE
@@ -96,7 +96,7 @@ class BlockFlow(eqx.Module):
 def block_flow(block: Any) -> BlockFlow:
     """See `critical`."""
     layers = checked_block(block)
-    end = _ends(layers, np.ones(1))
+    end = _ends(layers, 1)
     phase = str(phases(end.chi_perp)[0])
     kernel, growth, chi_par, chi_perp = (float(field[0]) for field in end)
     return BlockFlow(kernel, growth, chi_par, chi_perp, phase, _words(end, phase), layers)
@@ -219,16 +219,17 @@ def gap_after(layers: Sequential, k: np.ndarray, gap: np.ndarray) -> np.ndarray:
     return np.asarray(Repairing().pairs(ready, data, data, Pair(gap, 0.0 * gap), _READY, False).gap)
 
 
-def _ends(layers: Sequential, start: np.ndarray) -> Ends:
+def _ends(layers: Sequential, cells: int) -> Ends:
     """After so many blocks that variances have come to rest, or that it shows how they grow."""
-    k = _first(layers, start)
+    k = _first(layers) * np.ones(cells)
     for _ in range(_ITERATIONS):
         k = np.clip(_variance(layers, k), _SMALLEST, _LARGEST)
     k = _at_rest(layers, k)
     change = _variance(layers, k) - k
     rests = np.abs(change) <= 1e-10 * k
     k = np.where(~rests & (change < 0), _SMALLEST, k)
-    growth, chi_perp = step(layers, k)[0] / k, step(layers, k)[1]
+    after, chi_perp = step(layers, k)
+    growth = after / k
     grows = ~rests & (change > 0)
     if grows.any():  # by a factor, or by a power of the depth, which has no factor in the end
         k = np.where(grows, np.maximum(_FURTHER * k, _FAR), k)
@@ -248,13 +249,13 @@ def _limit(now: np.ndarray, later: np.ndarray) -> np.ndarray:
 
 def ends_of(layers: Sequential, weight_var: np.ndarray, bias_var: np.ndarray) -> Ends:
     """For each pair of variances, given to all weights and biases of a block."""
-    return _ends(varied(layers, weight_var, bias_var), np.ones(len(weight_var)))
+    return _ends(varied(layers, weight_var, bias_var), len(weight_var))
 
 
-def _first(layers: Sequential, start: np.ndarray) -> np.ndarray:
+def _first(layers: Sequential) -> np.ndarray:
     """The variance behind the first weights, of inputs of unit mean square."""
     dense = next(leaf for leaf in reversed(list(leaves(layers))) if isinstance(leaf, Dense))
-    return np.asarray(dense.bias_var + dense.weight_var * start, np.float64) * np.ones_like(start)
+    return np.asarray(dense.bias_var + dense.weight_var, np.float64)
 
 
 def _at_rest(layers: Sequential, k: np.ndarray) -> np.ndarray:
@@ -288,6 +289,11 @@ def correlation_at_the_end(layers: Sequential, ends: Ends) -> tuple[np.ndarray, 
         near = [gap_after(layers, at, low * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
         correlation[cells] = 1.0 - low[cells]
         slope[cells] = ((near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * _STEP * low))[cells]
+    return correlation, depth_scale(correlation, slope)
+
+
+def depth_scale(correlation: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """Over how many layers a correlation gets to its end, from the slope of its map there; nan where it has no end."""
     with np.errstate(divide="ignore", invalid="ignore"):
         depth = np.where(np.abs(slope - 1) < NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
-    return correlation, np.where(np.isnan(correlation) & (slope > 1 + NEAR_ONE), np.nan, depth)
+    return np.where(np.isnan(correlation) & (slope > 1 + NEAR_ONE), np.nan, depth)

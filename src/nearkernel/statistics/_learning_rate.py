@@ -60,8 +60,8 @@ def learning_rates(net: AbstractNetwork, x: Any) -> LearningRates:
     """
     require_wide(net, "learning_rates")
     x = inputs(x, "x", net.in_shape)
-    weights, biases = tangent_shares(net, x)
     settings = layer_settings(net)
+    weights, biases = tangent_shares(net, x, len(settings.bias_var))
     shares = np.stack([weights, settings.bias_var * biases], axis=1)
     learns = (
         settings.factors > 0

@@ -15,7 +15,7 @@ from .._precision import in_float64
 from ..activations import AbstractActivation, Moments, get, moments
 from ..activations._base import dual_of
 from ..models._layer import AbstractLayer
-from ._block import NEAR_ONE, checked_block, correlation_at_the_end, ends_of, phases, varied
+from ._block import NEAR_ONE, checked_block, correlation_at_the_end, depth_scale, ends_of, phases, varied
 from ._taylor import Scan, scan
 
 _MOST_STEPS = 55
@@ -163,10 +163,7 @@ def _at_the_end(activation, weight_var: np.ndarray, bias_var: np.ndarray) -> tup
 def _pairs_at_the_end(activation, kernel, chi_perp, weight_var, bias_var) -> tuple[np.ndarray, np.ndarray]:
     """The correlation of two inputs in the end, and over how many layers it gets there."""
     correlation, slope = _end_of_correlation(activation, kernel, weight_var, bias_var, chi_perp)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        depth_scale = np.where(np.abs(slope - 1) < NEAR_ONE, np.inf, -1.0 / np.log(np.abs(slope)))
-    depth_scale = np.where(np.isnan(correlation) & (slope > 1 + NEAR_ONE), np.nan, depth_scale)
-    return correlation, depth_scale
+    return correlation, depth_scale(correlation, slope)
 
 
 def _end_of_flow(activation, seen: Scan, weight_var: np.ndarray, bias_var: np.ndarray) -> np.ndarray:

@@ -66,8 +66,8 @@ def _untrained(pair: Pair) -> Pair:
     return pair._replace(tangent=0.0 * pair.tangent)
 
 
-def tangent_shares(net: AbstractNetwork, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each layer with parameters, (layers,) each: Theta(x, x) of its weights, and of biases of variance 1.
+def tangent_shares(net: AbstractNetwork, x: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each of `count` layers with parameters, (count,): Theta(x, x) of its weights, and of biases of variance 1.
 
     Both are averages over inputs: all of them, or as many as fit where positions are compared.
     """
@@ -78,7 +78,7 @@ def tangent_shares(net: AbstractNetwork, x: np.ndarray) -> tuple[np.ndarray, np.
     row = _entering(x, every)
     if layers.depends_on_range():
         layers, _ = layers.prepared_by(row, False)
-    places = range(len(layer_settings(net).bias_var))
+    places = range(count)
     weights, biases = (
         [float(_share(layers, row, place, bias)) for place in places] for bias in (False, True)
     )
