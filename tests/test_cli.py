@@ -132,7 +132,10 @@ def test_convolutions_on_images():
     result = nearkernel("predict", "images.npz", "--network", "cnn-flatten", "--depth", 1)
     assert "1 convolutional relu layer of infinite width" in result.stdout
     with open("out/result.json") as file:
-        assert json.load(file)["data"]["classes"] == ["bright", "dark"]
+        found = json.load(file)
+    assert found["data"]["classes"] == ["bright", "dark"] and found["settings"]["network"] == "cnn-flatten"
+    with open("out/report.html") as file:
+        assert "network-kind" not in file.read()  # flags are shown as they are typed
     fails("predict", "iris", "--network", "cnn", match=r"--network cnn needs images: .*; iris has 4 columns")
 
 

@@ -34,7 +34,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
         raise ValueError("--tune chooses a ridge or a time: use --algorithm ridge or flow.")
     if tune and (options.ridge is not None or options.time is not None):
         raise ValueError("--tune chooses what --ridge or --time would say: give one of them only.")
-    network = options.network()
+    network = options.imagined()
     with progress() as shown:
         shown.say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)
@@ -55,7 +55,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
 
 def _settings(options: Options, check: int, tune: bool) -> dict[str, object]:
     typed = dataclasses.asdict(options)
-    for other in ("test_fraction", "order", "train", "width"):
+    for other in ("test_fraction", "order", "train", "width", "network"):
         del typed[other]
     typed["max_rows"] = typed.pop("max_train")
     return {**typed, "check": check, "tune": tune}

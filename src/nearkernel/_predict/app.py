@@ -129,7 +129,7 @@ def predict(
         test_fraction=test_fraction,
         max_train=max_train,
         seed=seed,
-        network_kind=network.value,
+        network=network.value,
         depth=depth,
         activation=activation,
         weight_var=weight_var,

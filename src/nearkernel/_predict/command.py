@@ -25,7 +25,7 @@ FILES = ("report.html", "predictions.csv", "result.json")
 def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
     """The whole command; writes nothing unless everything went well."""
     check_writable(out, FILES)
-    network = options.network()
+    network = options.imagined()
     with progress() as shown:
         shown.say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)

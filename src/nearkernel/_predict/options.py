@@ -40,7 +40,7 @@ class Options:
     order: int | None = None
     train: bool = False
     width: int | None = None
-    network_kind: str = "mlp"
+    network: str = "mlp"
 
     def __post_init__(self) -> None:
         try:
@@ -66,7 +66,7 @@ class Options:
         if self.algorithm == "gd" and self.lr is None:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
 
-    def network(self) -> Network:
+    def imagined(self) -> Network:
         algorithm, words = self._training()
         weight_var = default_weight_var(self.activation) if self.weight_var is None else self.weight_var
         finite = (
@@ -74,8 +74,8 @@ class Options:
             if self._is_finite
             else None
         )
-        kind = self.network_kind
-        return Network(self.depth, self.activation, weight_var, self.bias_var, algorithm, words, finite, kind)
+        variances = weight_var, self.bias_var
+        return Network(self.depth, self.activation, *variances, algorithm, words, finite, self.network)
 
     @property
     def _is_finite(self) -> bool:
