@@ -1,6 +1,8 @@
 """What does training do? Algorithms, their exact solution and their simulation."""
 
 from .. import _quietly as _quietly
+from ._abstract_solution import AbstractSolution as AbstractSolution
+from ._abstract_solution import Prediction as Prediction
 from ._algorithms import SGD as SGD
 from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
 from ._algorithms import Adam as Adam
@@ -11,6 +13,7 @@ from ._algorithms import Ridge as Ridge
 from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
+from ._evolve import FunctionSpaceSolution as FunctionSpaceSolution
 from ._feature_learning import FeatureLearning as FeatureLearning
 from ._first_gradient import first_gradient as first_gradient
 from ._fluctuation import StationarySGD as StationarySGD
@@ -49,7 +52,6 @@ from ._sample_space import sample_space_descent as sample_space_descent
 from ._simulate import Record as Record
 from ._simulate import Trajectory as Trajectory
 from ._simulate import simulate as simulate
-from ._solution import Prediction as Prediction
 from ._solution import Solution as Solution
 from ._solvable import has_kinks as has_kinks
 from ._solve import solve as solve

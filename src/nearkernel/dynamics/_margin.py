@@ -4,7 +4,7 @@ For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde +
 w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -13,14 +13,18 @@ import numpy as np
 
 from .._check import class_names, inputs, numeric, one_of
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status, StatusKind
 from ._ode import integrate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOSSES = ("exponential", "logistic")
 _WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until the support no longer changes
 
 
-class MaxMargin(eqx.Module):
+class MaxMargin(Result, eqx.Module):
     """The maximum-margin classifier sign(w.x + b).
 
     **Fields:** `w` (d,), the shortest with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual` (n,),
@@ -118,7 +122,7 @@ def _not_separable(how: str = "", advice: str = "") -> str:
     return f"`X` is not linearly separable by `labels`{how}: no margin.{advice}"
 
 
-class MarginPath(eqx.Module):
+class MarginPath(Result, eqx.Module):
     """Weights of a linear classifier along gradient flow.
 
     **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
@@ -136,6 +140,16 @@ class MarginPath(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw direction and margin of w(t), as distances to the limit, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        both = np.stack([self.direction_error, self.margin_gap], axis=1)
+        return draw_lines(
+            self.log_time, both, axes, labels=["direction", "margin"], xlabel="ln(time)",
+            ylabel="distance to the limit", log="y",
+        )  # fmt: skip
 
 
 @in_float64

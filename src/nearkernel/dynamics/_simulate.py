@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ from jax.dtypes import canonicalize_dtype
 from .._check import inputs, numeric, positive, shown, targets, whole
 from .._keys import Key, random_key
 from .._precision import drawing, is_traced
+from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
@@ -24,6 +25,9 @@ from ._divergence import judged
 from ._losses import get_loss, loss_of_zero
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CHUNK = 400  # steps between two looks at the loss
 _MOST_RECORDS = 1000
@@ -69,7 +73,7 @@ class Record(eqx.Module):
             positive(self.every, "every")
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Result, eqx.Module):
     """The result of a training run.
 
     **Fields:** `params` at the end, or the last that were seen to be finite; `history`, arrays by name, "time" and
@@ -85,6 +89,24 @@ class Trajectory(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def _shown(self) -> Mapping[str, object]:
+        losses = np.asarray(self.history["loss"])
+        size = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        return {
+            "status": self.status,
+            "steps": self.steps,
+            "loss": (losses[0], losses[-1]) if losses.ndim == 1 and losses.size else losses,
+            "parameters": size,
+            "history": sorted(self.history),
+        }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the recorded loss over time on Matplotlib's `axes`."""
+        from .._plots.training import draw_loss
+
+        times, losses = (np.asarray(self.history[name]) for name in ("time", "loss"))
+        return draw_loss(times, losses, axes, name="step" if self.steps else "time")
 
 
 @drawing

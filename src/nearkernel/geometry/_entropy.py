@@ -6,21 +6,25 @@ the error of the best n-bit code of its members. They stand here, not with the s
 shape, and nothing is averaged. Every bound is certain; it is proved where it is computed.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import inputs, numeric, plain_array, positive, shown, whole
+from .._result import Result
 from ..kernels import mercer
 from ..kernels._positivity import KernelLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_BITS = 100_000
 _STEPS = 240  # radii that are tried, from the largest axis down to the accuracy that is asked for
 _SPLITS = np.geomspace(0.02, 50.0, 12)
 
 
-class EntropyBounds(eqx.Module):
+class EntropyBounds(Result, eqx.Module):
     """Certain bounds on entropy numbers: lower <= eps_n <= upper.
 
     **Fields:** `bits` n (k,); `lower` and `upper` (k,).
@@ -29,6 +33,21 @@ class EntropyBounds(eqx.Module):
     bits: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw both bounds over the number of bits on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        bounds = np.stack([self.lower, self.upper], axis=1)
+        return draw_lines(
+            self.bits,
+            bounds,
+            axes,
+            labels=["lower", "upper"],
+            xlabel="bits",
+            ylabel="entropy number",
+            log="y",
+        )
 
 
 def _whole_bits(bits: Any) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Spectra of operators: top eigenpairs, spectral densities, overlaps of subspaces."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -10,17 +10,21 @@ import numpy as np
 from .._check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from .._memory import cores
 from .._precision import in_float64, is_traced
+from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..statistics._measure import Estimate
 from ._curvature import AbstractCurvature, Hessian
 from ._operator import AbstractOperator, one_product
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _SMALL = 64  # up to this size a dense matrix is quicker than Lanczos
 _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 
 
-class Eigenpairs(eqx.Module):
+class Eigenpairs(Result, eqx.Module):
     """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
 
     `status`, an `nk.Status`, says how many pairs were found if not all were; `ok`: all were.
@@ -34,6 +38,12 @@ class Eigenpairs(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the eigenvalues in their order on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_eigenvalues
+
+        return draw_eigenvalues(self.values, axes)
 
 
 @in_float64
@@ -114,7 +124,7 @@ def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array,
     return jnp.where(jnp.isnan(diagonal), diagonal[0], diagonal), jnp.where(jnp.isnan(off), 0.0, off)
 
 
-class SpectralDensity(eqx.Module):
+class SpectralDensity(Result, eqx.Module):
     """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of all others.
 
     **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
@@ -151,6 +161,17 @@ class SpectralDensity(eqx.Module):
         rest = (self.size - len(self.outliers)) / len(self.nodes)
         return float(
             np.sum(self.outliers > threshold) + rest * np.sum(self.weights * (self.nodes > threshold))
+        )
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the density, logarithmic, and the outliers on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_density
+
+        ends = [*self.outliers, *self.nodes.ravel()]
+        low, high = float(min(ends)), float(max(ends))
+        blur = max((high - low) / 150, 1e-300)
+        return draw_density(
+            lambda grid: self.density(grid, blur), (low, high), axes, outliers=self.outliers, log=True
         )
 
 

@@ -19,12 +19,13 @@ import scipy.special as special
 from .._check import inputs, numeric, whole, wholes
 from .._keys import Key, generator
 from .._memory import require_fits
+from .._result import Result
 from ._deep_linear import Interpolant, checked_var, interpolation, log_evidence, log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
 
-class DeepLinearPosterior(eqx.Module):
+class DeepLinearPosterior(Result, eqx.Module):
     r"""The law of theta and of predictions z(x) = theta . x, given data without noise.
 
     **Fields:** `theta` (n_0,), the shortest interpolant theta_*, which is the mean; `basis` (n_0, P), an orthonormal

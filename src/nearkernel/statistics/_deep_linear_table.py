@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import shown, wholes
+from .._result import Result
 from ._deep_linear import checked_var, effective_depth, interpolation, log_evidence, most_probable_var
 from ._deep_linear_posterior import posterior_of
 
@@ -23,7 +24,7 @@ class ModelRow(NamedTuple):
     scale: float
 
 
-class ModelTable(eqx.Module):
+class ModelTable(Result, eqx.Module):
     """Models of one data set, the most probable first.
 
     **Fields:** `rows`, one `ModelRow` a model; `scale` in them is n_0 E[S] of the posterior, the variance of

@@ -10,10 +10,10 @@ from .._check import inputs, numeric, shown, targets, whole
 from .._keys import Key, generator
 from .._precision import in_float64
 from ..dynamics import GradientFlow, SpectralAlgorithm
+from ..dynamics._abstract_solution import status_at
 from ..dynamics._factor import Spectrum, spectrum
 from ..dynamics._leave_one_out import LeaveOneOut, ridges_for
 from ..dynamics._ridges import Ridges
-from ..dynamics._solution import status_at
 from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
 from ._curve_record import LearningCurve, Tail, TrainedCurve

@@ -14,13 +14,14 @@ from .._check import array_of, numeric, positive, shown, whole
 from .._keys import Key, random_key
 from .._memory import cores, parse_bytes
 from .._precision import in_float64
+from .._result import Result
 from .._threads import in_order
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
-class Estimate(eqx.Module):
+class Estimate(Result, eqx.Module):
     """A mean over `size` independent draws with its standard error; each a tree like the observable."""
 
     mean: Any
