@@ -8,6 +8,7 @@ from . import models as models
 from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
+from ._progress import progress as progress
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD

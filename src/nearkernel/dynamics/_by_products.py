@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 
+from .._progress import task
 from .._status import Status, StatusKind
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, relative
@@ -47,7 +48,8 @@ class ByProducts(AbstractFactor):
         matrix = self._kernel.entries(self._x, None) if self._held else None
         products = self.solver.products(self._kernel, self._x) if matrix is None else Held(matrix)
         if products.diagonal().any():
-            self.run = self.solver.iterate(products, right, algorithm)
+            with task("solve"):
+                self.run = self.solver.iterate(products, right, algorithm)
         else:
             self.run = of_no_kernel(right, ridge)
         self.status = end_of_iterations(self.run, self.solver.tol)

@@ -8,6 +8,7 @@ import numpy as np
 from .._check import inputs
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._progress import task
 from .._status import Status, StatusKind
 from ..kernels import AbstractKernel
 from ..scale._centres import Centred, centred
@@ -120,7 +121,8 @@ def solve_iteratively(
     assert isinstance(solver, IterativeSolver)
     products = solver.products(kernel, x)
     if products.diagonal().any():
-        found = solver.iterate(products, y, algorithm)
+        with task("solve"):
+            found = solver.iterate(products, y, algorithm)
     else:
         found = of_no_kernel(y, algorithm.shift() or 0.0)
     return _machine(found, kernel, Data(x, y, vector), algorithm, solver)

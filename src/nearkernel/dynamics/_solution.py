@@ -149,16 +149,17 @@ class Solution(FactoredSolution):
         """
         algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
         shift = algorithm.shift()
-        if isinstance(self._factor, ByProducts):
-            self._factor = self._tangent.factor(self._x, algorithm)
-        if not (isinstance(self._factor, Cholesky) and shift is not None and self._factor.shift == shift):
-            if not isinstance(self._factor, Spectrum):
-                self._factor = self._tangent.spectrum(self._x)
-        status = status_of(algorithm, self._factor)
+        factor = self._factor
+        if isinstance(factor, ByProducts):  # which stays what found the coefficients
+            factor = self._tangent.factor(self._x, algorithm)
+        elif not (isinstance(factor, Cholesky) and shift is not None and factor.shift == shift):
+            if not isinstance(factor, Spectrum):
+                factor = self._factor = self._tangent.spectrum(self._x)
+        status = status_of(algorithm, factor)
         if not status.ok:
             raise refused(status.message)
         flat = self._tangent.flat(self._y - self._start)
-        residual, variance = left_out(self._factor, algorithm, flat, len(self._x))
+        residual, variance = left_out(factor, algorithm, flat, len(self._x))
         return LeaveOneOut(
             self._y[:, 0] if self._vector else self._y,
             residual.reshape(self._y.shape)[:, 0] if self._vector else residual.reshape(self._y.shape),
