@@ -226,7 +226,17 @@ def public() -> list:
     """Every class and function that a public module of the library exports."""
     from nearkernel import lab
 
-    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.scale, nk.dynamics, nk.statistics, nk.geometry]
+    rooms = [
+        nk,
+        nk.activations,
+        nk.models,
+        nk.kernels,
+        nk.scale,
+        nk.dynamics,
+        nk.statistics,
+        nk.geometry,
+        nk.examples,
+    ]
     rooms += [nk.estimators, nk.claims, lab]
     found = {
         f"{item.__module__}.{name}": item

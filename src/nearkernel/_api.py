@@ -2,6 +2,7 @@
 
 from . import activations as activations
 from . import dynamics as dynamics
+from . import examples as examples
 from . import geometry as geometry
 from . import kernels as kernels
 from . import models as models
@@ -19,8 +20,8 @@ from .dynamics import GradientFlow as GradientFlow
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
 from .dynamics import inspect as inspect
+from .dynamics import learning_rate_phase as learning_rate_phase
 from .dynamics import one_step_features as one_step_features
-from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import CNN as CNN

@@ -75,7 +75,7 @@ def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
 
 
 @in_float64
-def phase(
+def learning_rate_phase(
     model: AbstractModel, params: Any, x: Any, y: Any, lr: float, steps: int = 1000, *, lr_factors: Any = None
 ) -> Phase:
     """Trains `model` from `params` at a learning rate and says which phase that is.

@@ -12,6 +12,7 @@ from .._memory import cores
 from .._precision import in_float64, is_traced
 from .._result import Result
 from .._status import Status, StatusKind
+from ..dynamics._subspace import subspace_overlap
 from ..models import AbstractModel
 from ..statistics._measure import Estimate
 from ._curvature import AbstractCurvature, Hessian
@@ -233,22 +234,6 @@ def _quadrature(operator: AbstractOperator, basis: jax.Array, start: jax.Array, 
     return _tridiagonal(lambda v: project(operator.product(project(v))), start, steps)
 
 
-def overlap(first: Any, second: Any) -> float:
-    """How much of the span of `first` (P, k) lies in that of `second` (P, m): mean squared cosine, 0 to 1.
-
-    Columns are orthonormalized before. It is symmetric if k = m; with k = 1 it is the share of one vector, e.g. of
-    `operator.gradient()[:, None]`, in a space of top eigenvectors. Random spaces overlap by m / P.
-    """
-    first, second = numeric(first, "first"), numeric(second, "second")
-    for name, array in (("first", first), ("second", second)):
-        if array.ndim != 2 or len(array) != len(first) or 0 in array.shape:
-            raise ValueError(
-                f"`{name}` must have shape (P, k), vectors as columns, one P for both; got {array.shape}."
-            )
-    (a, _), (b, _) = np.linalg.qr(first), np.linalg.qr(second)
-    return float(np.sum((a.T @ b) ** 2) / a.shape[1])
-
-
 def _checked(operator: Any) -> AbstractOperator:
     if not isinstance(operator, AbstractOperator):
         raise TypeError(
@@ -261,4 +246,4 @@ def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
     """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
     if not isinstance(curvature, AbstractCurvature):
         raise TypeError(f"`curvature` must be one such as nk.geometry.Hessian(...); got {shown(curvature)}.")
-    return overlap(curvature.gradient()[:, None], vectors)
+    return subspace_overlap(numeric(vectors, "vectors").T, curvature.gradient()[None])

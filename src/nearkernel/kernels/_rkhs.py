@@ -9,7 +9,7 @@ import scipy.linalg
 from .._check import finite_number, finite_result, inputs, numeric, positive
 from .._precision import in_float64
 from .._result import Result
-from ._algebra import Product, Scaled, Sum
+from ._algebra import Multiple, Product, Sum
 from ._classic import Linear, Polynomial
 from ._features import AbstractFeatureKernel
 from ._positivity import KernelLike, cross, gram, positive_gram
@@ -117,7 +117,7 @@ def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
         return x
     if isinstance(kernel, Polynomial | AbstractFeatureKernel):
         return finite_result(np.asarray(kernel.features(x), dtype=np.float64), "features of `x` are")
-    if isinstance(kernel, Scaled):
+    if isinstance(kernel, Multiple):
         return np.sqrt(float(kernel.factor)) * feature_map(kernel.kernel, x)
     if isinstance(kernel, Sum | Product):
         left, right = feature_map(kernel.left, x), feature_map(kernel.right, x)
