@@ -88,4 +88,4 @@ def test_bad_arguments_are_refused_in_one_line():
 def test_scikit_learns_own_checks_pass(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fulfils_the_contract_of_scikit_learn(estimator(small, order=1, ensemble=1, alpha=50.0))
+        fulfils_the_contract_of_scikit_learn(estimator(small, order=1, ensemble=1, alpha=200.0))
