@@ -27,6 +27,9 @@ from ._operator import AbstractOperator as AbstractOperator
 from ._plane import Region as Region
 from ._plane import Regions as Regions
 from ._plane import regions as regions
+from ._projection import projection_dims as projection_dims
+from ._projection import random_projection as random_projection
+from ._projection import sobolev_axes as sobolev_axes
 from ._region_laws import RegionBounds as RegionBounds
 from ._region_laws import mean_crossings as mean_crossings
 from ._region_laws import measure_crossings as measure_crossings

@@ -72,6 +72,8 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._regime import Regime as Regime
 from ._regime import regime as regime
+from ._relu_moments import ReluMoments as ReluMoments
+from ._relu_moments import relu_moments as relu_moments
 from ._relu_ntk import ReluNTK as ReluNTK
 from ._relu_ntk import relu_ntk as relu_ntk
 from ._rich import RichForecast as RichForecast
