@@ -65,8 +65,8 @@ def test_deformed_labels_make_the_linear_model_learn_the_first_order():
     linear = nk.FeatureModel(lambda x: x[:, :F])
     fitted = nk.solve(linear, p.x, solution.deformed_labels(), nk.DirectOptimization())
     np.testing.assert_allclose(np.ravel(fitted.params()), first + second, atol=1e-12)
-    together = fitted.predict(p.x_new).value + eps / 2 * form
-    np.testing.assert_allclose(together, solution.predict(p.x_new).value, atol=1e-12)
+    together = fitted.predict(p.x_new).mean + eps / 2 * form
+    np.testing.assert_allclose(together, solution.predict(p.x_new).mean, atol=1e-12)
 
 
 def test_several_outputs_have_a_kernel_each():

@@ -176,9 +176,10 @@ def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -
     w = path[1:] if times[0] > 0 else path
     w = w + times[:, None] * limit.w
     length = np.maximum(np.linalg.norm(w, axis=1), 1e-300)
-    unit = w / length[:, None]
-    gap = limit.margin - (unit @ rows.T).min(axis=1)
-    error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
+    with np.errstate(invalid="ignore"):  # of a flow that was too stiff: the status says so
+        unit = w / length[:, None]
+        gap = limit.margin - (unit @ rows.T).min(axis=1)
+        error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
     if bool(success) and np.isfinite(w).all():
         status = Status(StatusKind.finished, "finished")
     else:

@@ -38,9 +38,11 @@ def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: Any) -> np.
         now, size = value(f) + 0.5 * ridge * a @ f, 1.0
         while size > 1e-10:
             there = a + size * step
-            if value(matrix @ there) + 0.5 * ridge * there @ matrix @ there <= now * (1 + 1e-15):
+            if value(matrix @ there) + 0.5 * ridge * there @ matrix @ there <= now + 1e-12 * abs(now):
                 break
             size /= 2
+        else:
+            break
         a = a + size * step
         f = matrix @ a
     raise ValueError(
