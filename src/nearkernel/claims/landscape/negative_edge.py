@@ -27,7 +27,10 @@ class NegativeEdge(Claim):
         problem, states = on_the_way(seed, self.classes, self.points, self.width, steps)
         ends = np.array(
             [
-                [nk.geometry.top_eigenpairs(hessian(problem, p), 1, which).values[0] for which in ("smallest", "largest")]
+                [
+                    nk.geometry.top_eigenpairs(hessian(problem, p), 1, which).values[0]
+                    for which in ("smallest", "largest")
+                ]
                 for p in states
             ]
         )

@@ -36,7 +36,9 @@ class SteepGradients(Claim):
             table.append((np.mean(shares), nk.geometry.gradient_share(whole, top), self.classes / len(top)))
         batches, full, chance = np.array(table).T
         rows = (
-            at_least("share of a batch's gradient, over chance, at the least", 30.0, np.min(batches / chance)),
+            at_least(
+                "share of a batch's gradient, over chance, at the least", 30.0, np.min(batches / chance)
+            ),
             at_least("share of a batch's gradient in the end", 0.2, batches[-1]),
             at_most("share of the whole gradient after 20 steps and later", 0.05, full[1:].max()),
         )
