@@ -1,6 +1,7 @@
 """The shape of gradient noise."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +27,15 @@ class NoiseLikeCurvature(Claim):
         import jax
 
         rng = generator(seed, "data")
-        x = rng.uniform(-1, 1, (self.points, 1))
-        y = np.sin(3 * x[:, 0]) + self.sigma * rng.normal(size=self.points)
+        x: Any = rng.uniform(-1, 1, (self.points, 1))
+        y: Any = np.sin(3 * x[:, 0]) + self.sigma * rng.normal(size=self.points)
         net = nk.MLP(1, (16, 16), 1, "tanh", weight_var=1.5, bias_var=0.1)
         params = net.init(jax.random.key(seed))
         descent = nk.GradientDescent(1.0 / nk.geometry.sharpness(net, params, x, y), self.steps)
         trained = nk.simulate(net, params, x, y, descent, nk.Record(every=self.steps)).params
         found = []
         for state in (params, trained):
-            hessian = nk.geometry.Hessian(net, state, x, y)
+            hessian = nk.geometry.Hessian(net, state, x, y, "squared")
             matrix, total = hessian.dense(), hessian.gradient()
             noise = nk.dynamics.gradient_moment(net, state, x, y, 1) - np.outer(total, total)
             noise = noise / self.points  # of the gradient of one point, summed over points

@@ -47,7 +47,7 @@ class BestRate(Claim):
         gain = 1 - losses[:, ~lazy].min(axis=1) / losses[:, lazy].min(axis=1)
         rows = (
             at_least(
-                "share of the test loss that a catapult saves, mean less 4 standard errors",
+                "share of the test loss that a catapult saves, less 4 standard errors",
                 0.0,
                 gain.mean() - 4 * sem(gain),
             ),
