@@ -188,7 +188,7 @@ def test_the_documents_page_is_that_of_its_table_and_names_what_exists():
     rows, known = module.statements(), {claim.name() for claim in claims.every()}
     assert not [name for row in rows for name in module.names(row) if not _public(name)]
     assert not [name for row in rows for name in module.checks(row) if name not in known]
-    assert all(row["says"].endswith((".", "(open)")) and row["at"].isdigit() for row in rows)
+    assert all(row["says"].endswith((".", "?", "(open)")) and row["at"].isdigit() for row in rows)
     assert {source.partition(":")[0] for source in (claim.source for claim in claims.every())} >= {
         document["name"] for document in module.documents()
     }

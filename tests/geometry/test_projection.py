@@ -36,7 +36,7 @@ def test_axes_of_a_cube_are_all_products():
 
 
 def test_bad_input_gets_one_clear_line(monkeypatch):
-    with pytest.raises(ValueError, match="`eps` must be less than 1"):
+    with pytest.raises(ValueError, match="`eps` must be at least 1e-6 and less than 1; got 1"):
         G.projection_dims(5, 1.0)
     monkeypatch.setattr("nearkernel.geometry._projection.projection_dims", lambda points, eps: 2)
     with pytest.raises(ValueError, match="none of `tries` = 3 projections kept distances"):

@@ -75,8 +75,11 @@ def test_symmetric_weights_have_their_moments(kurtosis):
     [
         (lambda: nk.statistics.relu_moments(nk.MLP(2, (3,), bias_var=0.1), X), "`bias_var` must be 0"),
         (lambda: nk.statistics.relu_moments(nk.MLP(2, (3,)), 0 * X), "holds the input 0"),
-        (lambda: nk.statistics.relu_moments(nk.MLP(2, (3,)), X, 0.5), "of at least 1; got 0.5"),
-        (lambda: nk.models.symmetric_init(nk.MLP(2, (3,)), 0, 1.0), "greater than 1; got 1"),
+        (
+            lambda: nk.statistics.relu_moments(nk.MLP(2, (3,)), X, 0.5),
+            "`kurtosis` must be from 1 to 1e6; got 0.5",
+        ),
+        (lambda: nk.models.symmetric_init(nk.MLP(2, (3,)), 0, 1.0), "greater than 1 and at most 1e6; got 1"),
         (lambda: nk.models.symmetric_init(3, 0), "`net` must be an nk.MLP; got 3"),
     ],
 )

@@ -9,6 +9,8 @@ from .._keys import Key, generator
 from .._memory import require_fits
 from ._stable_width import largest_stretch
 
+_MOST_AXES = 100_000
+
 
 def projection_dims(points: int, eps: float) -> int:
     """The least whole number above 8 log(points) / eps^2: dimensions in which `points` points keep their distances."""
@@ -43,25 +45,22 @@ def sobolev_axes(count: int, dim: int = 1) -> np.ndarray:
     Distances are root mean squares. The axes are 1/sqrt(1 + pi^2 |k|^2) along products of cosines cos(pi k_i x_i), with
     k_i = 0, 1, ...
 
-    **Arguments:** `count` >= 1; `dim`, the dimension of the cube.
+    **Arguments:** `count` from 1 to 100,000; `dim`, the dimension of the cube, at most 20.
     """
-    count, dim = whole(count, "count", 1), whole(dim, "dim", 1, most=20)
-    most = 1  # until the cube of k holds a ball with `count` points
-    while True:
-        require_fits(
-            8 * 2 * (most + 1) ** dim, f"`count` = {count} axes in {dim} dimensions", "ask for fewer"
-        )
+    count, dim = whole(count, "count", 1, most=_MOST_AXES), whole(dim, "dim", 1, most=20)
+    radius = 1
+    while True:  # |k|^2 of all k within a growing radius
         squares = np.zeros(1)
         for _ in range(dim):
-            squares = (squares[:, None] + np.arange(most + 1) ** 2).ravel()
-        inside = np.sort(squares[squares <= most**2])
-        if len(inside) >= count:
-            return 1 / np.sqrt(1 + np.pi**2 * inside[:count])
-        most *= 2
+            squares = (squares[:, None] + np.arange(radius + 1) ** 2).ravel()
+            squares = squares[squares <= radius**2]
+        if len(squares) >= count:
+            return 1 / np.sqrt(1 + np.pi**2 * np.sort(squares)[:count])
+        radius = max(radius + 1, int(1.2 * radius))
 
 
 def _share(eps: Any) -> float:
     eps = float(positive(eps, "eps"))
-    if eps >= 1:
-        raise ValueError(f"`eps` must be less than 1, which keeps no distance; got {eps:g}.")
+    if not 1e-6 <= eps < 1:
+        raise ValueError(f"`eps` must be at least 1e-6 and less than 1; got {eps:g}.")
     return eps

@@ -25,8 +25,8 @@ def symmetric_init(net: MLP, key: Key, kurtosis: float = UNIFORM) -> Params:
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {shown(net)}.")
     kurtosis = float(real_number(kurtosis, "kurtosis"))
-    if not 1 < kurtosis < float("inf"):
-        raise ValueError(f"`kurtosis` must be a finite number greater than 1; got {kurtosis:g}.")
+    if not 1 < kurtosis <= 1e6:
+        raise ValueError(f"`kurtosis` must be greater than 1 and at most 1e6; got {kurtosis:g}.")
     draw_key, key = jax.random.split(random_key(key))
     params = net.init(draw_key)
     keys = jax.random.split(key, len(params))
