@@ -60,7 +60,7 @@ class Neuron(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Sums over neurons: `mean` [output, new], `cov` [(output, new), (output, new)]."""
+    """Sums over neurons: `mean` [(output, new)], `cov` [(output, new), (output, new)]."""
 
     mean: jax.Array
     cov: jax.Array
@@ -72,20 +72,36 @@ def outcome(
 ) -> Outcome:  # fmt: skip
     """Of a block of neurons, each with a probe z of the outputs and with its mirror image -z.
 
+    The strongest direction of xi is not drawn: a few sizes of it average all powers up to the fifth.
+
     `last`: whether the neurons feed the output itself, so that Psi = Phi = 0 and X = Z are constant; `at_end`: whether
     training goes on for ever. Normals are (neurons, [outputs,] normals).
     """
     n = net.ntk.shape[1]
     s = _derivatives(activation, u_normal @ neuron.u_root)  # s to s''', [neuron, point]
+    xi_normal, weights = _sizes(xi_normal, last)
     both = _Neurons(last, net, neuron, s, xi_normal @ neuron.xi_root)
     z = z_normal @ net.z_root
     alpha = jnp.zeros_like(z) if last else z_normal @ neuron.alpha_root
-    z, alpha = (jnp.stack([field, -field]) for field in (z, alpha))  # [sign, neuron, output, point]
+    z, alpha = (jnp.stack([field, -field])[:, None] for field in (z, alpha))  # [sign, 1, neuron, output, point]
     e0 = (z[..., :n] - net.targets) @ net.modes
     e1 = (both.xi * s[0][:, None])[..., :n] @ net.modes
     run = _Run(both, alpha, e0, e1, at_end)
     state = run.through(panels)
-    return run.outcome(state, z)
+    return run.outcome(state, z, weights)
+
+
+def _sizes(normal: jax.Array, last: bool) -> tuple[jax.Array, jax.Array]:
+    """[size, neuron, output, normal] with weights (size,): the first normals, of all outputs, as a direction of lengths
+    0 and sqrt(out + 2), in both senses unless there are no other normals."""
+    outputs = normal.shape[1]
+    first = normal[..., 0]
+    unit = first / jnp.linalg.norm(first, axis=1, keepdims=True)
+    sizes = jnp.array([0.0, 1.0] if last else [0.0, 1.0, -1.0], normal.dtype) * jnp.sqrt(outputs + 2.0).astype(normal.dtype)
+    far = outputs / (outputs + 2.0)
+    weights = jnp.array([1 - far, far] if last else [1 - far, far / 2, far / 2], normal.dtype)
+    tiled = jnp.broadcast_to(normal, (len(sizes), *normal.shape))
+    return tiled.at[..., 0].set(sizes[:, None, None] * unit), weights
 
 
 class _State(NamedTuple):
@@ -153,17 +169,13 @@ class _Run:
         self.on, self.alpha, self.e0, self.e1, self.at_end = neurons, alpha, e0, e1, at_end
 
     def moment(self, decay: jax.Array, filter_: jax.Array) -> _Moment:
-        """At times [q] given by their effect on modes; fields are [q, sign, neuron, output, point]."""
-        turn = self.on.net.modes.T
-        d0, f0, d1, f1 = decay[:, None, None, None], filter_[:, None, None, None], decay[:, None, None], filter_[:, None, None]
-        return _Moment(
-            (d0 * self.e0) @ turn, (f0 * self.e0) @ turn,
-            ((d1 * self.e1) @ turn)[:, None], ((f1 * self.e1) @ turn)[:, None],
-        )  # fmt: skip
+        """At times [q] given by their effect on modes; fields are [q, sign, size, neuron, output, point]."""
+        turn, effects = self.on.net.modes.T, (decay[:, None, None, None, None], filter_[:, None, None, None, None])
+        return _Moment(*((effect * e) @ turn for e in (self.e0, self.e1[None]) for effect in effects))
 
     def through(self, panels: Panels) -> _State:
-        shape = self.e0.shape
-        field, flat = jnp.zeros(shape, self.e0.dtype), jnp.zeros((*shape[:2], shape[3]), self.e0.dtype)
+        shape = (len(self.e0), *self.e1.shape)
+        field, flat = jnp.zeros(shape, self.e0.dtype), jnp.zeros((*shape[:-2], shape[-1]), self.e0.dtype)
         start = _State(field, flat, field, flat, field, field, field, field, field)
         return jax.lax.scan(lambda state, panel: (self.panel(state, Panels(*panel)), None), start, tuple(panels))[0]
 
@@ -175,7 +187,7 @@ class _Run:
             return start + jnp.einsum("ij,j...->i...", panel.summed, values)
 
         def answered(start, values):
-            kept = panel.kept[:, None, None, None]
+            kept = panel.kept[:, None, None, None, None]
             return kept * start + jnp.einsum("ijr,j...r->i...r", panel.answered, values @ net.modes)
 
         first = self.first(now, False)
@@ -230,6 +242,7 @@ class _Run:
         by_e1 = xi1 * s1[:, None] + xi * (s2 * u1)[..., None, :]
         if not self.on.last:
             by_e0 = by_e0 + 2 * alpha * ((s1 * s1 + s0 * s2) * u1)[..., None, :]
+            by_e0 = by_e0 - 2 * self.on.phi(now.a1, False) * (s0 * s1)[:, None]
             by_e1 = by_e1 + 2 * alpha * (s0 * s1)[:, None]
         on_u = jnp.sum(by_e0 * now.e0 + by_e1 * now.e1 + (xi * s1[:, None]) * e2, axis=-2)
         if self.on.last:
@@ -282,7 +295,7 @@ class _Run:
     def _mean_square(self, every: bool) -> jax.Array:
         return self.on.neuron.mean_square[: None if every else self.on.n]
 
-    def outcome(self, state: _State, z: jax.Array) -> Outcome:
+    def outcome(self, state: _State, z: jax.Array, weights: jax.Array) -> Outcome:
         on, net, n = self.on, self.on.net, self.on.n
         end = net.filter[None]
         now = _Moment(*(x[0] for x in self.moment(end * 0, end)))
@@ -298,27 +311,26 @@ class _Run:
             """Its response at new points: a, in modes, or what answers all of it in the end."""
             if a is None:
                 a = (source[..., :n] @ net.modes) / net.lam
-            return source[..., n:] - (a @ net.modes.T) @ net.ntk[n:].T
+            found = source[..., n:] - (a @ net.modes.T) @ net.ntk[n:].T
+            return found.reshape(*found.shape[:-2], -1)
 
         def linear(start):
             """The same of what is there at the start, with the frozen kernel."""
             return at_new(start, net.filter * (start[..., :n] @ net.modes))
 
         late = (None, None) if self.at_end else (state.a3, state.a4)
-        f0, f1 = linear(z[0]), linear(self.on.xi * on.s[0][:, None])
+        f0, f1 = linear(z[0, 0]), linear(on.xi * on.s[0][:, None])
         f2, f3, f4 = at_new(s2, state.a2), at_new(s3, late[0]), at_new(s4, late[1])
-        flat = lambda f: f.reshape(*f.shape[:-2], -1)
-        f0, f1, f2, f3 = map(flat, (f0, f1, f2, f3))
-        mean, odd = f4.mean(axis=0), flat(f4[0] - f4[1]) / 2
-        cross = f0.T @ odd + f1.T @ f3.mean(axis=0)
+        mean = lambda f: jnp.einsum("s,s...->...", weights, f)
+        cross = f0.T @ mean(f4[0] - f4[1]) / 2 + jnp.einsum("s,spi,spj->ij", weights, f1, (f3[0] + f3[1]) / 2)
         if on.last:
-            square = jnp.einsum("spi,spj->ij", f2, f2) / 2
+            square = jnp.einsum("s,tspi,tspj->ij", weights, f2, f2) / 2
         else:
-            spread = flat(linear(self.alpha * ((on.s[0] ** 2)[:, None] - self._mean_square(True))))
+            spread = linear(self.alpha * ((on.s[0] ** 2)[:, None] - self._mean_square(True)))
             rest = f2 - spread
-            square = jnp.einsum("spi,spj->ij", rest, rest) / 2
-            cross = cross + jnp.einsum("spi,spj->ij", spread, rest) / 2
-        return Outcome(mean.sum(axis=0), square + cross + cross.T)
+            square = jnp.einsum("s,tspi,tspj->ij", weights, rest, rest) / 2
+            cross = cross + jnp.einsum("tpi,tpj->ij", spread[:, 0], jnp.einsum("s,tspj->tpj", weights, rest)) / 2
+        return Outcome(mean((f4[0] + f4[1]) / 2).sum(axis=0), square + cross + cross.T)
 
 
 def _derivatives(activation: Any, u: jax.Array) -> list[jax.Array]:

@@ -122,7 +122,7 @@ class _Layer:
         sizes = [len(self.neuron.u_root), outputs * len(self.neuron.xi_root), outputs * len(net.z_root)]
         shares = (self.neuron.u_root, self.neuron.xi_root, net.z_root)
         draw = _Draw(sizes, [np.sum(np.square(r), axis=1) for r in shares], outputs)
-        field = 2 * panels.decay.shape[1] * len(self.neuron.theta) * outputs
+        field = (4 if self.last else 6) * panels.decay.shape[1] * len(self.neuron.theta) * outputs
         block = int(2 ** np.clip(np.log2(max(_NUMBERS // field, 16)) // 1, 4, 10))
         block = min(block, max(16, _FIRST // options.scrambles))
         arguments = (self.activation, self.last, at_end)
