@@ -22,8 +22,8 @@ from ._pair_functions import layers_of, mean_corrections
 from ._responses import kernel_response
 
 _RANK = 1e-11  # of the largest eigenvalue of a covariance: what is below is rounding
-_MOMENTS = 7  # of a panel
-_NUMBERS = 2**21  # in one field of a block of neurons at all times of a panel
+_MOMENTS = 6  # of a panel
+_NUMBERS = 2**20  # in one field of a block of neurons at all times of a panel
 _FIRST = 4096  # neurons of a layer in the first round
 _TINY = 1e-13  # an eigenvalue that is zero, relative to the largest
 
