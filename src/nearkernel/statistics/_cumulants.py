@@ -4,7 +4,8 @@ With f = g + T1[h, e] + Tm[mu, e, e] + T3[e, e, e], g = M z, m = -y, k_b = E[g_b
 give the new outputs b, c, .. their places,
 
     n kappa_bcd  = T1_b[ZH_cd, m] + T1_b T1_c[HH; k_d m] + Tm_b[C_c; k_d m] + T3_b[k_c, k_d, m]
-    n kappa_bcde = M_b M_c M_d M_e V + T1_b[ZH_cd, k_e] + T1_b T1_c[HH; k_d k_e] + Tm_b[C_c; k_d k_e] + T3_b[k_c, k_d, k_e],
+    n kappa_bcde = T1_b[ZH_cd, k_e] + T1_b T1_c[HH; k_d k_e] + Tm_b[C_c; k_d k_e] + T3_b[k_c, k_d, k_e]
+                   + M_b M_c M_d M_e V,
 
 each product of two or three vectors in every order. The second-order term in h, the shifts of the mean kernels and mu
 that meets its own residual cannot tie three outputs together. So kappa_3 is linear in y, and kappa_4 does not know y.
@@ -18,7 +19,9 @@ import numpy as np
 from ._trained import Polynomial, Start
 
 Parts = dict[str, np.ndarray]
-FOUR_POINT = "four-point"  # fourth cumulants of the outputs at initialization, which `mean` and `cov` do not have
+FOUR_POINT = (
+    "four-point"  # fourth cumulants of the outputs at initialization, which `mean` and `cov` do not have
+)
 
 
 class Ties(NamedTuple):

@@ -79,10 +79,12 @@ def _turned(array: np.ndarray, turn: np.ndarray) -> np.ndarray:
 
 
 class Polynomial(NamedTuple):
-    """New outputs as a polynomial in residuals e of the start, averaged over all but outputs and h; e in modes x, y, z."""
+    """New outputs as a polynomial in the residuals e of the start, in modes x, y, z."""
 
     frozen: "FrozenKernel"
-    dntk: np.ndarray  # [b, x, y, z]: what the part of mu that goes with output z adds by e_x e_y; z over all outputs
+    dntk: (
+        np.ndarray
+    )  # [b, x, y, z]: what the part of mu that goes with output z adds by e_x e_y; z over all outputs
     ddntk: np.ndarray  # [b, x, y, z], by e_x e_y e_z, summed over which of them stands first
     with_output: np.ndarray  # [b, x]: E[g e], g = leading z
 
