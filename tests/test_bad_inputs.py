@@ -40,10 +40,10 @@ NOT_CALLED = {
     *(
         "Erf",
         "Estimate",
+        "ExpectedLoss",
         "FeatureDerivatives",
         "FeatureLearning",
         "FeatureSplit",
-        "FiniteForecast",
         "Fluctuations",
     ),
     *("CoordinateCheck", "Kernels", "Neurons", "Regime", "RichForecast", "Spread"),

@@ -79,6 +79,12 @@ def forecast():
 
 
 @functools.cache
+def finite_forecast():
+    wide = nk.MLP(3, (4096,), activation="erf", bias_var=0.1)
+    return nk.forecast(wide, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=1)
+
+
+@functools.cache
 def posterior():
     return S.posterior(RBF, X, Y, X_NEW, 0.1)
 

@@ -21,6 +21,7 @@ from ._good import (
     Y,
     deep_linear,
     estimate,
+    finite_forecast,
     forecast,
     kernel,
     key,
@@ -102,6 +103,24 @@ CALLS = [
     Call("Forecast.at", method(forecast, "at"), dict(time=("positive", 1.0))),
     Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
+        "FiniteForecast.cumulants",
+        method(finite_forecast, "cumulants"),
+        dict(order=("whole", 3), diagonal=("truth", True)),
+    ),
+    Call(
+        "FiniteForecast.density",
+        method(finite_forecast, "density"),
+        dict(f=("vector", Y[:2]), joint=("truth", True)),
+    ),
+    Call("FiniteForecast.cdf", method(finite_forecast, "cdf"), dict(f=("vector", Y[:2]))),
+    Call("FiniteForecast.quantile", method(finite_forecast, "quantile"), dict(q=("vector", [0.1, 0.9]))),
+    Call("FiniteForecast.sample", method(finite_forecast, "sample"), dict(size=("whole", 2), key=key)),
+    Call(
+        "FiniteForecast.expected_loss",
+        method(finite_forecast, "expected_loss"),
+        dict(y_new=("targets", Y[:2])),
+    ),
+    Call(
         "posterior",
         S.posterior,
         dict(kernel=("kernel object", RBF), x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
@@ -134,7 +153,13 @@ CALLS = [
     Call(
         "trained_observables",
         functools.partial(S.trained_observables, algorithm=nk.GradientDescent(0.1)),
-        dict(net=net, x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
+        dict(
+            net=net,
+            x=("inputs", X[:2]),
+            y=("targets", Y[:2]),
+            x_new=("inputs", X_NEW[:1]),
+            cumulants=("whole", 4),
+        ),
     ),
     Call("critical", nk.critical, dict(activation=("activation", "relu"))),
     Call(

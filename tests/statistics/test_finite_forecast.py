@@ -9,6 +9,7 @@ import pytest
 import nearkernel as nk
 from nearkernel.statistics._responses import responses, responses_at_end
 from nearkernel.statistics._trained import Start, trained_law
+from trained_recursion import descended
 
 X = np.array([[1.3, 0.8, -0.3], [0.4, 1.2, 0.5]])
 NEW = np.array([[1.0, -0.5, 0.9]])
@@ -54,20 +55,6 @@ def test_small_steps_are_the_flow_and_an_eigenvalue_may_be_zero():
         np.testing.assert_allclose(2 * two.old - one.old, exact.old, atol=1e-5)
 
 
-def descended(theta, h, mu, nu, kap, z, y, lr, steps):
-    """Outputs after steps of the closed recursion for (z, k, mu), in plain NumPy; complex numbers welcome."""
-    n, k = len(y), theta + h
-    for _ in range(steps):
-        e = z[:n] - y
-        dz = lr * k[:, :n] @ e - lr**2 / 2 * mu[:, :n, :n] @ e @ e + lr**3 / 6 * nu[:, :n, :n, :n] @ e @ e @ e
-        drift, bent = mu[:, :, :n] @ e, nu[:, :, :n, :n] @ e @ e
-        dk = lr * (drift + drift.T) - lr**2 * (0.5 * (bent + bent.T) + kap[:, :, :n, :n] @ e @ e)
-        turned = kap[:, :, :, :n] @ e
-        mu = mu - lr * (nu[:, :, :, :n] @ e + turned + turned.swapaxes(1, 2))
-        z, k = z - dz, k - dk
-    return z[n:]
-
-
 @pytest.mark.parametrize("steps", [5, 40])
 def test_averages_are_those_of_the_recursion(steps):
     """Moments of random tensors, by Gauss-Hermite nodes: f of the recursion averaged, against the formulas."""
@@ -90,6 +77,7 @@ def test_averages_are_those_of_the_recursion(steps):
     start = Start(
         z_by.T @ z_by, theta, np.zeros_like(theta), h1, np.einsum("kab,kcd->abcd", g, g),
         np.zeros((total,) * 4), np.einsum("kabc,kd->abcd", mu_by, z_by), nu, kap,
+        np.zeros((total,) * 4),
     )  # fmt: skip
     nodes, weights = np.polynomial.hermite_e.hermegauss(4)
     outputs, chances = [], []

@@ -7,17 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import finite_result, inputs, positive
+from .._check import finite_result, inputs, positive, truth, whole
 from .._memory import available_bytes, human_bytes
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._solution import status_at
 from ..models import MLP
-from ._fluctuations import fluctuations, is_smooth
-from ._gaussian import GaussianOutputs
+from ._cumulants import Ties, fourth_cumulants, third_cumulants, ties
+from ._expected_loss import ExpectedLoss, expected_loss
+from ._fluctuations import Fluctuations, fluctuations, is_smooth
+from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._responses import Response, Responses, responses
-from ._trained import Law, Start, start_of, trained_law
+from ._trained import Law, Start, polynomial, start_of, trained_law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
 _DECAYS = 200.0  # after which the slowest residual is below all rounding
@@ -31,8 +33,11 @@ class Contribution(NamedTuple):
     cov: np.ndarray
 
 
-class FiniteForecast(GaussianOutputs):
-    r"""Trained outputs of networks of finite width: mean and covariance over initializations, to order 1/width.
+class FiniteForecast(NearlyGaussianOutputs):
+    r"""Trained outputs of networks of finite width: their law over initializations, to order 1/width.
+
+    Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are of order 1/width too, and all
+    higher ones smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the four.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `width`, of the last hidden layer, by which corrections are divided;
@@ -49,14 +54,18 @@ class FiniteForecast(GaussianOutputs):
 
     `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
     `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
-    `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    `status`, an `nk.Status`, and its `ok`; `algorithm`. Of each output by itself: `skewness` and `kurtosis`, the excess
+    over a Gaussian; `positive`, (low, high) between which the density is positive: beyond, order 1/width does not hold;
+    `increasing`, the probabilities (low, high) between which quantiles increase.
     """
 
     def __init__(self, training: "_Training", algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
         self.status = training.status(algorithm)
         self.width = training.width
-        law = training.law(algorithm) if self.ok or math.isfinite(algorithm.end()) else training.diverged()
+        finite = self.ok or math.isfinite(algorithm.end())
+        self._responses = training.responses(algorithm) if finite else None
+        law = training.diverged() if self._responses is None else training.law(self._responses)
         shape = training.shape
         self.terms = tuple(term.reshape(shape) for term in (law.mean, _total(law, 0) / self.width))
         self.cov_terms = tuple(
@@ -74,8 +83,8 @@ class FiniteForecast(GaussianOutputs):
         return self.cov_terms[0] + self.cov_terms[1]
 
     @property
-    def std(self) -> np.ndarray:
-        return np.sqrt(np.maximum(_variances(self.cov, self.mean.shape), 0.0))
+    def _sizes(self) -> np.ndarray:
+        return self._training.prior.reshape(self.mean.shape)
 
     @property
     def ok(self) -> bool:
@@ -118,18 +127,44 @@ class FiniteForecast(GaussianOutputs):
         x_new = inputs(x_new, "x_new", old.net.in_shape)
         return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, x_new)
 
-    def sample(self, size: int, key: Any) -> np.ndarray:
-        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = _Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
-        return flat.sample(size, key).reshape(-1, *self.mean.shape)
+    @in_float64
+    def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
+        """The joint cumulants of new outputs, third or fourth by `order`, divided by the width as `terms[1]` is.
 
+        kappa_3 is linear in `y` and zero at `y` = 0; kappa_4 does not depend on `y`.
 
-class _Flat(GaussianOutputs):
-    def __init__(self, mean: np.ndarray, cov: np.ndarray):
-        self.mean, self._cov = mean, cov
+        **Arguments:** `order`, 3 or 4; `diagonal`, for those of each output by itself: joint ones of three and more
+        different new inputs need averages that the forecast has not made, and make them when they are first asked for.
 
-    def _covariance(self) -> np.ndarray:
-        return self._cov
+        **Returns:** (m, m, m) or (m, m, m, m), with (m, out) in place of each m if `y` has columns; with `diagonal`,
+        the shape of `mean`.
+        """
+        if whole(order, "order", 1) not in (3, 4):
+            raise ValueError(f"`order` must be 3 or 4, beside `mean` and `cov`; got {order}.")
+        shape = self.mean.shape
+        if truth(diagonal, "diagonal"):
+            return np.einsum("b" * order + "->b", self._cumulants(order, False)).reshape(shape)
+        return self._cumulants(order, True).reshape(shape * order)
+
+    def _cumulants(self, order: int, complete: bool) -> np.ndarray:
+        """(m * out, ..); without `complete`, entries of more than two different new inputs mean nothing."""
+        if self._responses is None:
+            return np.full((self.mean.size,) * order, np.inf)
+        found = self._training.ties(self._responses, complete)
+        parts = third_cumulants(found, self._training.targets) if order == 3 else fourth_cumulants(found)
+        return sum(parts.values(), np.zeros(())) / self.width
+
+    @in_float64
+    def expected_loss(self, y_new: Any) -> ExpectedLoss:
+        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, by bias and variance, and its covariance.
+
+        **Arguments:** `y_new`, targets at the new inputs, in the shape of `mean`.
+        """
+        y, size = as_targets(y_new, self.mean.shape), self.mean.size
+        cov = self.cov_terms[0].reshape(size, size), self.cov_terms[1].reshape(size, size)
+        third = np.einsum("bbc->bc", self._cumulants(3, False))
+        fourth = np.einsum("bbcc->bc", self._cumulants(4, False))
+        return expected_loss((self.terms[0], self.terms[1]), cov, third, fourth, y)
 
 
 class _Training:
@@ -139,15 +174,25 @@ class _Training:
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
         _require_fits(n, len(x_new), outputs, len(net.sizes) - 1)
+        self._x_new = x_new
         last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
         self.width, self.outputs = last.width, outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
         self.lam, vectors = np.linalg.eigh(last.ntk[:n, :n])
-        start = start_of(last, outputs)
-        self.prior = np.diagonal(start.kernel)[n * outputs :]
         self.modes = np.kron(vectors, np.eye(outputs))
-        self.start: Start = start.rotated(self.modes)
+        self.start = self._start(last)
+        self.prior = np.diagonal(self.start.kernel)[n * outputs :]
         self.targets = (vectors.T @ y).ravel()
+
+    def _start(self, last: Fluctuations) -> Start:
+        return start_of(last, self.outputs).rotated(self.modes)
+
+    @functools.cached_property
+    def complete(self) -> Start:
+        """`start` with its entries of three and four different new inputs."""
+        if len(np.unique(self._x_new, axis=0)) <= 2:
+            return self.start
+        return self._start(fluctuations(self.net, np.concatenate([self.x, self._x_new]))[-1])
 
     def status(self, algorithm: SpectralAlgorithm) -> Status:
         found = status_at(algorithm, self.lam[-1])
@@ -169,9 +214,14 @@ class _Training:
         modes = np.repeat(np.arange(len(self.lam)), self.outputs)
         return Responses(*(Response(_repeated(r.new, modes), _repeated(r.old, modes)) for r in found))
 
-    def law(self, algorithm: SpectralAlgorithm) -> Law:
+    def law(self, found: Responses) -> Law:
         with np.errstate(over="ignore", invalid="ignore"):
-            return trained_law(self.start, self.responses(algorithm), self.targets)
+            return trained_law(self.start, found, self.targets)
+
+    def ties(self, found: Responses, complete: bool) -> Ties:
+        start = self.complete if complete else self.start
+        with np.errstate(over="ignore", invalid="ignore"):
+            return ties(start, polynomial(start, found, len(self.targets)))
 
     def diverged(self) -> Law:
         m = math.prod(self.shape)
@@ -216,7 +266,7 @@ def _require_fits(n: int, m: int, outputs: int, layers: int) -> None:
 
     def needed(n: float, m: float) -> float:
         points, train = (n + m) * outputs, n * outputs
-        return 8 * ((11 * layers + 20) * (n + m) ** 4 + 14 * points**4 + 4 * m * outputs * points * train**3)
+        return 8 * ((11 * layers + 20) * (n + m) ** 4 + 15 * points**4 + 4 * m * outputs * points * train**3)
 
     free = available_bytes()
     if needed(n, m) > free:
