@@ -5,7 +5,7 @@ import equinox as eqx
 from .._check import one_of, positive, whole
 
 
-class Neurons(eqx.Module):
+class SampledNeurons(eqx.Module):
     """Choices of `nk.forecast(order=1)`: when to average over neurons that are drawn, and over how many.
 
     Tensors of four points each are exact, and their number grows as the fourth power of the points. All of them are

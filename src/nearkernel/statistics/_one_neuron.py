@@ -1,7 +1,7 @@
 r"""Training of an infinitely wide network to which one finite neuron is added, to fourth order in its size.
 
-A network of width n is n such neurons of size eps = n^(-1/2), and to order 1/n they do not see each other. A neuron with
-preactivations u and outgoing field xi (covariance X; for the last hidden layer xi is one number, its weight) adds
+A network of width n is n such neurons of size eps = n^(-1/2), and to order 1/n they do not see each other. A neuron
+with preactivations u and outgoing field xi (covariance X; for the last hidden layer xi is one number, its weight) adds
 
     G = eps xi_a s(u_a) + eps^2 alpha_a s(u_a)^2
 
@@ -9,10 +9,13 @@ to an output, where alpha is what the layers above make of its square: Cov(alpha
 
     d xi = -eps Z (s e),   d u = -eps theta ((xi s' + 2 eps alpha s s') e),   d alpha = -Phi e,
 
-and the rest of the network by -Theta e - eps^2 Phi^T (s^2 e). With e = e0 + eps e1 + ..., and S_k what order k of G and of
-the rest adds to the outputs, a_k = int e_k answers it as a_k <- U a_k + S_k. Of outputs f = sum eps^k f_k at new points
+and the rest of the network by -Theta e - eps^2 Phi^T (s^2 e). With e = e0 + eps e1 + ..., and S_k what order k of G and
+of the rest adds to the outputs, a_k = int e_k answers it as a_k <- U a_k + S_k. Of outputs f = sum eps^k f_k at new
+points
 
-    n (E f - f_inf) = <f4>,   n (Cov f - Cov_inf) = <f2 f2> + (1 + transpose) <f1 f3 + f0 f4>.
+    n (E f - f_inf) = <f4>,   n (Cov f - Cov_inf) = sum_i <f_i f_(4-i)>,
+
+and third and fourth moments likewise: all products of orders that add up to four.
 
 Fields are arrays [.., point] with outputs, if any, before the points; all times of a panel are done at once.
 """
@@ -60,10 +63,13 @@ class Neuron(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Sums over neurons: `mean` [(output, new)], `cov` [(output, new), (output, new)]."""
+    """Sums over neurons of moments of order four, f at new points of all outputs, b and c."""
 
-    mean: jax.Array
-    cov: jax.Array
+    mean: jax.Array  # f_b
+    cov: jax.Array  # f_b f_c
+    third: jax.Array  # f_b f_c f_c
+    fourth: jax.Array  # f_b f_b f_c f_c
+    spread: jax.Array  # the part of f_b f_c that alpha makes alone: it belongs to G^(1)
 
 
 def outcome(
@@ -83,7 +89,9 @@ def outcome(
     both = _Neurons(last, net, neuron, s, xi_normal @ neuron.xi_root)
     z = z_normal @ net.z_root
     alpha = jnp.zeros_like(z) if last else z_normal @ neuron.alpha_root
-    z, alpha = (jnp.stack([field, -field])[:, None] for field in (z, alpha))  # [sign, 1, neuron, output, point]
+    z, alpha = (
+        jnp.stack([field, -field])[:, None] for field in (z, alpha)
+    )  # [sign, 1, neuron, output, point]
     e0 = (z[..., :n] - net.targets) @ net.modes
     e1 = (both.xi * s[0][:, None])[..., :n] @ net.modes
     run = _Run(both, alpha, e0, e1, at_end)
@@ -97,7 +105,8 @@ def _sizes(normal: jax.Array, last: bool) -> tuple[jax.Array, jax.Array]:
     outputs = normal.shape[1]
     first = normal[..., 0]
     unit = first / jnp.linalg.norm(first, axis=1, keepdims=True)
-    sizes = jnp.array([0.0, 1.0] if last else [0.0, 1.0, -1.0], normal.dtype) * jnp.sqrt(outputs + 2.0).astype(normal.dtype)
+    size = (outputs + 2.0) ** 0.5
+    sizes = jnp.array([0.0, size] if last else [0.0, size, -size], normal.dtype)
     far = outputs / (outputs + 2.0)
     weights = jnp.array([1 - far, far] if last else [1 - far, far / 2, far / 2], normal.dtype)
     tiled = jnp.broadcast_to(normal, (len(sizes), *normal.shape))
@@ -170,14 +179,19 @@ class _Run:
 
     def moment(self, decay: jax.Array, filter_: jax.Array) -> _Moment:
         """At times [q] given by their effect on modes; fields are [q, sign, size, neuron, output, point]."""
-        turn, effects = self.on.net.modes.T, (decay[:, None, None, None, None], filter_[:, None, None, None, None])
+        turn, effects = (
+            self.on.net.modes.T,
+            (decay[:, None, None, None, None], filter_[:, None, None, None, None]),
+        )
         return _Moment(*((effect * e) @ turn for e in (self.e0, self.e1[None]) for effect in effects))
 
     def through(self, panels: Panels) -> _State:
         shape = (len(self.e0), *self.e1.shape)
         field, flat = jnp.zeros(shape, self.e0.dtype), jnp.zeros((*shape[:-2], shape[-1]), self.e0.dtype)
         start = _State(field, flat, field, flat, field, field, field, field, field)
-        return jax.lax.scan(lambda state, panel: (self.panel(state, Panels(*panel)), None), start, tuple(panels))[0]
+        return jax.lax.scan(
+            lambda state, panel: (self.panel(state, Panels(*panel)), None), start, tuple(panels)
+        )[0]
 
     def panel(self, before: _State, panel: Panels) -> _State:
         on, net = self.on, self.on.net
@@ -195,20 +209,20 @@ class _Run:
 
         first = self.first(now, False)
         added = self.second_forces(now, first)
-        xi2, u2, back3 = (summed(old, new) for old, new in zip((before.xi2, before.u2, before.back3), added, strict=True))
+        xi2, u2, back3 = map(summed, (before.xi2, before.u2, before.back3), added)
         s2 = self.second(now, first, False)
         a2 = answered(before.a2, s2)
         e2 = s2 - (net.lam * a2) @ net.modes.T
         second = (-on.z(xi2, False), -on.theta(u2, False))
         forces = self.third_forces(now, first, second, e2)
-        xi3, u3, back4 = (summed(old, new) for old, new in zip((before.xi3, before.u3, before.back4), forces, strict=True))
+        xi3, u3, back4 = map(summed, (before.xi3, before.u3, before.back4), forces)
         a3, a4 = before.a3, before.a4
         if not self.at_end:
             points = a2 @ net.modes.T
             a3 = answered(a3, self.third(now, first, second, back3, False))[-1]
             third = (-on.z(xi3, False), -on.theta(u3, False))
             a4 = answered(a4, self.fourth(now, first, second, third, points, back4, False))[-1]
-        return _State(*(x[-1] for x in (xi2, u2, xi3, u3, back3, back4, a2)), a3, a4)
+        return _State(xi2[-1], u2[-1], xi3[-1], u3[-1], back3[-1], back4[-1], a2[-1], a3, a4)
 
     # Orders of xi and u, the forces on them, and what they add to outputs; at all points if `every`.
 
@@ -251,7 +265,11 @@ class _Run:
         if self.on.last:
             return on_xi, on_u, jnp.zeros_like(on_xi)
         square = 2 * s0 * s1 * u2 + (s1 * s1 + s0 * s2) * u1 * u1
-        back = square[..., None, :] * now.e0 + 2 * (s0 * s1 * u1)[..., None, :] * now.e1 + (s0 * s0)[:, None] * e2
+        back = (
+            square[..., None, :] * now.e0
+            + 2 * (s0 * s1 * u1)[..., None, :] * now.e1
+            + (s0 * s0)[:, None] * e2
+        )
         return on_xi, on_u, back
 
     def second(self, now: _Moment, first, every: bool):
@@ -263,7 +281,9 @@ class _Run:
             return found
         train = self.on.fields(False)[0][0]
         start = (self.alpha if every else self.alpha[..., : self.on.n]) * self._mean_square(every)
-        return found + alpha * (s0 * s0)[:, None] - start - self.on.phi_back((train**2)[:, None] * now.a0, every)
+        return (
+            found + alpha * (s0 * s0)[:, None] - start - self.on.phi_back((train**2)[:, None] * now.a0, every)
+        )
 
     def third(self, now: _Moment, first, second, back, every: bool):
         (s0, s1, s2, _), xi = self.on.fields(every)
@@ -322,18 +342,32 @@ class _Run:
             return at_new(start, net.filter * (start[..., :n] @ net.modes))
 
         late = (None, None) if self.at_end else (state.a3, state.a4)
-        f0, f1 = linear(z[0, 0]), linear(on.xi * on.s[0][:, None])
-        f2, f3, f4 = at_new(s2, state.a2), at_new(s3, late[0]), at_new(s4, late[1])
-        mean = lambda f: jnp.einsum("s,s...->...", weights, f)
-        cross = f0.T @ mean(f4[0] - f4[1]) / 2 + jnp.einsum("s,spi,spj->ij", weights, f1, (f3[0] + f3[1]) / 2)
-        if on.last:
-            square = jnp.einsum("s,tspi,tspj->ij", weights, f2, f2) / 2
-        else:
-            spread = linear(self.alpha * ((on.s[0] ** 2)[:, None] - self._mean_square(True)))
-            rest = f2 - spread
-            square = jnp.einsum("s,tspi,tspj->ij", weights, rest, rest) / 2
-            cross = cross + jnp.einsum("tpi,tpj->ij", spread[:, 0], jnp.einsum("s,tspj->tpj", weights, rest)) / 2
-        return Outcome(mean((f4[0] + f4[1]) / 2).sum(axis=0), square + cross + cross.T)
+        f1, f2 = linear(on.xi * on.s[0][:, None]), at_new(s2, state.a2)
+        f3, f4 = at_new(s3, late[0]), at_new(s4, late[1])
+        count, size = f4[..., 0].size, f4.shape[-1]
+        f = [jnp.broadcast_to(x, f4.shape).reshape(count, size) for x in (linear(z), f1, f2, f3, f4)]
+        zero = jnp.zeros((), f4.dtype)
+        weight = jnp.broadcast_to(0.5 * weights[:, None], f4.shape[:-1]).reshape(count, 1)
+        two = [
+            sum((f[i] * f[r - i] for i in range(r + 1)), zero) for r in range(5)
+        ]  # f_c f_c, order by order
+
+        def moments(one, other):
+            return sum(
+                ((weight * one[i]).T @ other[4 - i] for i in range(5)), jnp.zeros((size, size), f4.dtype)
+            )
+
+        spread = jnp.zeros((size, size), f4.dtype)
+        if not on.last:
+            alone = linear(self.alpha * ((on.s[0] ** 2)[:, None] - self._mean_square(True)))[:, 0]
+            spread = jnp.einsum("tpi,tpj->ij", alone, alone) / 2
+        return Outcome(
+            jnp.sum(weight * f[4], axis=0),
+            moments(f, f),
+            moments(f, two),
+            moments(two, two),
+            spread,
+        )
 
 
 def _derivatives(activation: Any, u: jax.Array) -> list[jax.Array]:

@@ -98,7 +98,9 @@ class Layers(NamedTuple):
     kernels: list[np.ndarray]
     ntks: list[np.ndarray]
     pairs: list[Pairs]
-    seen: list[list[PairFunctions]]  # of a neuron of hidden layer l + 1, seen from layer l + 2, ... , the output
+    seen: list[
+        list[PairFunctions]
+    ]  # of a neuron of hidden layer l + 1, seen from layer l + 2, ... , the output
 
     def mean_omega(self, layer: int) -> np.ndarray:
         """<omega>: the share of a hidden layer, 0, 1, .., in the tangent kernel of the output."""
@@ -127,12 +129,14 @@ def mean_corrections(net: MLP, layers: Layers) -> tuple[np.ndarray, np.ndarray]:
     """G^(1) and H^(1) of the output, times the width of the last hidden layer; they take pairs of inputs alone."""
     depth = len(net.widths)
     g = h = np.zeros_like(layers.kernels[0])
-    for to in range(1, depth):  # from the preactivations of hidden layer to + 1 to those of the layer after it
+    for to in range(
+        1, depth
+    ):  # from the preactivations of hidden layer to + 1 to those of the layer after it
         p, theta, c = layers.pairs[to], layers.ntks[to], float(net.dense(to + 1).weight_var)
-        parts = [
-            _Moments(layers.pairs[k], layers.seen[k][to - 1 - k], layers.ntks[k]).scaled(net.widths[to - 1] / net.widths[k])
-            for k in range(to)
-        ]
+        parts = []
+        for k in range(to):
+            moments = _Moments(layers.pairs[k], layers.seen[k][to - 1 - k], layers.ntks[k])
+            parts.append(moments.scaled(net.widths[to - 1] / net.widths[k]))
         v = [sum(part[0][k] for part in parts) for k in range(4)]
         y = [sum(part[1][k] for part in parts) for k in range(3)]
         r = net.widths[to] / net.widths[to - 1]

@@ -16,7 +16,7 @@ from .._threads import in_order
 from ..dynamics._clock import AbstractClock, FlowClock, StepClock
 from ..kernels import layer_kernels
 from ..models import MLP
-from ._neurons import Neurons
+from ._neurons import SampledNeurons
 from ._one_neuron import Background, Neuron, Outcome, Panels, outcome
 from ._pair_functions import layers_of, mean_corrections
 from ._responses import kernel_response
@@ -28,20 +28,27 @@ _FIRST = 4096  # neurons of a layer in the first round
 _TINY = 1e-13  # an eigenvalue that is zero, relative to the largest
 
 
-class Sampled(NamedTuple):
-    """Correction, times n, and its standard errors: means (m, out), covariances (m, out, m, out); neurons per layer."""
+class Moments(NamedTuple):
+    """Means (k,), covariances, third cumulants of b, c, c and fourth ones of b, b, c, c (k, k); k = (point, output)."""
 
     mean: np.ndarray
     cov: np.ndarray
-    mean_error: np.ndarray
-    cov_error: np.ndarray
+    third: np.ndarray
+    fourth: np.ndarray
+
+
+class Sampled(NamedTuple):
+    """What neurons add at order 1/n, times n; its standard errors; and how many neurons per layer were drawn."""
+
+    value: Moments
+    error: Moments
     neurons: int
 
 
 class Points:
     """All that neurons need to know of train and new points, made once for all times."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, options: Neurons):
+    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, options: SampledNeurons):
         self.net, self.y, self.options = net, y, options
         self.n, self.outputs = y.shape
         kernels = layer_kernels(net, np.concatenate([x, x_new]))
@@ -53,6 +60,11 @@ class Points:
     @functools.cached_property
     def neurons(self) -> list["_Layer"]:
         return [_Layer(self, k) for k in range(len(self.net.widths))]
+
+    def filter(self, lr: float, time: float) -> np.ndarray:
+        """(1 - what is left) / eigenvalue of each mode at a time."""
+        clock = _clock(self.lam, lr, time)
+        return 1 / clock.lam if math.isinf(time) else clock.filter(np.array([float(time)]))[0]
 
     def leading(self, time_filter: np.ndarray) -> np.ndarray:
         """[new, point]: what new outputs take from outputs of the start at infinite width."""
@@ -68,39 +80,46 @@ class Points:
         return answered - (turned[self.n :] * found.new) @ modes
 
     def sampled(self, lr: float, time: float, enough: Any) -> Sampled:
-        """Averages over neurons of all layers, until `enough(mean_error, cov_error)`."""
+        """Averages over neurons of all layers, until `enough(errors)`."""
         clock = _clock(self.lam, lr, time)
-        panels, background = _panels(clock, self.options.dtype), self._background(clock, time)
+        panels, background = _panels(clock, self.options.dtype), self._background(clock, lr, time)
         at_end, width = math.isinf(time), self.net.widths[-1]
+        leading = self.leading(self.filter(lr, time))
+        kernel = _outputs(leading @ self.kernel @ leading.T, self.outputs)
         rounds = [layer.rounds(background, panels, at_end) for layer in self.neurons]
-        sums = [np.zeros(()) for _ in rounds]
-        count = 0
+        sums: list[Any] = [None for _ in rounds]
         while True:
+            total = []
             for k, each in enumerate(rounds):
                 added, count = next(each)
-                sums[k] = sums[k] + added
-            found = sum(s * width / n / count for s, n in zip(sums, self.net.widths, strict=True))
-            mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(len(found))
-            parts = (*self._split(mean), *self._split(error))
-            if count * self.options.scrambles >= self.options.most or enough(*parts[2:]):
-                return Sampled(*parts, count * self.options.scrambles)
+                sums[k] = added if sums[k] is None else [a + b for a, b in zip(sums[k], added, strict=True)]
+                share = _outputs(leading @ self.neurons[k].own_covariance @ leading.T, self.outputs)
+                parts = _cumulants(Outcome(*(part / count for part in sums[k])), kernel, share)
+                total.append([width / self.net.widths[k] * part for part in parts])
+            found = [sum(parts) for parts in zip(*total, strict=True)]
+            value = Moments(*(part.mean(axis=0) for part in found))
+            error = Moments(*(part.std(axis=0, ddof=1) / np.sqrt(len(part)) for part in found))
+            if count * self.options.scrambles >= self.options.most or enough(self._turned(error)):
+                return Sampled(self._turned(value), self._turned(error), count * self.options.scrambles)
 
-    def _split(self, flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        m, o = len(self.ntk) - self.n, self.outputs
-        mean, cov = flat[: m * o].reshape(o, m).T, flat[m * o :].reshape(o, m, o, m)
-        return mean, cov.transpose(1, 0, 3, 2)
+    def _turned(self, moments: Moments) -> Moments:
+        return Moments(*(self._by_points(part) for part in moments))
 
-    def _background(self, clock: AbstractClock, time: float) -> Background:
+    def _by_points(self, array: np.ndarray) -> np.ndarray:
+        """From (output, point) to (point, output), on each axis."""
+        order = np.arange(array.shape[0]).reshape(self.outputs, -1).T.ravel()
+        return array[np.ix_(*[order] * array.ndim)]
+
+    def _background(self, clock: AbstractClock, lr: float, time: float) -> Background:
         cast = functools.partial(_cast, self.options.dtype)
-        end = 1 / clock.lam if math.isinf(time) else clock.filter(np.array([float(time)]))[0]
         return Background(
-            cast(self.vectors), cast(clock.lam), cast(self.ntk[:, : self.n]), cast(self.y.T), cast(end),
-            cast(root(self.kernel)),
+            cast(self.vectors), cast(clock.lam), cast(self.ntk[:, : self.n]), cast(self.y.T),
+            cast(self.filter(lr, time)), cast(root(self.kernel)),
         )  # fmt: skip
 
 
 class _Layer:
-    """Neurons of one hidden layer, 0, 1, .."""
+    """SampledNeurons of one hidden layer, 0, 1, .."""
 
     def __init__(self, points: Points, layer: int):
         self.points, self.layer = points, layer
@@ -115,9 +134,10 @@ class _Layer:
             cast(layers.pairs[layer].one(0, 0)), cast((theta * (alpha_root.T @ alpha_root))[:, :n]),
         )  # fmt: skip
         self.activation = points.net.activation_of(layer + 1)
+        self.own_covariance = seen.x * layers.pairs[layer].pair(0, 0)  # of eps xi s
 
-    def rounds(self, net: Background, panels: Panels, at_end: bool) -> Iterator[tuple[np.ndarray, int]]:
-        """(sums (scrambles, numbers) of a round, neurons of a scramble so far): each round doubles the number."""
+    def rounds(self, net: Background, panels: Panels, at_end: bool) -> Iterator[tuple[list[np.ndarray], int]]:
+        """(sums [scramble, ..] of a round, neurons of a scramble so far): each round doubles the number."""
         options, outputs = self.points.options, self.points.outputs
         sizes = [len(self.neuron.u_root), outputs * len(self.neuron.xi_root), outputs * len(net.z_root)]
         shares = (self.neuron.u_root, self.neuron.xi_root, net.z_root)
@@ -127,11 +147,11 @@ class _Layer:
         block = min(block, max(16, _FIRST // options.scrambles))
         arguments = (self.activation, self.last, at_end)
 
-        def one(uniform: np.ndarray) -> np.ndarray:
+        def one(uniform: np.ndarray) -> list[np.ndarray]:
             with jax.enable_x64(True):  # thread-local
                 normals = [_cast(options.dtype, part) for part in draw.parts(uniform)]
                 found: Outcome = _compiled(*arguments, net, self.neuron, panels, *normals)
-                return np.concatenate([np.asarray(part, np.float64).ravel() for part in found])
+                return [np.asarray(part, np.float64) for part in found]
 
         engines = [
             scipy.stats.qmc.Sobol(sum(sizes), rng=np.random.default_rng([options.seed, self.layer, k]))
@@ -139,10 +159,16 @@ class _Layer:
         ]
         total, more = 0, max(block, _FIRST // options.scrambles)
         while True:
-            blocks = (engine.random(block) for engine in engines for _ in range(more // block))
-            found = np.array(list(in_order(one, blocks, cores())))
+            each = more // block
+            blocks = (engine.random(block) for engine in engines for _ in range(each))
+            sums: list[list[np.ndarray]] = []
+            for k, found in enumerate(in_order(one, blocks, cores())):
+                if k % each == 0:
+                    sums.append(found)
+                else:
+                    sums[-1] = [a + b for a, b in zip(sums[-1], found, strict=True)]
             total += more
-            yield found.reshape(len(engines), more // block, -1).sum(axis=1), total
+            yield [np.stack(part) for part in zip(*sums, strict=True)], total
             more = total
 
 
@@ -163,6 +189,21 @@ class _Draw:
         normal[:, self.order] = scipy.special.ndtri(0.5 + (1.0 - 1e-10) * (uniform - 0.5))
         u, xi, z = np.split(normal, np.cumsum(self.sizes)[:-1], axis=1)
         return [u, xi.reshape(len(u), self.outputs, -1), z.reshape(len(u), self.outputs, -1)]
+
+
+def _outputs(matrix: np.ndarray, outputs: int) -> np.ndarray:
+    """The same for each of independent outputs, [(output, point), (output, point)]."""
+    return np.kron(np.eye(outputs), matrix)
+
+
+def _cumulants(found: Outcome, kernel: np.ndarray, own: np.ndarray) -> list[np.ndarray]:
+    """Cumulants from the moments of each scramble, with the exact covariances `kernel` of f0 and `own` of f1."""
+    mean, full, third, fourth, spread = (np.asarray(part) for part in found)
+    k, s = np.diagonal(kernel), np.diagonal(own)
+    variance = np.diagonal(full, axis1=1, axis2=2)
+    third = third - mean[:, :, None] * k - 2 * kernel * mean[:, None]
+    fourth = fourth - k[:, None] * variance[:, None] - variance[:, :, None] * k - 4 * kernel * full
+    return [mean, full - spread, third, fourth - np.outer(s, s) - 2 * own**2]
 
 
 def root(covariance: np.ndarray) -> np.ndarray:
@@ -198,7 +239,8 @@ def _panels(clock: AbstractClock, dtype: str) -> Panels:
         parts.append(
             (
                 clock.decay(nodes), clock.filter(nodes), panel.decay[last],
-                np.where(real, panel.weights[last][:, last], 0.0), np.where(real, still.weights[last][:, last], 0.0)[..., 0],
+                np.where(real, panel.weights[last][:, last], 0.0),
+                np.where(real, still.weights[last][:, last], 0.0)[..., 0],
             )
         )  # fmt: skip
     return Panels(*(_cast(dtype, np.stack(each)) for each in zip(*parts, strict=True)))
