@@ -81,11 +81,9 @@ class _Deltas:
         at, total = slots[third][0], np.zeros(len(kernel))
         if any(where == at for i, (where, _) in enumerate(slots) if i != third):
             return total
-        for i, (where, order) in enumerate(slots):
+        for i, (where, _) in enumerate(slots):
             if i != third:
-                moved = tuple(
-                    (w, 2 if k == third else o + (k == i)) for k, (w, o) in enumerate(slots)
-                )
+                moved = tuple((w, 2 if k == third else o + (k == i)) for k, (w, o) in enumerate(slots))
                 k = kernel[:, at, at]
                 share = kernel[:, at, where] / np.where(k > 0, k, 1.0)
                 total = total - share * self.average(kernel, moved)

@@ -59,9 +59,9 @@ class Fluctuations(eqx.Module):
     | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
 
     Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
-    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is one
-    of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks the
-    dNTK and ddNTK are None. `note` says so.
+    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is
+    one of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks
+    the dNTK and ddNTK are None. `note` says so.
     """
 
     kernel: np.ndarray
