@@ -28,7 +28,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-_GRID = 48  # starts x_0 of a neuron
+_GRID = 24  # starts x_0 of a neuron
 _EACH = 300  # steps of gradient descent that are followed one by one
 _BLOCKS = 300  # stretches of time beyond, or of the flow
 _LEFT = 12.0  # decays of the slowest mode after which training is over
