@@ -77,6 +77,13 @@ def stretches(lam: np.ndarray, lr: float, time: float) -> Stretches:
     return Stretches(-np.diff(left, axis=0) / lam, kept, (1 - kept) / lam, late)
 
 
+def _cubed(normal: jax.Array) -> jax.Array:
+    """Normals with one length in place of a random one: all that is found grows as its third power."""
+    count = normal.shape[1] * normal.shape[2]
+    mean = 2**1.5 * math.gamma((count + 3) / 2) / math.gamma(count / 2) if count < 300 else count**1.5
+    return normal * (mean ** (1 / 3) / jnp.sqrt(jnp.sum(normal**2, axis=(1, 2), keepdims=True)))
+
+
 def crossed(
     slopes: tuple[float, float], at_end: bool, on: Crossing, time: Stretches,
     u_normal: jax.Array, xi_normal: jax.Array, z_normal: jax.Array,
@@ -92,7 +99,7 @@ def crossed(
     e = (z[..., :n] - on.targets) @ on.modes
     u = u_normal @ on.u_root
     others = slope(u[:, None] - u[:, :n, None] * on.kernel)  # [neuron, kink, point]
-    xi = xi_normal @ on.xi_root
+    xi = _cubed(xi_normal) @ on.xi_root
     xi = jnp.stack([xi, -xi])  # [sign, neuron, output, point]
     off = on.theta * (1 - jnp.eye(n, m, dtype=u.dtype))
     from_others, own = off[:, :n] * others[..., :n], jnp.diagonal(on.theta)

@@ -27,7 +27,7 @@ class KinkFlux(Claim):
         import jax
         import jax.numpy as jnp
 
-        x, y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([2.6, -0.8])
+        x, y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([1.3, -0.4])
         x_new, descent = np.array([[1.1, -0.4, 0.8]]), nk.GradientDescent(0.3, self.steps)
         record, roots, found = nk.Record(every=self.steps), (8, 16), []
         for root in roots:
