@@ -19,7 +19,7 @@ class KinkFlux(Claim):
     formula = "E f* = infinite width + c n^(-1/2),   dx = -(F_a + theta_aa xi_a e_a s'(x)) dt near u_a = 0"
 
     pairs: int = setting(
-        6000, "Pairs of networks that are trained at each width.", low=100, high=50_000, quick=400
+        6000, "Pairs of networks that are trained at each width.", low=100, high=50_000, quick=2000
     )
     steps: int = setting(25, "Steps of gradient descent.", low=1, high=200)
 
