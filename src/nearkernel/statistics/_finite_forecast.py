@@ -13,10 +13,11 @@ from .._precision import in_float64
 from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._solution import status_at
-from ..models import MLP
+from ..models import AbstractNetwork
 from ._fluctuations import fluctuations, is_smooth
 from ._gaussian import GaussianOutputs
 from ._responses import Response, Responses, responses
+from ._stages import stages
 from ._trained import Law, Start, start_of, trained_law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
@@ -135,10 +136,10 @@ class _Flat(GaussianOutputs):
 class _Training:
     """The start of all networks at training and new inputs, in modes of the kernel: made once for all times."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray):
+    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray):
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
-        _require_fits(n, len(x_new), outputs, len(net.sizes) - 1)
+        _require_fits(n, len(x_new), outputs, len(stages(net)))
         last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
         self.width, self.outputs = last.width, outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
@@ -181,11 +182,17 @@ class _Training:
 
 @in_float64
 def finite_forecast(
-    net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SpectralAlgorithm, x_new: np.ndarray
+    net: AbstractNetwork,
+    x: np.ndarray,
+    y: np.ndarray,
+    vector: bool,
+    algorithm: SpectralAlgorithm,
+    x_new: np.ndarray,
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
     _trainable(algorithm)
-    if not all(map(is_smooth, net.activations)):
+    hidden = stages(net)[1:]
+    if not all(is_smooth(stage.activation) for stage in hidden):
         raise ValueError(
             "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
             "or a smooth relative such as gelu."
@@ -194,7 +201,7 @@ def finite_forecast(
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
             f"the parts of the correction add up to {found.expansion:.2g} of what they correct: at depth/width = "
-            f"{len(net.widths)}/{found.width} the next order may not be small either; trust `simulate` more here.",
+            f"{len(hidden)}/{found.width} the next order may not be small either; trust `simulate` more here.",
             stacklevel=5,  # two verbs, each within its precision
         )
     return found

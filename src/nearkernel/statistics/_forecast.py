@@ -20,7 +20,7 @@ from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..dynamics._solution import status_of
 from ..kernels import NNGP
 from ..kernels._network import both_kernels
-from ..models import MLP, AbstractNetwork, Scaled
+from ..models import AbstractNetwork, Scaled
 from ..models._network import require_wide
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
@@ -253,10 +253,7 @@ def forecast(
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
-        if not isinstance(net, MLP):
-            raise TypeError(
-                "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
-            )
-        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
+        out = inner.layers.shape(inner.in_shape)[-1]
+        return finite_forecast(inner, x, targets(y, len(x), out=out), np.ndim(y) == 1, algorithm, x_new)
     training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

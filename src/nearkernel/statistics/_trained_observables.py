@@ -18,7 +18,7 @@ import numpy as np
 from .._check import inputs, targets
 from .._precision import in_float64
 from ..dynamics import GradientDescent, Record, simulate
-from ..models import MLP
+from ..models import AbstractNetwork
 from ._finite_forecast import FiniteForecast
 from ._forecast import forecast
 from ._trained import frozen_kernel
@@ -29,7 +29,7 @@ _KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a fr
 
 @in_float64
 def trained_observables(
-    net: MLP, x: Any, y: Any, algorithm: GradientDescent, x_new: Any, controls: bool = True
+    net: AbstractNetwork, x: Any, y: Any, algorithm: GradientDescent, x_new: Any, controls: bool = True
 ) -> Callable[[Any], dict[str, jax.Array]]:
     """A function of parameters that trains them, and whose averages are the corrections of `forecast(order=1)`.
 
