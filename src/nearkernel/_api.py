@@ -8,6 +8,8 @@ from . import models as models
 from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
+from ._saved.verbs import load as load
+from ._saved.verbs import save as save
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD

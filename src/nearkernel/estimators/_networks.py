@@ -6,12 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._check import positive, whole
 from .._predict.scores import log_class_probabilities
 from ..models import MLP, AbstractNetwork
 from ._data import class_data, converged, new_inputs, regression_data
+from ._estimator import Estimator
 from ._law import Bayesian, Law, Trained
 
 _WIDTH = 1  # of the hidden layers; the kernels are those of infinite width, whatever it is
@@ -19,7 +20,7 @@ _LEAST_VARIANCE = np.finfo(float).eps ** 0.5  # of the start's; where data fix a
 _LEAST_STD = 1e-150  # for outputs that cannot vary at all: those of x = 0 without biases
 
 
-class _Network(BaseEstimator, abc.ABC):
+class _Network(Estimator, abc.ABC):
     """What the four network estimators share: centred targets, learnt by the `Law` of a network."""
 
     depth: int
