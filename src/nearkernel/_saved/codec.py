@@ -196,8 +196,8 @@ class Decoder:
 
 
 _KINDS = (
-    "float", "tuple", "named", "dict", "counter", "scalar", "array", "objects", "dtype", "jax", "enum", "activation", "same",
-    "object",
+    "float", "tuple", "named", "dict", "counter", "scalar", "array", "objects", "dtype", "jax", "enum", "activation",
+    "same", "object",
 )  # fmt: skip
 
 
