@@ -28,6 +28,7 @@ class _Auto(Estimator):
     blend_: Blend
 
     def _sizes(self) -> tuple[int, int]:
+        one_of(self.scale, "scale", ("columns", "shared"))
         return whole(self.most_exact, "most_exact", 2), whole(self.centers, "centers", 2)
 
     @property
@@ -63,6 +64,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
 
     - `target`: "plain"; "log", learn the logarithm of a positive target; "auto", the logarithm where a positive target
       is skewed and leave-one-out prefers it.
+    - `scale`: "columns", divide each by its own deviation; "shared", all by one, for columns in one unit (pixels).
     - `most_exact`: rows up to which all of them are centers of the kernels; beyond, `centers` of them are.
     - `centers`: how many.
     - `random_state`: of centers, and of the rows on which large tables choose.
@@ -77,8 +79,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     ```
     """
 
-    def __init__(self, target="auto", most_exact=6000, centers=1500, random_state=0):
+    def __init__(self, target="auto", scale="columns", most_exact=6000, centers=1500, random_state=0):
         self.target = target
+        self.scale = scale
         self.most_exact = most_exact
         self.centers = centers
         self.random_state = random_state
@@ -95,7 +98,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.target_mean_, spread = learned.mean(axis=0), learned.std(axis=0)
         self.target_scale_ = np.where(spread > 1e-12 * np.abs(learned).max(axis=0), spread, 1.0)
         scaled = (learned - self.target_mean_) / self.target_scale_
-        self.blend_, left_out = blended(x, scaled, True, most_exact, centers, random)
+        self.blend_, left_out = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
         first = max(self.blend_.parts, key=lambda part: part.weight).kernel
         self._errors = [Errors(first, x, each, random) for each in (scaled - left_out).T]
         found = left_out * self.target_scale_ + self.target_mean_
@@ -176,7 +179,7 @@ class AutoClassifier(ClassifierMixin, _Auto):
     - `class_weight`: None, answer the most probable class; "balanced", that with the largest ratio of probability and
       frequency, so that rare classes are found at the price of false alarms; or a dict of weights, class -> cost of
       missing it. Probabilities stay what they are.
-    - `most_exact`, `centers`, `random_state` as of `AutoRegressor`.
+    - `scale`, `most_exact`, `centers`, `random_state` as of `AutoRegressor`.
 
     **Fitted:** `classes_`; `kernels_`; `left_out_proba_` (n, classes), probabilities of the training rows, each without
     itself; `n_features_in_`.
@@ -189,8 +192,9 @@ class AutoClassifier(ClassifierMixin, _Auto):
 
     classes_: np.ndarray
 
-    def __init__(self, class_weight=None, most_exact=6000, centers=1500, random_state=0):
+    def __init__(self, class_weight=None, scale="columns", most_exact=6000, centers=1500, random_state=0):
         self.class_weight = class_weight
+        self.scale = scale
         self.most_exact = most_exact
         self.centers = centers
         self.random_state = random_state
@@ -202,7 +206,9 @@ class AutoClassifier(ClassifierMixin, _Auto):
         most_exact, centers = self._sizes()
         random = check_random_state(self.random_state)
         self.target_mean_ = one_hot.mean(axis=0)
-        self.blend_, left_out = blended(x, one_hot - self.target_mean_, False, most_exact, centers, random)
+        self.blend_, left_out = blended(
+            x, one_hot - self.target_mean_, False, self.scale == "shared", most_exact, centers, random
+        )
         left_out = left_out + self.target_mean_
         self._softmax = Softmax(left_out, one_hot.argmax(axis=1))
         self.left_out_proba_ = self._softmax.probabilities(left_out)

@@ -57,10 +57,16 @@ class Blend:
 
 
 def blended(
-    x: np.ndarray, y: np.ndarray, metric: bool, most_exact: int, centers: int, random: np.random.RandomState
+    x: np.ndarray,
+    y: np.ndarray,
+    metric: bool,
+    shared: bool,
+    most_exact: int,
+    centers: int,
+    random: np.random.RandomState,
 ) -> tuple[Blend, np.ndarray]:
     """The average for rows x (n, d) and targets y (n, out) of mean 0, and what it says of each row without it."""
-    views, n = Views(x), len(x)
+    views, n = Views(x, shared), len(x)
     weights = learned_weights(views.plain(x), y, random) if metric else None
     members = [*(ALL if n <= ALL_ROWS else FEW), *([METRIC] if weights is not None else [])]
     kernels = [Kernel(member, views, x, weights if member is METRIC else None) for member in members]

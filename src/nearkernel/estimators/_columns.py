@@ -18,6 +18,7 @@ _DAY = 86400.0
 _ID_NAME = re.compile(
     r"(?:^|[_\W])(?i:id|uuid|guid|index|row|key)$|[a-z](?:Id|ID)$|^(?i:id|uuid|guid)(?:$|[_\W])"
 )
+_TIME_NAME = re.compile(r"year|month|week|day|date|time|hour|age", re.IGNORECASE)
 OTHER, ABSENT = "(other)", "(missing)"
 
 
@@ -165,15 +166,17 @@ def _category(name: str, column: Column, remarks: list[Remark]) -> tuple[Plan | 
 
 
 def _is_id(name: str, values: np.ndarray) -> bool:
-    """Whole numbers, all different: row numbers, or of a name that says so."""
+    """Whole numbers, all different: nearly row numbers, or of a name that says so."""
     if (
         len(values) < _ID_ROWS
         or not np.all(values == np.rint(values))
         or len(np.unique(values)) < len(values)
     ):
         return False
-    steps = np.diff(values)
-    return bool(np.all(steps == 1) or _ID_NAME.search(name))
+    if _ID_NAME.search(name):
+        return True
+    counted = np.all(np.diff(values) > 0) and values[-1] - values[0] < 2 * len(values)
+    return bool(counted) and not _TIME_NAME.search(name)
 
 
 def _cycles(values: np.ndarray) -> tuple[str, ...]:

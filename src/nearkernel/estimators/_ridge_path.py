@@ -29,16 +29,17 @@ def by_spectrum(kernel: np.ndarray, y: np.ndarray, ridges: np.ndarray = RIDGES) 
     unit = max(float(np.trace(kernel)) / len(kernel), np.finfo(float).tiny)
     with one_thread(len(kernel)):
         lam, vectors = scipy.linalg.eigh(kernel, driver="evd", overwrite_a=True, check_finite=False)
-    lam = np.maximum(lam, 0.0)
-    inside, squares = vectors.T @ y, vectors**2
-    best = (np.inf, 0.0)
-    for ridge in ridges:
-        gain = 1.0 / (lam + ridge * unit)
-        residual = (vectors @ (gain[:, None] * inside)) / (squares @ gain)[:, None]
-        best = min(best, (float(np.mean(residual**2)), float(ridge)))
-    gain = 1.0 / (lam + best[1] * unit)
-    solved = vectors @ (gain[:, None] * inside)
-    return Fit(solved, y - solved / (squares @ gain)[:, None], best[1], best[0])
+        lam = np.maximum(lam, 0.0)
+        inside = vectors.T @ y
+        gains = 1.0 / (lam[:, None] + ridges * unit)  # (n, ridges)
+        diagonals = np.square(vectors) @ gains
+        errors = np.zeros(len(ridges))
+        for column in inside.T:
+            errors += np.mean((vectors @ (gains * column[:, None]) / diagonals) ** 2, axis=0)
+        best = int(errors.argmin())
+        solved = vectors @ (gains[:, best, None] * inside)
+    left_out = y - solved / diagonals[:, best, None]
+    return Fit(solved, left_out, float(ridges[best]), float(errors[best]) / y.shape[1])
 
 
 def by_cholesky(kernel: np.ndarray, y: np.ndarray, ridge: float) -> Fit:

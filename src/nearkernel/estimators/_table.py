@@ -101,9 +101,6 @@ class PrepareTable(TransformerMixin, Estimator):
                 found.append(
                     f"{plan.name}: {int(column.missing.sum())} of {len(column.values)} values are missing"
                 )
-        extra = [name for name in frame if name not in self.names_in_]
-        if extra:
-            found.append(f"ignored columns that training rows did not have: {', '.join(extra[:8])}")
         return found
 
     def _checked(self, X: Any) -> Frame:

@@ -7,9 +7,12 @@ _KNOTS = 256  # of a column's distribution
 
 
 class Views:
-    """Fitted to rows (n, d): the map of new rows to each view. Values beyond the range of the rows are moved to it."""
+    """Fitted to rows (n, d): the map of new rows to each view. Values beyond the range of the rows are moved to it.
 
-    def __init__(self, x: np.ndarray):
+    `shared`: all columns are divided by one deviation.
+    """
+
+    def __init__(self, x: np.ndarray, shared: bool = False):
         self.location = x.mean(axis=0)
         spread = x.std(axis=0)
         size = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
@@ -17,6 +20,8 @@ class Views:
         if not self.varies.any():
             self.varies[:] = True  # nothing to learn from, but a kernel needs an input
         self.scale = np.where(spread > 1e-12 * size, spread, 1.0)
+        if shared and spread.any():  # columns in one unit, such as pixels: dark ones are not blown up
+            self.scale = np.full(len(spread), np.sqrt(np.mean(spread**2)))
         self.low, self.high = x.min(axis=0), x.max(axis=0)
         self.knots, self.levels = zip(*map(_distribution, x.T), strict=True)
         made = self._normal(x)
