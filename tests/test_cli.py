@@ -99,7 +99,7 @@ def test_stopping_early_is_the_forecast_at_that_time():
     assert early["along_training"] == late["along_training"]
     curve = late["along_training"]
     at, error = np.log(curve["at"]), np.array(curve["error"])
-    assert np.interp(np.log(0.01), at, error) < 0.9 * error[-1]
+    assert np.interp(np.log(0.01), at, error) < 0.98 * error[-1]
     assert early["figures"]["NTK"]["rmse"]["value"] < late["figures"]["NTK"]["rmse"]["value"]
     assert any("would do better if training stopped early" in note for note in late["notes"])
 

@@ -177,10 +177,10 @@ def test_a_strangers_file_is_refused(change, match, tmp_path):
 def test_other_files_are_refused(tmp_path):
     path = tmp_path / "model.nk"
     path.write_bytes(pickle.dumps(fitted("DeepLinearBayes")))
-    with pytest.raises(ValueError, match="is not a model file: write one with `nk.save`"):
+    with pytest.raises(ValueError, match=r"is not a model file: write one with `nk\.save`"):
         nk.load(path)
     np.savez(path.with_suffix(".npz"), x=X)
-    with pytest.raises(ValueError, match="is not a model file: write one with `nk.save`"):
+    with pytest.raises(ValueError, match=r"is not a model file: write one with `nk\.save`"):
         nk.load(path.with_suffix(".npz"))
     with pytest.raises(ValueError, match="it is compressed, which model files are not"):
         nk.load(rewritten(tmp_path, lambda d: None, zipfile.ZIP_DEFLATED))

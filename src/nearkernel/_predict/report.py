@@ -69,9 +69,11 @@ def report_html(
 
 
 def _lead(data: Data, split: Split, network: Network) -> str:
+    trained = network.finite is not None and network.finite.train
+    what = "Only the last row of the table was trained." if trained else "No network was trained."
     return (
         f"{data.name}, column {data.target}: {rows_in_words(split)}. Everything below was chosen on the rows to learn "
-        f"from. NNGP and NTK are infinitely wide networks of {network.words}, by exact theory."
+        f"from. NNGP and NTK are infinitely wide networks of {network.words}, by exact theory. {what}"
     )
 
 
