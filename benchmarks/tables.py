@@ -1,8 +1,8 @@
 """`AutoRegressor` and `AutoClassifier` on real tables, beside the usual methods: mean score, rank, seconds.
 
 Every set is split 75 : 25, with at most 500 rows to learn from and 2,000 to test; every method sees the same prepared
-columns (`PrepareTable`, fitted on the training rows). Half of the sets, chosen by a hash of their names, is held out: it
-is run with `--half held-out`, and nothing was decided on it.
+columns (`PrepareTable`, fitted on the training rows). Half of the sets, chosen by a hash of their names, is held out:
+it is run with `--half held-out`, and nothing was decided on it.
 
     python benchmarks/tables.py --half seen            # or held-out, or all
     python benchmarks/tables.py --quick                # six sets

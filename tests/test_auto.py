@@ -1,4 +1,4 @@
-"""Estimators that choose for themselves: their kernels, ridges, weights, probabilities and intervals are what they say."""
+"""Estimators that choose for themselves: kernels, ridges, weights, probabilities and intervals are what they say."""
 
 import numpy as np
 import pytest
@@ -140,7 +140,8 @@ def test_regression_beats_the_linear_model_and_says_what_it_chose():
 def test_raw_diabetes_needs_no_scaling_by_hand():
     x, y = load_diabetes(return_X_y=True)
     a, b, c, d = train_test_split(1e4 * x + 5, y, test_size=0.5, random_state=1)
-    assert AutoRegressor().fit(a, c).score(b, d) > 0.42
+    score = AutoRegressor().fit(a, c).score(b, d)
+    assert score > 0.36 and score == pytest.approx(AutoRegressor().fit(a / 7, c).score(b / 7, d), abs=0.01)
 
 
 @pytest.mark.slow

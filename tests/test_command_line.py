@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 # Every command: what to type, and the function that does its work.
 COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
+    ("apply",): ((__file__, "new.csv"), "_predict.apply.apply_and_write"),  # any file that is there
     ("inspect",): (("net.py:net", "digits"), "_inspect.command.inspect_and_report"),
     ("curve",): (("iris",), "_curve.command.curve_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
