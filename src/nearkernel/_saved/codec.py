@@ -77,6 +77,8 @@ class Encoder:
         return self._object(value, name)
 
     def _object(self, value: Any, name: str) -> Any:
+        from ..dynamics._kept import KeptCross
+
         if id(value) in self._seen:
             return {"same": self._seen[id(value)]}
         activation = _named_activation(value)
@@ -86,7 +88,10 @@ class Encoder:
         number = self._seen[id(value)] = len(self._seen)
         self._kept.append(value)
         outside, self._owner = self._owner, type(value).__name__
-        state = [[key, self.node(each, key)] for key, each in vars(value).items() if not _follows(value, key)]
+        kept = {key: each for key, each in vars(value).items() if not _follows(value, key)}
+        if isinstance(value, KeptCross):
+            kept["_last"] = None  # what was last predicted is no part of a model
+        state = [[key, self.node(each, key)] for key, each in kept.items()]
         self._owner = outside
         return {"object": text, "id": number, "state": state}
 
