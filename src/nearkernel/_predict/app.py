@@ -51,7 +51,7 @@ def predict(
         int | None,
         typer.Option(
             min=2,
-            help="Most training rows. [default: 50000, and 2000 for NNGP and NTK, whose time grows with the cube]",
+            help="Most training rows. [default: 50000, and 1500 for NNGP and NTK, whose time grows with the cube]",
             show_default=False,
         ),
     ] = None,

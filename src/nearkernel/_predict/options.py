@@ -15,7 +15,7 @@ from .job import Network
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
 _DEFAULT_RIDGE = 0.01
 _DEFAULT_WIDTH = 512
-MOST_ROWS, MOST_NETWORK_ROWS = 50_000, 2000  # unless --max-train says otherwise
+MOST_ROWS, MOST_NETWORK_ROWS = 50_000, 1500  # unless --max-train says otherwise
 
 
 @dataclasses.dataclass(frozen=True)
