@@ -410,6 +410,8 @@ def test_masked_values_are_not_computed_with(name):
         ValueError, match=r"`X` is a masked array with \d+ masked values?: leave those rows out"
     ):
         estimator.fit(hidden_x, y)
+    if name == "PrepareTable":
+        return  # it does not look at targets
     with pytest.raises(ValueError, match=r"`y` is a masked array with 6 masked values: leave those rows out"):
         estimator.fit(x, hidden_y)
     if name in ("KernelMachine", "DeepLinearBayes", "NTKClassifier"):  # all predict through one check

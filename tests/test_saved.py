@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 import nearkernel as nk
 from nearkernel import estimators
+from nearkernel._saved.codec import Encoder
 from nearkernel._saved.file import model_bytes
 from public_calls._good import X_NEW, X, Y
 
@@ -109,6 +110,13 @@ def test_what_cannot_be_saved_is_said(model, error, match, tmp_path):
     with pytest.raises(error, match=match):
         nk.save(model, tmp_path / "model.nk")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_moments_cannot_be_saved():
+    with pytest.raises(
+        TypeError, match=r"`when` of the model holds datetime64\[D\], which a model file cannot hold"
+    ):
+        Encoder().node(np.array(["2024-01-01"], "datetime64[D]"), "when")
 
 
 def test_bad_paths(tmp_path):
