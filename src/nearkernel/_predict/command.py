@@ -99,7 +99,9 @@ def _print_table(
         table.add_section()
         for each in result.finite:
             table.add_row(*cells(each, data.task, trained))
-    page.print(table, width=max(page.width, _WIDE) if trained else None, crop=False)
+    if trained:
+        page.width = max(page.width, _WIDE)
+    page.print(table)
     if network.finite is not None:
         page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
     assert result.auto is not None
