@@ -234,7 +234,7 @@ def test_bad_input_gets_one_clear_line(call, message):
 def test_outer_quantiles_of_trained_networks(width):
     """Closer than those of a Gaussian with the mean and variance of order 1/width."""
     net, descent, size = network(width), nk.GradientDescent(0.25, 40), 60_000
-    found = law(width, algorithm=descent)
+    found = quietly(law, width, NEW, Y, descent)
     q = np.array([0.005, 0.995])
     gauss = found.mean + found.std * scipy.special.ndtri(q)[:, None]
     limits = np.stack([found.quantile(q), gauss])
@@ -247,5 +247,5 @@ def test_outer_quantiles_of_trained_networks(width):
     away = np.abs(share.mean - q[:, None])
     print(share.mean, share.sem)
     assert (away[0] < away[1]).all()
-    assert (away[1] > 6 * share.sem[1]).all()
+    assert (away[1] > 3 * share.sem[1]).all()
     assert (away[0] < 4 * share.sem[0] + 0.3 * np.minimum(q, 1 - q)[:, None]).all()
