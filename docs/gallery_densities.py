@@ -41,7 +41,9 @@ def trained_density() -> plt.Figure:
         rate = 0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(_X))[-1]
         descent = nk.GradientDescent(float(rate), _STEPS)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # at width 24 the next order is not small: it is seen
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # at width 24 the next order is not small: it is seen
             law = nk.forecast(net, _X, y, descent, x_new, order=1)
         found = _trained(net, y, descent, x_new)
         mean, std, wide = law.mean[0], law.std[0], float(np.sqrt(law.cov_terms[0][0, 0]))

@@ -32,6 +32,7 @@ NOT_CALLED = {
         "Critical",
         "Crossings",
         "DeepLinearPosterior",
+        "DepthLosses",
         "Direct",
         "DirectOptimization",
         "Eigenpairs",

@@ -103,6 +103,11 @@ CALLS = [
     Call("Forecast.at", method(forecast, "at"), dict(time=("positive", 1.0))),
     Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
+        "depth_losses",
+        functools.partial(S.depth_losses, algorithm=nk.GradientFlow(1.0)),
+        dict(net=net, x=("inputs", X[:3]), y=("targets", Y[:3])),
+    ),
+    Call(
         "FiniteForecast.cumulants",
         method(finite_forecast, "cumulants"),
         dict(order=("whole", 3), diagonal=("truth", True)),

@@ -59,7 +59,7 @@ class FiniteForecast(NearlyGaussianOutputs):
     `increasing`, the probabilities (low, high) between which quantiles increase.
     """
 
-    def __init__(self, training: "_Training", algorithm: SpectralAlgorithm):
+    def __init__(self, training: "FiniteTraining", algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
         self.status = training.status(algorithm)
         self.width = training.width
@@ -167,15 +167,25 @@ class FiniteForecast(NearlyGaussianOutputs):
         return expected_loss((self.terms[0], self.terms[1]), cov, third, fourth, y)
 
 
-class _Training:
+class FiniteTraining:
     """The start of all networks at training and new inputs, in modes of the kernel: made once for all times."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray):
+    def __init__(
+        self,
+        net: MLP,
+        x: np.ndarray,
+        y: np.ndarray,
+        vector: bool,
+        x_new: np.ndarray,
+        last: Fluctuations | None = None,
+    ):
+        """`last`, the layer of the outputs at `x` and `x_new`, if it is known already."""
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
         _require_fits(n, len(x_new), outputs, len(net.sizes) - 1)
         self._x_new = x_new
-        last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
+        if last is None:
+            last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
         self.width, self.outputs = last.width, outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
         self.lam, vectors = np.linalg.eigh(last.ntk[:n, :n])
@@ -234,13 +244,8 @@ def finite_forecast(
     net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SpectralAlgorithm, x_new: np.ndarray
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
-    _trainable(algorithm)
-    if not all(map(is_smooth, net.activations)):
-        raise ValueError(
-            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
-            "or a smooth relative such as gelu."
-        )
-    found = FiniteForecast(_Training(net, x, y, vector, x_new), algorithm)
+    require_order_one(net, algorithm)
+    found = FiniteForecast(FiniteTraining(net, x, y, vector, x_new), algorithm)
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
             f"the parts of the correction add up to {found.expansion:.2g} of what they correct: at depth/width = "
@@ -248,6 +253,16 @@ def finite_forecast(
             stacklevel=5,  # two verbs, each within its precision
         )
     return found
+
+
+def require_order_one(net: MLP, algorithm: SpectralAlgorithm) -> None:
+    """Refuse networks and algorithms whose trained law is not known to order 1/width."""
+    _trainable(algorithm)
+    if not all(map(is_smooth, net.activations)):
+        raise ValueError(
+            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
+            "or a smooth relative such as gelu."
+        )
 
 
 def _trainable(algorithm: SpectralAlgorithm) -> GradientDescent | GradientFlow:

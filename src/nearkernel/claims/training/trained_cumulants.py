@@ -65,7 +65,5 @@ class TrainedCumulants(Claim):
         data = result.data
         for name, label, colour in (("k000", "third", BLUE), ("k0000", "fourth", ORANGE)):
             measured, sem = data[name], data[f"{name}_sem"]
-            pair(
-                axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, colour=colour
-            )
+            pair(axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, colour=colour)
         axes.set(xlabel="1/width", ylabel="width x cumulant of output 0", xlim=(-0.001, None))
