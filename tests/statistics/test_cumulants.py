@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from joint_moments import moments
 from nearkernel.statistics._cumulants import fourth_cumulants, third_cumulants, ties
 from nearkernel.statistics._responses import responses
 from nearkernel.statistics._trained import Start, polynomial, start_of, trained_law
@@ -24,17 +25,6 @@ def network(width=64, out=1, widths=None, activation="tanh"):
 
 def forecast(y=Y, new=NEW, algorithm=DESCENT, x=X, net=None):
     return nk.forecast(net or network(1024), x, y, algorithm, new, order=1)
-
-
-def joint_cumulants(values, chances):
-    """Third and fourth joint cumulants of the columns of `values` under `chances`."""
-    mean = chances @ values
-    v = values - mean
-    second = np.einsum("s,sb,sc->bc", chances, v, v)
-    third = np.einsum("s,sb,sc,sd->bcd", chances, v, v, v)
-    fourth = np.einsum("s,sb,sc,sd,se->bcde", chances, v, v, v, v, optimize=True)
-    pairs = np.einsum("bc,de->bcde", second, second)
-    return third, fourth - pairs - pairs.swapaxes(1, 2) - pairs.swapaxes(1, 3)
 
 
 @pytest.mark.parametrize("steps", [3, 30])
@@ -82,7 +72,7 @@ def test_cumulants_are_those_of_the_recursion(steps):
             of_h = h + size * np.tensordot(v, g, 1)
             outputs.append(descended(theta, of_h, mu, nu * size**2, kap * size**2, z, y, lr, steps))
             chances.append(chance / (2 * fields))
-    exact = joint_cumulants(np.array(outputs), np.array(chances))
+    _, _, *exact = moments(np.array(outputs), np.array(chances))
     response = responses(np.diagonal(theta)[:n], lr, steps)
     found = ties(start, polynomial(start, response, n))
     for parts, said in zip((third_cumulants(found, y), fourth_cumulants(found)), exact, strict=True):

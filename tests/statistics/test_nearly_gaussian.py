@@ -10,6 +10,7 @@ import scipy.special
 import scipy.stats
 
 import nearkernel as nk
+from joint_moments import moments
 from nearkernel.statistics._edgeworth import Edgeworth
 from nearkernel.statistics._expected_loss import expected_loss
 from nearkernel.statistics._joint_law import JointLaw
@@ -104,18 +105,6 @@ def random_law(size, m=2, seed=0):
     third, fourth = (size * rng.normal(size=(m,) * order) for order in (3, 4))
     third, fourth = (sum(map(k.transpose, itertools.permutations(range(k.ndim)))) for k in (third, fourth))
     return JointLaw(rng.normal(size=m), root @ root.T + np.eye(m), third, fourth)
-
-
-def moments(values, chances):
-    """The first four joint cumulants of the columns of `values`."""
-    mean = chances @ values
-    v = values - mean
-    second, third = (
-        np.einsum(f"s,{','.join('s' + c for c in k)}->{k}", chances, *[v] * len(k)) for k in ("bc", "bcd")
-    )
-    fourth = np.einsum("s,sb,sc,sd,se->bcde", chances, v, v, v, v, optimize=True)
-    pairs = np.einsum("bc,de->bcde", second, second)
-    return mean, second, third, fourth - pairs - pairs.swapaxes(1, 2) - pairs.swapaxes(1, 3)
 
 
 def test_the_joint_density_has_the_four_cumulants():
