@@ -239,11 +239,10 @@ def test_a_rate_beyond_the_limit_is_a_status():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0`"),
+        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0.5`"),
         (lambda: (network(), np.vstack([X, X[:1]]), [1.2, 0.3, 1.2]), "has rank 2 < 3: .* leave out repeated rows"),
         (lambda: (network(), X, Y, nk.Ridge(0.1)), "without inertia; got Ridge"),
         (lambda: (network(), X, Y, nk.GradientDescent(0.1, momentum=0.5)), "without inertia; got GradientDescent"),
-        (lambda: (network(), np.ones((3000, 3)), np.ones(3000)), "keeps tensors of four of 3000 .* points in all fit"),
         (lambda: (network(out=2), X, Y), "`y` has 1 outputs per row; the model has 2"),
     ],
 )  # fmt: skip
@@ -254,6 +253,12 @@ def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError, MemoryError), match=message) as error:
         nk.forecast(net, x, y, algorithm, NEW, order=1)
     assert "\n" not in str(error.value)
+
+
+def test_exact_tensors_of_many_points_are_refused_in_one_line():
+    exact = nk.statistics.SampledNeurons(exact=10**4)
+    with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in all fit"):
+        nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, order=1, neurons=exact)
 
 
 def test_what_to_measure_needs_steps():

@@ -60,6 +60,7 @@ from ._measure import Estimate as Estimate
 from ._measure import measure as measure
 from ._measure_posterior import PosteriorDraws as PosteriorDraws
 from ._measure_posterior import measure_posterior as measure_posterior
+from ._neurons import SampledNeurons as SampledNeurons
 from ._observables import extrapolated as extrapolated
 from ._observables import observables as observables
 from ._paths import path_sum as path_sum

@@ -14,7 +14,8 @@ from .._check import inputs, positive, targets
 from .._precision import in_float64
 from ..dynamics import GradientFlow, SpectralAlgorithm
 from ..models import MLP
-from ._finite_forecast import FiniteForecast, FiniteTraining, require_order_one
+from ._finite_forecast import FiniteForecast, require_order_one
+from ._finite_training import ExactTraining
 from ._fluctuations import Fluctuations, fluctuations
 
 
@@ -80,7 +81,7 @@ def _left_out(
     """Bias, variance, both as slopes over 1/width, and the expansion, of one row."""
     order = np.r_[np.delete(np.arange(len(x)), row), row]
     last = jax.tree.map(lambda array: array[np.ix_(*[order] * array.ndim)], layer)
-    training = FiniteTraining(net, x[order[:-1]], y[order[:-1]], False, x[[row]], last)
+    training = ExactTraining(net, x[order[:-1]], y[order[:-1]], False, x[[row]], last)
     law = FiniteForecast(training, algorithm)
     if not law.ok:
         raise ValueError(f"`algorithm` {law.status}.")

@@ -77,7 +77,10 @@ class Edgeworth(eqx.Module):
                 f"back; it increases between q = {float(low.max()):.2g} and {float(high.min()):.4g}, see `increasing`.",
                 stacklevel=3,
             )
-        z = scipy.special.ndtri(each)
+        return self.bent(scipy.special.ndtri(each))
+
+    def bent(self, z: np.ndarray) -> np.ndarray:
+        """Outputs that have these cumulants if `z` is a standard Gaussian."""
         return self.mean + self.std * (z + self.skewness / 6 * _he2(z) + self.kurtosis / 24 * _he3(z))
 
     def _standard(self, f: np.ndarray) -> np.ndarray:

@@ -25,6 +25,7 @@ from ..models._network import require_wide
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
+from ._neurons import SampledNeurons
 from ._rich import RichForecast, rich_forecast
 
 
@@ -207,13 +208,15 @@ def forecast(
     loss: Any = "squared",
     key: Any = None,
     clouds: Clouds | None = None,
+    neurons: SampledNeurons | None = None,
 ) -> "Forecast | FiniteForecast | RichForecast":
     """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
     or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, the power of 1/width kept: 0, or
-    1 for smooth activations, gradient flow and gradient descent, and a dozen points or two; `trained`: "all" layers, or
-    the "last" alone, whose end is the NNGP posterior.
+    1 for smooth activations, gradient flow and gradient descent; `neurons`, an `nk.statistics.SampledNeurons`, for
+    order 1 of more than a dozen points: how many are sampled, by default until errors are below 1 % of the deviation;
+    `trained`: "all" layers, or the "last" alone, whose end is the NNGP posterior.
 
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
@@ -257,6 +260,9 @@ def forecast(
             raise TypeError(
                 "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
             )
-        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
+        y, vector = targets(y, len(x), out=net.out_dim), np.ndim(y) == 1
+        return finite_forecast(
+            net, x, y, vector, algorithm, x_new, SampledNeurons() if neurons is None else neurons
+        )
     training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

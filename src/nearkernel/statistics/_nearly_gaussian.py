@@ -78,11 +78,23 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this law up to O(1/width^2)."""
+        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this law up to O(1/width^2).
+
+        If the law comes from sampled neurons: those of each output, and all covariances.
+        """
         shape = (whole(size, "size", 1), self.mean.size)
         require_fits(5 * 8 * math.prod(shape), f"`size` = {size} draws of {shape[1]} outputs", "draw fewer")
         noise = np.asarray(jax.random.normal(random_key(key), shape, np.float64))
-        return self._joint.draws(noise).reshape(-1, *self.mean.shape)
+        draws = self._joint.draws(noise) if self._has_joint else self._draws_by_outputs(noise)
+        return draws.reshape(-1, *self.mean.shape)
+
+    def _draws_by_outputs(self, noise: np.ndarray) -> np.ndarray:
+        """Correlated Gaussians, each bent to the cumulants of its own output."""
+        size, law = self.mean.size, self._single
+        unit = np.where(law.std > 0, law.std, 1.0).ravel()
+        lam, vectors = np.linalg.eigh(self.cov.reshape(size, size) / np.outer(unit, unit))
+        z = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
+        return law.bent(z.reshape(-1, *self.mean.shape))
 
     @property
     def _variances(self) -> np.ndarray:
@@ -103,6 +115,11 @@ class NearlyGaussianOutputs(GaussianOutputs):
         size = self.mean.size
         third, fourth = (self.cumulants(order).reshape((size,) * order) for order in (3, 4))
         return JointLaw(self.mean.ravel(), self.cov.reshape(size, size), third, fourth)
+
+    @property
+    @abc.abstractmethod
+    def _has_joint(self) -> bool:
+        """Whether there are joint cumulants of more than one output."""
 
     @property
     @abc.abstractmethod

@@ -40,11 +40,16 @@ class Start(NamedTuple):
 
 
 class Law(NamedTuple):
-    """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov)."""
+    """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov).
+
+    `error`: standard errors of the sum of these contributions, if `neurons` were drawn for them.
+    """
 
     mean: np.ndarray
     cov: np.ndarray
     corrections: dict[str, tuple[np.ndarray, np.ndarray]]
+    error: tuple[np.ndarray, np.ndarray]
+    neurons: int = 0
 
 
 def start_of(last, outputs: int) -> Start:
@@ -139,7 +144,8 @@ def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
         "ddntk": _both(by_ddntk),
     }
     corrections = {name: (mean[name], cov[name]) for name in CONTRIBUTIONS}
-    return Law(leading[:, :n] @ m, leading @ s.kernel @ leading.T, corrections)
+    middle, spread_0 = leading[:, :n] @ m, leading @ s.kernel @ leading.T
+    return Law(middle, spread_0, corrections, (0.0 * middle, 0.0 * spread_0))
 
 
 class FrozenKernel(NamedTuple):

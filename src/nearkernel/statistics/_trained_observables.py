@@ -24,7 +24,9 @@ from ..dynamics import GradientDescent, Record, simulate
 from ..models import MLP
 from ._cumulants import FOUR_POINT, fourth_cumulants, third_cumulants
 from ._finite_forecast import FiniteForecast
+from ._finite_training import ExactTraining
 from ._forecast import forecast
+from ._neurons import SampledNeurons
 from ._trained import frozen_kernel
 
 _LEFT = 1e-7  # of the slowest residual, where "the end" is meant
@@ -58,13 +60,14 @@ def trained_observables(
         )
     with warnings.catch_warnings():  # whether the correction is small is what will be seen
         warnings.simplefilter("ignore", UserWarning)
-        theory = forecast(net, x, y, algorithm, x_new, order=1)
+        theory = forecast(net, x, y, algorithm, x_new, order=1, neurons=SampledNeurons(exact=10**6))
     assert isinstance(theory, FiniteForecast)
     if not theory.ok:
         raise ValueError(f"`algorithm` {theory.status}.")
     x, x_new = inputs(x, "x"), inputs(x_new, "x_new")
     y, steps = targets(y, len(x)), algorithm.steps
     training, factors = theory._training, net.lr_factors()
+    assert isinstance(training, ExactTraining)
     if math.isinf(steps):
         slowest = float(np.abs(1 - algorithm.lr * training.lam).max())
         steps = math.ceil(1.5 * math.log(_LEFT) / math.log(slowest))  # networks have slower ones
@@ -83,7 +86,7 @@ def trained_observables(
         "cov": width * sum(part.cov for part in known).reshape(spread.shape),  # type: ignore[union-attr]
     }
     if cumulants > 2:
-        tied = training.ties(training.responses(algorithm), True)
+        tied = training.ties(algorithm, complete=True)
         third, fourth = third_cumulants(tied, training.targets), fourth_cumulants(tied)
         expected["third"] = sum(third.get(name, 0.0) for name in _KNOWN)
         expected["fourth"] = sum(fourth.get(name, 0.0) for name in (FOUR_POINT, *_KNOWN))
