@@ -218,6 +218,13 @@ def test_bad_input_gets_one_clear_line(call, message):
         call(law())
 
 
+def test_networks_that_diverge_have_no_law():
+    found = law(algorithm=nk.GradientDescent(9.0))
+    for call in (lambda: found.quantile(0.5), lambda: found.sample(2, 0), lambda: found.skewness):
+        with pytest.raises(ValueError, match="these networks diverge: .* see `status`"):
+            call()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [24, 48])
 def test_outer_quantiles_of_trained_networks(width):

@@ -103,6 +103,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @functools.cached_property
     def _single(self) -> Edgeworth:
+        self._require_law()
         var = self._variances
         fixed = np.abs(var) <= 1e-9 * self._sizes
         std = np.where(fixed, 0.0, np.sqrt(np.where(var > 0, var, np.nan)))  # below 0 there is no law
@@ -112,9 +113,16 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @functools.cached_property
     def _joint(self) -> JointLaw:
+        self._require_law()
         size = self.mean.size
         third, fourth = (self.cumulants(order).reshape((size,) * order) for order in (3, 4))
         return JointLaw(self.mean.ravel(), self.cov.reshape(size, size), third, fourth)
+
+    def _require_law(self) -> None:
+        if not np.isfinite(self.mean).all():
+            raise ValueError(
+                "these networks diverge: their outputs have no density or quantiles, see `status`."
+            )
 
     @property
     @abc.abstractmethod
