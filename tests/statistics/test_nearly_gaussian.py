@@ -221,7 +221,7 @@ def test_bad_input_gets_one_clear_line(call, message):
 def test_networks_that_diverge_have_no_law():
     found = law(algorithm=nk.GradientDescent(9.0))
     for call in (lambda: found.quantile(0.5), lambda: found.sample(2, 0), lambda: found.skewness):
-        with pytest.raises(ValueError, match="these networks diverge: .* see `status`"):
+        with pytest.raises(ValueError, match=r"these networks diverge: .* see `status`"):
             call()
 
 
