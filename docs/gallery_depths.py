@@ -95,4 +95,15 @@ def best_depth() -> plt.Figure:
         all_best = [each.best(width) for each in theory]
         print(f"  width {width}: best depth {np.median(all_best):g}, of the sets {sorted(all_best)}")
     print("  width times expansion, depth 3:", np.sort([each.expansion[2] for each in theory]).round(0))
+    for width, losses in _gelu(sets[:_CHECKED]).items():
+        print(f"  gelu, width {width}: {losses.round(3)}")
     return drawn
+
+
+def _gelu(sets: list[tuple[np.ndarray, np.ndarray]]) -> dict[float, np.ndarray]:
+    """Mean losses of critical gelu networks of up to six hidden layers, by width."""
+    critical = nk.critical("gelu")
+    net = nk.MLP(10, (64,) * 6, 1, "gelu", critical.weight_var, critical.bias_var)
+    scale = np.sqrt((critical.fixed_point - critical.bias_var) / critical.weight_var)  # the first layer at K*
+    found = [nk.statistics.depth_losses(net, scale * x, y) for x, y in sets]
+    return {width: np.mean([each.at(width) for each in found], axis=0) for width in (_WIDTH, np.inf)}
