@@ -49,6 +49,7 @@ from ._guarantee import Guarantee as Guarantee
 from ._guarantee import convergence_guarantee as convergence_guarantee
 from ._input_gradient import InputGradient as InputGradient
 from ._input_gradient import input_gradient as input_gradient
+from ._kink_forecast import KinkForecast as KinkForecast
 from ._learning_curve import learning_curve as learning_curve
 from ._learning_rate import LearningRates as LearningRates
 from ._learning_rate import learning_rates as learning_rates

@@ -121,7 +121,7 @@ class FiniteForecast(NearlyGaussianOutputs):
     @in_float64
     def at(self, time: float) -> "FiniteForecast":
         """The same networks at another time (steps for gradient descent); tensors and kernels are kept."""
-        later = _trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
+        later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         return FiniteForecast(self._training, later)
 
     @in_float64
@@ -200,7 +200,7 @@ def finite_forecast(
 
 def require_order_one(net: MLP, algorithm: SpectralAlgorithm) -> None:
     """Refuse networks and algorithms whose trained law is not known to order 1/width."""
-    _trainable(algorithm)
+    trainable(algorithm)
     if not all(map(is_smooth, net.activations)):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
@@ -218,13 +218,13 @@ def _warned(found: FiniteForecast) -> FiniteForecast:
     return found
 
 
-def _trainable(algorithm: SpectralAlgorithm) -> GradientDescent | GradientFlow:
+def trainable(algorithm: SpectralAlgorithm, order: str = "order=1") -> GradientDescent | GradientFlow:
     plain = (isinstance(algorithm, GradientFlow) and algorithm.friction is None) or (
         isinstance(algorithm, GradientDescent) and not algorithm.momentum
     )
     if not plain:
         raise ValueError(
-            f"`order=1` is for nk.GradientFlow() and nk.GradientDescent(lr) without inertia; got {algorithm}."
+            f"`{order}` is for nk.GradientFlow() and nk.GradientDescent(lr) without inertia; got {algorithm}."
         )
     return algorithm  # type: ignore[return-value]
 

@@ -141,7 +141,7 @@ class _Layer:
         options, outputs = self.points.options, self.points.outputs
         sizes = [len(self.neuron.u_root), outputs * len(self.neuron.xi_root), outputs * len(net.z_root)]
         shares = (self.neuron.u_root, self.neuron.xi_root, net.z_root)
-        draw = _Draw(sizes, [np.sum(np.square(r), axis=1) for r in shares], outputs)
+        draw = Draw(sizes, [np.sum(np.square(r), axis=1) for r in shares], outputs)
         field = (4 if self.last else 6) * panels.decay.shape[1] * len(self.neuron.theta) * outputs
         block = int(2 ** np.clip(np.log2(max(_NUMBERS // field, 16)) // 1, 4, 10))
         block = min(block, max(16, _FIRST // options.scrambles))
@@ -175,7 +175,7 @@ class _Layer:
 _compiled = jax.jit(outcome, static_argnums=(0, 1, 2))
 
 
-class _Draw:
+class Draw:
     """Which coordinates of a Sobol point go where: the more a direction matters, the sooner it comes."""
 
     def __init__(self, sizes: list[int], strengths: list[np.ndarray], outputs: int):
