@@ -12,6 +12,7 @@ import numpy as np
 
 from .._check import inputs, positive, targets
 from .._precision import in_float64
+from .._result import Result
 from ..dynamics import GradientFlow, SpectralAlgorithm
 from ..models import MLP
 from ._finite_forecast import FiniteForecast, require_order_one
@@ -19,7 +20,7 @@ from ._finite_training import ExactTraining
 from ._fluctuations import Fluctuations, fluctuations
 
 
-class DepthLosses(eqx.Module):
+class DepthLosses(Result, eqx.Module):
     """Expected loss 1/2 |f - y|^2 of a row that was left out, mean over rows, for networks of 1 to L hidden layers.
 
     **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;

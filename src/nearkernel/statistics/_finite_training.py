@@ -9,7 +9,7 @@ import numpy as np
 from .._memory import available_bytes, human_bytes
 from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, SpectralAlgorithm
-from ..dynamics._solution import status_at
+from ..dynamics._abstract_solution import status_at
 from ..models import MLP
 from ._cumulants import Ties, fourth_cumulants, third_cumulants, ties
 from ._fluctuations import Fluctuations, fluctuations

@@ -16,8 +16,8 @@ from .._blas import one_thread
 from .._check import inputs, one_of, positive, shown, targets
 from .._precision import in_float64
 from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics._abstract_solution import status_of
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
-from ..dynamics._solution import status_of
 from ..kernels import NNGP
 from ..kernels._network import both_kernels
 from ..models import MLP, AbstractNetwork, Scaled
