@@ -47,7 +47,7 @@ NOT_CALLED = {
         "FeatureSplit",
         "Fluctuations",
     ),
-    *("CoordinateCheck", "Kernels", "Neurons", "Regime", "RichForecast", "Spread"),
+    *("CoordinateCheck", "Kernels", "KinkForecast", "Neurons", "Regime", "RichForecast", "Spread"),
     *("Forecast", "FunctionModel", "Gaussian", "GaussianProduct", "Gaussianity", "Gelu", "GradientSpread"),
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
     *("LeaveOneOut", "Ridges", "Tuned", "Extrapolation", "LearningCurve", "TrainedCurve"),

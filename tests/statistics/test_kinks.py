@@ -1,4 +1,4 @@
-"""Kinks: averages with delta functions against narrow windows, and trained relu networks against the law of the flux."""
+"""Kinks: averages with delta functions against narrow windows, trained relu networks against the law of the flux."""
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,8 @@ Y = np.array([0.9, -0.6, 0.4])
 
 
 def test_averages_with_deltas_are_limits_of_narrow_windows():
-    """Four million draws; a kink that is rounded over a window, 4 standard errors and the bias of its width."""
-    rng, width, size = np.random.default_rng(0), 0.05, 4_000_000
+    """A million draws; a kink that is rounded over a window, 4 standard errors and the bias of its width."""
+    rng, width, size = np.random.default_rng(0), 0.05, 1_000_000
     root = rng.normal(size=(3, 4))
     kernel = root @ root.T / 4 + 0.3 * np.eye(3)
     leaky = PiecewiseLinear(1.3, -0.4)
@@ -106,12 +106,10 @@ def test_one_training_point_has_a_closed_form():
 def shift(net, x, y, descent, new):
     """width^(1/2) times the shift of the mean, of a network and of that with its last layer's sign changed."""
     middle = nk.forecast(net, x, y, descent, new).mean
-    rows, targets = jnp.asarray(x), jnp.asarray(y)
+    rows, targets, record = jnp.asarray(x), jnp.asarray(y), nk.Record(every=descent.steps)
 
     def trained(params):
-        end = nk.simulate(
-            net, params, rows, targets, descent, nk.Record(every=descent.steps), lr_factors=net.lr_factors()
-        )
+        end = nk.simulate(net, params, rows, targets, descent, record, lr_factors=net.lr_factors())
         return net(end.params, jnp.asarray(new)).reshape(middle.shape) - middle
 
     def observe(params):
@@ -125,30 +123,30 @@ def shift(net, x, y, descent, new):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "activation, shape, steps",
-    [("relu", (1,), 12), ("relu", (2, 1), 12), (PiecewiseLinear(1.2, -0.3), (1,), 60)],
+    [("relu", (1,), 40), ("relu", (2, 1), 30), (PiecewiseLinear(1.2, -0.3), (1,), 60)],
 )
 def test_several_training_points_against_trained_networks(activation, shape, steps):
     """Widths 64 and 256; the next order, 1/width, is extrapolated away. Steps and depth are not those of the theory."""
-    lr, roots, found = 0.12, (8, 16), []
+    lr, roots, found, y = 0.12, (8, 16), [], 3 * Y
     for root in roots:
         net = nk.MLP(3, tuple(k * root * root for k in shape), 1, activation, weight_var=1.5, bias_var=0.2)
         descent = nk.GradientDescent(lr, steps)
-        found.append(nk.measure(shift(net, X, Y, descent, NEW), net, 4000, jax.random.key(root)))
+        found.append(nk.measure(shift(net, X, y, descent, NEW), net, 4000, jax.random.key(root)))
     limit = nk.statistics.extrapolated(found, roots)
-    law = nk.forecast(net, X, Y, descent, NEW, order=0.5, neurons=SampledNeurons(tolerance=1e-9, most=2**15))
+    law = nk.forecast(net, X, y, descent, NEW, order=0.5, neurons=SampledNeurons(tolerance=1e-9, most=2**15))
     theory, error = 16 * law.terms[1], 16 * law.error.mean
     z = (limit.mean - theory) / np.hypot(limit.sem, error)
     print([(each.mean, each.sem) for each in found], limit.mean, limit.sem, theory, error, z)
     assert np.abs(z).max() < 4
-    assert np.abs(theory / limit.sem).max() > 8  # there is something to see
+    assert np.abs(theory / limit.sem).max() > 5  # there is something to see
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "`order=0.5` is for activations with a kink"),
+        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "is for activations with a kink"),
         (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=0.7), r"`order` must be 0 .* got 0.7"),
-        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1), NEW, order=0.5), "`order=0.5` is for nk.GradientFlow"),
+        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1), NEW, order=0.5), "is for nk.GradientFlow"),
         (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=1), r"moves as width\^\(-1/2\), not as 1/width"),
     ],
 )  # fmt: skip

@@ -7,6 +7,7 @@ With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(
 
 import functools
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -238,7 +239,7 @@ def forecast(
         )
     if not rich:
         require_wide(net, "nk.forecast")
-    if isinstance(order, bool) or order not in (0, 0.5, 1):
+    if isinstance(order, bool) or not isinstance(order, numbers.Real) or order not in (0, 0.5, 1):
         raise ValueError(
             "`order` must be 0 (infinite width), 1 (to order 1/width), or 0.5 (to order width^(-1/2)); "
             f"got {shown(order)}."

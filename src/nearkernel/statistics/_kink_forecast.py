@@ -10,6 +10,7 @@ import numpy as np
 import scipy.stats.qmc
 
 from .._check import finite_result, inputs, positive
+from .._keys import Key
 from .._memory import cores
 from .._precision import in_float64
 from .._threads import in_order
@@ -67,6 +68,12 @@ class KinkForecast(GaussianOutputs):
         return self.status.ok
 
     @in_float64
+    def sample(self, size: int, key: Key) -> np.ndarray:
+        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
+        flat = _Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
+        return flat.sample(size, key).reshape(-1, *self.mean.shape)
+
+    @in_float64
     def at(self, time: float) -> "KinkForecast":
         """The same networks at another time (steps for gradient descent); kernels are kept."""
         later = trainable(self.algorithm, "order=0.5").at(positive(time, "time", zero=True, finite=False))
@@ -78,6 +85,14 @@ class KinkForecast(GaussianOutputs):
         old = self._crossings
         x_new = inputs(x_new, "x_new", old.net.in_shape)
         return KinkForecast(_Crossings(old.net, old.x, old.y, old.vector, x_new, old.options), self.algorithm)
+
+
+class _Flat(GaussianOutputs):
+    def __init__(self, mean: np.ndarray, cov: np.ndarray):
+        self.mean, self._cov = mean, cov
+
+    def _covariance(self) -> np.ndarray:
+        return self._cov
 
 
 class _Crossings:
