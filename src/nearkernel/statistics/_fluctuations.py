@@ -94,8 +94,10 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
     found = stages(net)
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
     _require_fits(len(x), len(found))
-    known = [_known(stage.activation or activations.get("linear"), len(distinct)) for stage in found]
-    names, note = min(known, key=lambda each: len(each[0]))
+    kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
+    known = [_known(each, len(distinct)) for each in kinds]
+    names, _ = min(known, key=lambda each: len(each[0]))
+    note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
     kernels = layer_kernels(flat(net), distinct)
     if len(found) > 1:
