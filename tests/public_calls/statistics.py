@@ -124,6 +124,11 @@ CALLS = [
     Call("Forecast.at", method(forecast, "at"), dict(time=("positive", 1.0))),
     Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
+        "depth_losses",
+        functools.partial(S.depth_losses, algorithm=nk.GradientFlow(1.0)),
+        dict(net=net, x=("inputs", X[:3]), y=("targets", Y[:3])),
+    ),
+    Call(
         "FiniteForecast.cumulants",
         method(finite_forecast, "cumulants"),
         dict(order=("whole", 3), diagonal=("truth", True)),
@@ -381,12 +386,12 @@ CALLS = [
     Call(
         "deep_linear_log_evidence",
         S.deep_linear_log_evidence,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call(
         "deep_linear_posterior",
         S.deep_linear_posterior,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call("DeepLinearPosterior.quantile", method(deep_linear, "quantile"), dict(x=x_new, q=("array", 0.5))),
     Call(
@@ -398,13 +403,13 @@ CALLS = [
     Call(
         "best_prior_var",
         S.best_prior_var,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
     ),
     Call(
         "deep_linear_table",
         S.deep_linear_table,
         dict(
-            X=("inputs", X[:2]),
+            x=("inputs", X[:2]),
             y=("targets", Y[:2]),
             depths=("widths", (1,)),
             widths=("widths", (5,)),

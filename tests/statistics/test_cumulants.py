@@ -2,12 +2,14 @@
 
 import itertools
 import types
+import warnings
 
 import jax
 import numpy as np
 import pytest
 
 import nearkernel as nk
+from joint_moments import moments
 from nearkernel.statistics._cumulants import fourth_cumulants, third_cumulants, ties
 from nearkernel.statistics._responses import responses
 from nearkernel.statistics._trained import Start, polynomial, start_of, trained_law
@@ -18,23 +20,18 @@ Y = np.array([1.3, -0.4])
 DESCENT = nk.GradientDescent(0.3304)
 
 
+def quietly(function, *arguments, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return function(*arguments, **options)
+
+
 def network(width=64, out=1, widths=None, activation="tanh"):
     return nk.MLP(3, widths or (width,), out, activation, weight_var=1.6, bias_var=0.1)
 
 
 def forecast(y=Y, new=NEW, algorithm=DESCENT, x=X, net=None):
     return nk.forecast(net or network(1024), x, y, algorithm, new, order=1)
-
-
-def joint_cumulants(values, chances):
-    """Third and fourth joint cumulants of the columns of `values` under `chances`."""
-    mean = chances @ values
-    v = values - mean
-    second = np.einsum("s,sb,sc->bc", chances, v, v)
-    third = np.einsum("s,sb,sc,sd->bcd", chances, v, v, v)
-    fourth = np.einsum("s,sb,sc,sd,se->bcde", chances, v, v, v, v, optimize=True)
-    pairs = np.einsum("bc,de->bcde", second, second)
-    return third, fourth - pairs - pairs.swapaxes(1, 2) - pairs.swapaxes(1, 3)
 
 
 @pytest.mark.parametrize("steps", [3, 30])
@@ -82,7 +79,7 @@ def test_cumulants_are_those_of_the_recursion(steps):
             of_h = h + size * np.tensordot(v, g, 1)
             outputs.append(descended(theta, of_h, mu, nu * size**2, kap * size**2, z, y, lr, steps))
             chances.append(chance / (2 * fields))
-    exact = joint_cumulants(np.array(outputs), np.array(chances))
+    _, _, *exact = moments(np.array(outputs), np.array(chances))
     response = responses(np.diagonal(theta)[:n], lr, steps)
     found = ties(start, polynomial(start, response, n))
     for parts, said in zip((third_cumulants(found, y), fourth_cumulants(found)), exact, strict=True):
@@ -309,6 +306,54 @@ def test_extrapolated_cumulants_agree(case):
     assert found.agrees(theory)
     assert not found.agrees({**theory, "third": 0.0 * theory["third"]})  # the test can fail
     assert not found.agrees({**theory, "fourth": 0.0 * theory["fourth"]})
+
+
+@pytest.mark.slow
+def test_linearized_networks_have_the_cumulants_of_frozen_kernels():
+    """Each network trained as its own linearization: what is left are the parts without the dNTK and the ddNTK."""
+    both, new, widths, estimates = np.vstack([X, NEW[:1]]), NEW[:1], (32, 96), []
+    for width in widths:
+        net, descent = network(width), nk.GradientDescent(0.3304, 4)
+        law = quietly(nk.forecast, net, X, Y, descent, new, order=1)
+        exact = nk.forecast(net, X, Y, descent, new)
+        kernel = nk.kernels.NTK(net)(both)
+        decay = np.linalg.matrix_power(np.eye(2) - 0.3304 * kernel[:2, :2], 4)
+        response = kernel[2:, :2] @ np.linalg.solve(kernel[:2, :2], np.eye(2) - decay)
+        var = exact.cov[0, 0]
+        v = nk.propagate(net, both, order=1)[2].four_point
+        leading = np.concatenate([-response[0], [1.0]])
+        known = 3 * np.einsum("abcd,a,b,c,d->", v, *[leading] * 4)  # the fourth cumulant of leading z, exact
+
+        def observe(params, net=net, width=width, response=response, var=var, known=known, exact=exact):
+            def outputs(p):
+                return net(p, both)[:, 0]
+
+            z, gradients = outputs(params), jax.tree.leaves(jax.jacrev(outputs)(params))
+            theta = sum(g.reshape(3, -1) @ g.reshape(3, -1).T for g in gradients)
+            found = []
+            for sign in (1.0, -1.0):
+                f, e = sign * z[2], sign * z[:2] - Y
+                plain = sign * (z[2] - response[0] @ z[:2])
+                for _ in range(4):
+                    f, e = f - 0.3304 * theta[2, :2] @ e, e - 0.3304 * theta[:2, :2] @ e
+                f = f - exact.mean[0]
+                found.append([f**3 - 3 * var * f, f**4 - 6 * var * f**2 - plain**4 + 6 * var * plain**2])
+            third, fourth = (width * (a + b) / 2 for a, b in zip(*found, strict=True))
+            return {"third": third, "fourth": fourth + known}
+
+        estimates.append(nk.measure(observe, net, 200_000, jax.random.key(width)))
+        tied = law._training.ties(law.algorithm, True)
+        frozen = {
+            "third": third_cumulants(tied, law._training.targets),
+            "fourth": fourth_cumulants(tied),
+        }
+        theory = {
+            name: sum(part for cause, part in parts.items() if "dntk" not in cause).ravel()[0]
+            for name, parts in frozen.items()
+        }
+    found = nk.statistics.extrapolated(estimates, widths)
+    print(found, theory, [each.mean for each in estimates])
+    assert found.agrees(theory) and abs(theory["third"]) > 5 * found.sem["third"]
 
 
 def test_orders_that_there_are():

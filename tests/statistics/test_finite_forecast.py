@@ -11,6 +11,7 @@ from nearkernel.statistics._responses import responses, responses_at_end
 from nearkernel.statistics._trained import Start, trained_law
 from trained_recursion import descended
 
+L = nk.layers
 X = np.array([[1.3, 0.8, -0.3], [0.4, 1.2, 0.5]])
 NEW = np.array([[1.0, -0.5, 0.9]])
 Y = np.array([1.2, 0.3])
@@ -175,6 +176,39 @@ def test_two_outputs_and_unequal_widths_agree():
     theory = correction(nk.forecast(net, X, y, descent, NEW, order=1))
     print(found.mean, found.sem, theory, found.deviation(theory))
     assert found.agrees(theory)
+
+
+@pytest.mark.slow
+def test_layers_of_their_own_agree():
+    """Variances and activations that differ from layer to layer."""
+    estimates, descent, widths = [], nk.GradientDescent(0.19, 8), (32, 96)
+    for width in widths:
+        net = nk.MLP(3, (width, 2 * width), 1, ("gelu", "tanh"), (1.2, 1.6, 1.0), (0.1, 0.0, 0.2))
+        observable = nk.statistics.trained_observables(net, X, Y, descent, NEW)
+        estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
+    found = nk.statistics.extrapolated(estimates, [2 * width for width in widths])
+    theory = correction(nk.forecast(net, X, Y, descent, NEW, order=1))
+    print(found.mean, found.sem, theory, found.deviation(theory))
+    assert found.agrees(theory)
+
+
+def test_networks_of_layers_are_forecast_as_mlps():
+    layers = [
+        L.Dense(40, 1.2, 0.1),
+        L.Activation("tanh"),
+        L.Dense(30, 1.6),
+        L.Activation("gelu"),
+        L.Dense(1, 1.0, 0.2),
+    ]
+    mlp = nk.MLP(3, (40, 30), 1, ("tanh", "gelu"), (1.2, 1.6, 1.0), (0.1, 0.0, 0.2))
+    one, other = (nk.forecast(net, X, Y, None, NEW, order=1) for net in (nk.Network(3, layers), mlp))
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
+    np.testing.assert_allclose(one.cov, other.cov, rtol=1e-9)
+    with pytest.raises(
+        TypeError, match=r"does not support `layers\[1\]`, Residual of 2 layers: it supports Dense and"
+    ):
+        block = L.Residual([L.Activation("tanh"), L.Dense(8)])
+        nk.forecast(nk.Network(3, [L.Dense(8), block, L.Dense(1)]), X, Y, None, NEW, order=1)
 
 
 def test_terms_times_and_contributions():

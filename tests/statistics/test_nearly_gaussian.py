@@ -10,6 +10,7 @@ import scipy.special
 import scipy.stats
 
 import nearkernel as nk
+from joint_moments import moments
 from nearkernel.statistics._edgeworth import Edgeworth
 from nearkernel.statistics._expected_loss import expected_loss
 from nearkernel.statistics._joint_law import JointLaw
@@ -104,18 +105,6 @@ def random_law(size, m=2, seed=0):
     third, fourth = (size * rng.normal(size=(m,) * order) for order in (3, 4))
     third, fourth = (sum(map(k.transpose, itertools.permutations(range(k.ndim)))) for k in (third, fourth))
     return JointLaw(rng.normal(size=m), root @ root.T + np.eye(m), third, fourth)
-
-
-def moments(values, chances):
-    """The first four joint cumulants of the columns of `values`."""
-    mean = chances @ values
-    v = values - mean
-    second, third = (
-        np.einsum(f"s,{','.join('s' + c for c in k)}->{k}", chances, *[v] * len(k)) for k in ("bc", "bcd")
-    )
-    fourth = np.einsum("s,sb,sc,sd,se->bcde", chances, v, v, v, v, optimize=True)
-    pairs = np.einsum("bc,de->bcde", second, second)
-    return mean, second, third, fourth - pairs - pairs.swapaxes(1, 2) - pairs.swapaxes(1, 3)
 
 
 def test_the_joint_density_has_the_four_cumulants():
@@ -229,12 +218,19 @@ def test_bad_input_gets_one_clear_line(call, message):
         call(law())
 
 
+def test_networks_that_diverge_have_no_law():
+    found = law(algorithm=nk.GradientDescent(9.0))
+    for call in (lambda: found.quantile(0.5), lambda: found.sample(2, 0), lambda: found.skewness):
+        with pytest.raises(ValueError, match=r"these networks diverge: .* see `status`"):
+            call()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [24, 48])
 def test_outer_quantiles_of_trained_networks(width):
     """Closer than those of a Gaussian with the mean and variance of order 1/width."""
     net, descent, size = network(width), nk.GradientDescent(0.25, 40), 60_000
-    found = law(width, algorithm=descent)
+    found = quietly(law, width, NEW, Y, descent)
     q = np.array([0.005, 0.995])
     gauss = found.mean + found.std * scipy.special.ndtri(q)[:, None]
     limits = np.stack([found.quantile(q), gauss])
@@ -247,5 +243,5 @@ def test_outer_quantiles_of_trained_networks(width):
     away = np.abs(share.mean - q[:, None])
     print(share.mean, share.sem)
     assert (away[0] < away[1]).all()
-    assert (away[1] > 6 * share.sem[1]).all()
+    assert (away[1] > 3 * share.sem[1]).all()
     assert (away[0] < 4 * share.sem[0] + 0.3 * np.minimum(q, 1 - q)[:, None]).all()

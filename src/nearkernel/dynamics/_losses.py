@@ -27,7 +27,7 @@ def cross_entropy(z: jax.Array, y: jax.Array) -> jax.Array:
 _NAMED: dict[str, Callable] = {"squared": squared, "cross_entropy": cross_entropy}
 
 
-def loss_of_zero(loss: Callable, y: jax.Array) -> float:
+def loss_of_zero(loss: Callable, y: jax.Array | np.ndarray) -> float:
     """The size of the loss of outputs 0, beside which losses are small or not; 0 if it is not finite."""
     found = abs(float(loss(jnp.zeros_like(y), y)))
     return found if math.isfinite(found) else 0.0

@@ -8,8 +8,9 @@ from .._check import inputs, targets, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
+from ._by_products import by_size
 from ._evolve import FunctionSpaceSolution
-from ._iterative import solve_by_size, solve_iteratively
+from ._iterative import solve_iteratively
 from ._losses import get_loss, squared
 from ._nearly import NearlyKernelSolution
 from ._solution import Solution
@@ -49,8 +50,9 @@ def solve(
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status` (an `nk.Status`), `ok`,
     `rank`, `cutoff`. A learning rate beyond the limit is a status, not an error. Beyond order 0 a
     `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
-    `feature_learning(x_test, y_test)` besides. From an iterative solver a `MachineSolution`: `predict`,
-    `coefficients`, `relative_residual`, `iterations`, `status`.
+    `feature_learning(x_test, y_test)` besides. From an iterative `solver` that was asked for a `MachineSolution`:
+    `predict`, `residual()`, `coefficients`, `relative_residual`, `iterations`, `status`. From another loss a
+    `FunctionSpaceSolution`. All have `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
     """
     chosen = get_solver(solver)
     algorithm = GradientFlow() if algorithm is None else algorithm
@@ -85,12 +87,11 @@ def solve(
                 f"`solver` {chosen.name!r} is for kernels and the loss 'squared'; use solver='direct' or 'auto'."
             )
         return solve_iteratively(problem, x, y, algorithm, chosen, vector)
-    if chosen is None and isinstance(problem, AbstractKernel) and function is squared:
-        found = solve_by_size(problem, x, y, algorithm, vector)
-        if found is not None:
-            return found
     if function is squared:
-        return Solution(tangent, x, y, algorithm, vector)
+        large = (
+            by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
+        )
+        return Solution(tangent, x, y, algorithm, vector, large)
     return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
 
 

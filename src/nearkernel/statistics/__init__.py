@@ -28,6 +28,8 @@ from ._deep_linear_posterior import deep_linear_posterior as deep_linear_posteri
 from ._deep_linear_table import ModelRow as ModelRow
 from ._deep_linear_table import ModelTable as ModelTable
 from ._deep_linear_table import deep_linear_table as deep_linear_table
+from ._depth_losses import DepthLosses as DepthLosses
+from ._depth_losses import depth_losses as depth_losses
 from ._expected_loss import ExpectedLoss as ExpectedLoss
 from ._finite_forecast import Contribution as Contribution
 from ._finite_forecast import FiniteForecast as FiniteForecast

@@ -12,6 +12,7 @@ import scipy.special
 
 from .._check import between, inputs, positive, whole
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import NNGP
 from ..models import MLP
 from ._relu_ntk import relu_ntk
@@ -63,7 +64,7 @@ def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) ->
     return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))
 
 
-class LargestEigenvalue(eqx.Module):
+class LargestEigenvalue(Result, eqx.Module):
     """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
 
     **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
@@ -114,7 +115,7 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
     )
 
 
-class Concentration(eqx.Module):
+class Concentration(Result, eqx.Module):
     """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its mean.
 
     **Fields:** `mean` (n, n), E[G]; `deviation`, which the norm of G - E[G] exceeds with at most `probability`
@@ -143,12 +144,12 @@ def concentration(net: MLP, x: Any, probability: float = 0.05) -> Concentration:
     if not isinstance(net, MLP) or len(net.widths) != 1:
         raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")
     x = inputs(x, "x", net.in_dim)
-    bound = supremum(net.activation)
+    bound, last = supremum(net.activation_of(1)), net.dense(1)
     if np.isinf(bound):
         raise ValueError('`net` needs a bounded activation, e.g. "tanh", "erf" or "sin".')
     gaussian = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
-    mean = np.asarray(NNGP(gaussian)(x)) - float(net.bias_var)
-    share = float(net.weight_var) * len(x) * bound**2 / net.widths[0]
+    mean = np.asarray(NNGP(gaussian)(x)) - float(last.bias_var)
+    share = float(last.weight_var) * len(x) * bound**2 / net.widths[0]
     lam = np.linalg.eigvalsh(mean)
     variance = share * float(lam[-1])  # E[X^2] <= share E[X] for a positive X <= share
     log = np.log(2 * len(x))

@@ -8,11 +8,15 @@ With t the targets, c = mean_0 - t at infinite width, and loss_b = (f_b - t_b)^2
 Third and fourth cumulants are in the covariance only. The second line is exact for any law.
 """
 
+from collections.abc import Mapping
+
 import equinox as eqx
 import numpy as np
 
+from .._result import Result
 
-class ExpectedLoss(eqx.Module):
+
+class ExpectedLoss(Result, eqx.Module):
     """The loss 1/2 sum (f - y)^2 of trained networks at new points, over initializations, to order 1/width.
 
     **Fields:** `mean`, a number; `terms`, what of it is (infinite width, correction); `bias` and `variance`, (m,) or
@@ -24,6 +28,15 @@ class ExpectedLoss(eqx.Module):
     variance: np.ndarray
     terms: tuple[float, float]
     cov: np.ndarray
+
+    def _shown(self) -> Mapping[str, object]:
+        return {
+            "mean": self.mean,
+            "std": self.std,
+            "terms": self.terms,
+            "bias": self.bias,
+            "variance": self.variance,
+        }
 
     @property
     def mean(self) -> float:

@@ -10,13 +10,14 @@ import numpy as np
 from .._check import finite_result, inputs, positive, truth, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ..models import MLP
+from ..models import MLP, AbstractNetwork
 from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_training import AbstractTraining, ExactTraining
 from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons
 from ._sampled_training import SampledTraining
+from ._stages import stages
 from ._trained import Law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
@@ -62,7 +63,7 @@ class FiniteForecast(NearlyGaussianOutputs):
     def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
         self.status = training.status(algorithm)
-        self.width, self.depth = training.width, len(training.net.widths)
+        self.width, self.depth = training.width, len(stages(training.net)) - 1
         self._finite = self.ok or math.isfinite(algorithm.end())
         law = training.law(algorithm) if self._finite else training.diverged()
         shape = training.shape
@@ -180,7 +181,7 @@ class FiniteForecast(NearlyGaussianOutputs):
 
 @in_float64
 def finite_forecast(
-    net: MLP,
+    net: AbstractNetwork,
     x: np.ndarray,
     y: np.ndarray,
     vector: bool,
@@ -189,18 +190,23 @@ def finite_forecast(
     neurons: SampledNeurons,
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
-    trainable(algorithm)
-    if not all(map(is_smooth, net.activations)):
-        raise ValueError(
-            "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
-            "as 1/width; use `order=0.5`, or a smooth relative such as gelu."
-        )
+    require_order_one(net, algorithm)
     training: AbstractTraining
-    if len(x) + len(x_new) <= neurons.exact or not net.widths:
+    if len(x) + len(x_new) <= neurons.exact or not isinstance(net, MLP) or not net.widths:
         training = ExactTraining(net, x, y, vector, x_new)
     else:
         training = SampledTraining(net, x, y, vector, x_new, neurons)
     return _warned(FiniteForecast(training, algorithm))
+
+
+def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> None:
+    """Refuse networks and algorithms whose trained law is not known to order 1/width."""
+    trainable(algorithm)
+    if not all(is_smooth(stage.activation) for stage in stages(net)[1:]):
+        raise ValueError(
+            "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
+            "as 1/width; use `order=0.5`, or a smooth relative such as gelu."
+        )
 
 
 def _warned(found: FiniteForecast) -> FiniteForecast:

@@ -9,11 +9,12 @@ import numpy as np
 from .._memory import available_bytes, human_bytes
 from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, SpectralAlgorithm
-from ..dynamics._solution import status_at
-from ..models import MLP
+from ..dynamics._abstract_solution import status_at
+from ..models import AbstractNetwork
 from ._cumulants import Ties, fourth_cumulants, third_cumulants, ties
 from ._fluctuations import Fluctuations, fluctuations
 from ._responses import Response, Responses, responses
+from ._stages import stages
 from ._trained import Law, Start, polynomial, start_of, trained_law
 
 _DECAYS = 200.0  # after which the slowest residual is below all rounding
@@ -27,7 +28,7 @@ class AbstractTraining(abc.ABC):
     new outputs; `prior`, their variances at the start; `lam`, eigenvalues of the kernel.
     """
 
-    net: MLP
+    net: AbstractNetwork
     x: np.ndarray
     y: np.ndarray
     vector: bool
@@ -83,12 +84,22 @@ class AbstractTraining(abc.ABC):
 class ExactTraining(AbstractTraining):
     """By tensors of four points, in modes of the kernel."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray):
+    def __init__(
+        self,
+        net: AbstractNetwork,
+        x: np.ndarray,
+        y: np.ndarray,
+        vector: bool,
+        x_new: np.ndarray,
+        last: Fluctuations | None = None,
+    ):
+        """`last`, the layer of the outputs at `x` and `x_new`, if it is known already."""
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
-        _require_fits(n, len(x_new), outputs, len(net.sizes) - 1)
+        _require_fits(n, len(x_new), outputs, len(stages(net)))
         self._x_new = x_new
-        last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
+        if last is None:
+            last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
         self.width, self.outputs = last.width, outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
         self.lam, vectors = np.linalg.eigh(last.ntk[:n, :n])

@@ -17,8 +17,8 @@ from .._blas import one_thread
 from .._check import inputs, one_of, positive, shown, targets
 from .._precision import in_float64
 from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics._abstract_solution import status_of
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
-from ..dynamics._solution import status_of
 from ..kernels import NNGP
 from ..kernels._network import both_kernels
 from ..models import MLP, AbstractNetwork, Scaled
@@ -264,13 +264,14 @@ def forecast(
             raise ValueError(
                 f'`order={order}` is for trained="all": of the last layer alone order 0 is known.'
             )
-        if not isinstance(net, MLP):
+        if order != 1 and not isinstance(net, MLP):
             raise TypeError(
                 f"`order={order}` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
             )
-        y, vector = targets(y, len(x), out=net.out_dim), np.ndim(y) == 1
+        out = inner.layers.shape(inner.in_shape)[-1]
+        y, vector = targets(y, len(x), out=out), np.ndim(y) == 1
         options = SampledNeurons() if neurons is None else neurons
         correct: Any = finite_forecast if order == 1 else kink_forecast
-        return correct(net, x, y, vector, algorithm, x_new, options)
+        return correct(inner, x, y, vector, algorithm, x_new, options)
     training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)

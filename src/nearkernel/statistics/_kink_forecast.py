@@ -16,7 +16,7 @@ from .._precision import in_float64
 from .._threads import in_order
 from ..activations import PiecewiseLinear
 from ..dynamics import GradientDescent, SpectralAlgorithm
-from ..dynamics._solution import status_at
+from ..dynamics._abstract_solution import status_at
 from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
 from ..models import MLP

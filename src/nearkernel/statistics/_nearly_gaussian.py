@@ -24,10 +24,6 @@ class NearlyGaussianOutputs(GaussianOutputs):
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray: ...
 
     @property
-    def std(self) -> np.ndarray:
-        return np.sqrt(np.maximum(self._variances, 0.0))
-
-    @property
     def skewness(self) -> np.ndarray:
         return self._single.skewness
 
@@ -96,14 +92,14 @@ class NearlyGaussianOutputs(GaussianOutputs):
         z = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
         return law.bent(z.reshape(-1, *self.mean.shape))
 
-    @property
-    def _variances(self) -> np.ndarray:
+    def _variance(self) -> np.ndarray:
         size = self.mean.size
         return np.diagonal(self.cov.reshape(size, size)).reshape(self.mean.shape)
 
     @functools.cached_property
     def _single(self) -> Edgeworth:
-        var = self._variances
+        self._require_law()
+        var = self._variance()
         fixed = np.abs(var) <= 1e-9 * self._sizes
         std = np.where(fixed, 0.0, np.sqrt(np.where(var > 0, var, np.nan)))  # below 0 there is no law
         unit = np.where(fixed, np.inf, std)
@@ -112,9 +108,16 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @functools.cached_property
     def _joint(self) -> JointLaw:
+        self._require_law()
         size = self.mean.size
         third, fourth = (self.cumulants(order).reshape((size,) * order) for order in (3, 4))
         return JointLaw(self.mean.ravel(), self.cov.reshape(size, size), third, fourth)
+
+    def _require_law(self) -> None:
+        if not np.isfinite(self.mean).all():
+            raise ValueError(
+                "these networks diverge: their outputs have no density or quantiles, see `status`."
+            )
 
     @property
     @abc.abstractmethod

@@ -18,6 +18,8 @@ _FIXED = 1e-9  # of the variance before training: what is below is fixed by trai
 class SampledTraining(AbstractTraining):
     """By averages over one neuron of each layer."""
 
+    net: MLP
+
     def __init__(
         self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray, options: SampledNeurons
     ):

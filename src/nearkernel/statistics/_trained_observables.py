@@ -21,7 +21,7 @@ import numpy as np
 from .._check import inputs, targets, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, Record, simulate
-from ..models import MLP
+from ..models import AbstractNetwork
 from ._cumulants import FOUR_POINT, fourth_cumulants, third_cumulants
 from ._finite_forecast import FiniteForecast
 from ._finite_training import ExactTraining
@@ -35,7 +35,7 @@ _KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a fr
 
 @in_float64
 def trained_observables(
-    net: MLP,
+    net: AbstractNetwork,
     x: Any,
     y: Any,
     algorithm: GradientDescent,

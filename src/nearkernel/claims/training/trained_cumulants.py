@@ -7,7 +7,7 @@ import numpy as np
 import nearkernel as nk
 
 from .. import Claim, Result, setting, statistical, unlike
-from .._drawing import pair
+from .._drawing import BLUE, ORANGE, pair
 
 _ENTRIES = {"third": ((0, 0, 0), (0, 1, 1)), "fourth": ((0, 0, 0, 0), (0, 0, 1, 1))}
 
@@ -63,6 +63,7 @@ class TrainedCumulants(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for name in ("k000", "k0000"):
-            pair(axes, 1 / data["width"], data[f"{name}_theory"], data[name], data[f"{name}_sem"])
-        axes.set(xlabel="1/width", ylabel="width x cumulant, third (below) and fourth", xlim=(-0.001, None))
+        for name, label, colour in (("k000", "third", BLUE), ("k0000", "fourth", ORANGE)):
+            measured, sem = data[name], data[f"{name}_sem"]
+            pair(axes, 1 / data["width"], data[f"{name}_theory"], measured, sem, label=label, colour=colour)
+        axes.set(xlabel="1/width", ylabel="width x cumulant of output 0", xlim=(-0.001, None))
