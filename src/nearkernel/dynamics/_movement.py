@@ -10,7 +10,7 @@ from .._check import inputs
 from .._precision import in_float64
 from .._result import Result
 from ..kernels import EmpiricalNTK
-from ..models import MLP, AbstractModel
+from ..models import AbstractModel, AbstractNetwork
 from ..models._params import checked_params
 
 
@@ -18,7 +18,8 @@ class Movement(Result, eqx.Module):
     """Distances between start and end, each relative to the size at the start.
 
     **Fields:** `weights`, |theta - theta_0| / |theta_0|; `correlation`, the cosine of theta and theta_0;
-    `features`, of the last hidden layer's activations (NaN if the model is not an `nk.MLP` with hidden layers);
+    `features`, of the last hidden layer's activations (NaN unless the model is a network of
+    layers that ends in a dense one);
     `kernel`, of the tangent kernel matrix in the Frobenius norm; `ntk_start` and `ntk_end`, its largest
     eigenvalues.
     """
@@ -47,7 +48,7 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
         )
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan
-    if isinstance(model, MLP) and model.widths:
+    if isinstance(model, AbstractNetwork) and model.readout():
         first, last = (np.asarray(model.hidden_features(params, x)) for params in (start, end))
         features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
     return Movement(

@@ -92,8 +92,8 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     - `network`: any `nk` model, a function (in_dim, out_dim) -> model, or None for one tanh layer of width 256.
     - `order`: 0, 1 or 2.
     - `ensemble`: how many initializations.
-    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more than a
-      tenth of the linear prediction, `predict` warns.
+    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more
+      than a tenth of the linear prediction, `predict` warns.
     - `algorithm`: `nk.GradientFlow()`, to the end, by default (with a ridge of 1e-10 of the largest eigenvalue where
       equal inputs have different targets, since training then has no end).
     - `random_state`: of the initializations.

@@ -144,12 +144,12 @@ def concentration(net: MLP, x: Any, probability: float = 0.05) -> Concentration:
     if not isinstance(net, MLP) or len(net.widths) != 1:
         raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")
     x = inputs(x, "x", net.in_dim)
-    bound = supremum(net.activation)
+    bound, last = supremum(net.activation_of(1)), net.dense(1)
     if np.isinf(bound):
         raise ValueError('`net` needs a bounded activation, e.g. "tanh", "erf" or "sin".')
     gaussian = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
-    mean = np.asarray(NNGP(gaussian)(x)) - float(net.bias_var)
-    share = float(net.weight_var) * len(x) * bound**2 / net.widths[0]
+    mean = np.asarray(NNGP(gaussian)(x)) - float(last.bias_var)
+    share = float(last.weight_var) * len(x) * bound**2 / net.widths[0]
     lam = np.linalg.eigvalsh(mean)
     variance = share * float(lam[-1])  # E[X^2] <= share E[X] for a positive X <= share
     log = np.log(2 * len(x))

@@ -103,15 +103,25 @@ def _block_line(
     off = chi_perp[order] - 1.0
     at, bias = np.nonzero(off[:-1] * off[1:] < 0)
     low, high = weight_vars[order][at], weight_vars[order][at + 1]
-    up = off[at, bias] < 0
-    for _ in range(_MOST_STEPS if len(at) else 0):
-        middle = 0.5 * (low + high)
-        below = (ends_of(block, middle, bias_vars[bias]).chi_perp < 1) == up
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
     if not len(at):
         return np.empty((0, 2))
-    there = np.abs(ends_of(block, low, bias_vars[bias]).chi_perp - 1) < NEAR_ONE  # else it jumps past 1
-    return np.column_stack([low, bias_vars[bias]])[there]
+    ends, values = [low, high], [off[at, bias], off[at + 1, bias]]
+    found, left = low, values[0]
+    for count in range(_MOST_STEPS):
+        if np.all((np.abs(left) < 1e-10) | (np.abs(ends[1] - ends[0]) <= 1e-10 * ends[1])):
+            break
+        share = (
+            0.5 if count % 3 == 2 else values[0] / (values[0] - values[1])
+        )  # halved now and then: it may jump
+        found = ends[0] + share * (ends[1] - ends[0])
+        end = ends_of(block, found, bias_vars[bias])
+        left = np.where(np.isfinite(end.kernel), end.chi_perp - 1.0, np.maximum(end.chi_perp - 1.0, NEAR_ONE))
+        first = left * values[0] > 0  # which end is replaced; the value at the other counts half
+        ends = [np.where(first, found, ends[0]), np.where(first, ends[1], found)]
+        values = [np.where(first, left, 0.5 * values[0]), np.where(first, 0.5 * values[1], left)]
+    near = [ends_of(block, found * (1 + side), bias_vars[bias]).chi_perp for side in (-1e-8, 1e-8)]
+    there = np.all(np.abs(np.array(near) - 1) < NEAR_ONE, axis=0)  # else it jumps past 1
+    return np.column_stack([found, bias_vars[bias]])[there]
 
 
 @in_float64
