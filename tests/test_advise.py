@@ -257,6 +257,9 @@ def test_which_width_is_enough_for_trained_networks():
         abs(sum(part["mean"] for part in found["contributions"].values()))
     )
     assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert len(found["losses"]) == len(found["losses_when_wide"]) == 2
+    assert found["best_depth"] == 1 + np.argmin(found["losses"])
+    assert f"Of depths 1 to 2 the best at this width is {found['best_depth']}" in result.stdout
     assert "the next may not be small" in result.stdout
 
 

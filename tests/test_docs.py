@@ -16,6 +16,7 @@ import jax
 import pytest
 
 import nearkernel as nk
+from nearkernel import claims
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -154,7 +155,7 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
 
 def test_every_public_name_stands_in_the_api_once():
     rooms = sorted(path.parent.name for path in (ROOT / "src/nearkernel").glob("[a-z]*/__init__.py"))
-    offered = {"precision", "progress", "Status", "StatusKind"}
+    offered = {"precision", "progress", "Status", "StatusKind", "save", "load"}
     for room in rooms:
         init = (ROOT / f"src/nearkernel/{room}/__init__.py").read_text(encoding="utf-8")
         offered |= {
@@ -179,6 +180,38 @@ def test_the_table_of_layers_is_that_of_the_classes():
     assert shown == {
         name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")
     }
+
+
+def test_the_documents_page_is_that_of_its_table_and_names_what_exists():
+    module = script("documents_page")
+    assert module.page() == module.PATH.read_text(encoding="utf-8"), "run docs/documents_page.py"
+    rows, known = module.statements(), {claim.name() for claim in claims.every()}
+    assert not [name for row in rows for name in module.names(row) if not _public(name)]
+    assert not [name for row in rows for name in module.checks(row) if name not in known]
+    assert all(row["says"].endswith((".", "(open)")) and row["at"].isdigit() for row in rows)
+    assert {source.partition(":")[0] for source in (claim.source for claim in claims.every())} >= {
+        document["name"] for document in module.documents()
+    }
+
+
+def _public(name: str) -> bool:
+    """Whether `nk.` followed by `name` exists: a function, a class, a field or method of a class."""
+    found, parts = nk, name.split(".")
+    if len(parts) > 1 and importlib.util.find_spec(f"nearkernel.{parts[0]}"):
+        found, parts = importlib.import_module(f"nearkernel.{parts[0]}"), parts[1:]
+    for part in parts:
+        fields = getattr(found, "__dataclass_fields__", {})  # those without a default are no attributes
+        if part.startswith("_") or not (hasattr(found, part) or part in fields):
+            return False
+        found = getattr(found, part, None)
+    return True
+
+
+def test_names_of_the_documents_page_are_looked_up():
+    assert all(
+        map(_public, ("solve", "dynamics.solve", "estimators.KernelMachine", "statistics.Guarantee.loss"))
+    )
+    assert not any(map(_public, ("solved", "dynamics.solved", "statistics.Guarantee.gain", "_api")))
 
 
 def test_speeds_of_the_comparison_are_those_of_the_benchmarks():

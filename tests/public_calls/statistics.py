@@ -21,9 +21,11 @@ from ._good import (
     Y,
     deep_linear,
     estimate,
+    finite_forecast,
     forecast,
     kernel,
     key,
+    kink_forecast,
     method,
     model,
     net,
@@ -57,6 +59,26 @@ CALLS = [
         functools.partial(nk.forecast, NET, order=1),
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
     ),
+    Call(
+        "forecast, order 0.5",
+        functools.partial(nk.forecast, RELU, order=0.5, neurons=S.SampledNeurons(most=64, scrambles=2)),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
+    ),
+    Call(
+        "SampledNeurons",
+        S.SampledNeurons,
+        dict(
+            exact=("whole", 4),
+            tolerance=("positive", 0.1),
+            most=("whole", 64),
+            scrambles=("whole", 2),
+            seed=("whole", 1),
+            dtype=("choice", "float32"),
+        ),
+    ),
+    Call("KinkForecast.at", method(kink_forecast, "at"), dict(time=("positive", 1.0))),
+    Call("KinkForecast.predict", method(kink_forecast, "predict"), dict(x_new=x_new)),
+    Call("KinkForecast.sample", method(kink_forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
         "forecast, rich",
         functools.partial(nk.forecast, RICH, clouds=S.Clouds(neurons=64, scrambles=2)),
@@ -102,6 +124,29 @@ CALLS = [
     Call("Forecast.at", method(forecast, "at"), dict(time=("positive", 1.0))),
     Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
+        "depth_losses",
+        functools.partial(S.depth_losses, algorithm=nk.GradientFlow(1.0)),
+        dict(net=net, x=("inputs", X[:3]), y=("targets", Y[:3])),
+    ),
+    Call(
+        "FiniteForecast.cumulants",
+        method(finite_forecast, "cumulants"),
+        dict(order=("whole", 3), diagonal=("truth", True)),
+    ),
+    Call(
+        "FiniteForecast.density",
+        method(finite_forecast, "density"),
+        dict(f=("vector", Y[:2]), joint=("truth", True)),
+    ),
+    Call("FiniteForecast.cdf", method(finite_forecast, "cdf"), dict(f=("vector", Y[:2]))),
+    Call("FiniteForecast.quantile", method(finite_forecast, "quantile"), dict(q=("vector", [0.1, 0.9]))),
+    Call("FiniteForecast.sample", method(finite_forecast, "sample"), dict(size=("whole", 2), key=key)),
+    Call(
+        "FiniteForecast.expected_loss",
+        method(finite_forecast, "expected_loss"),
+        dict(y_new=("targets", Y[:2])),
+    ),
+    Call(
         "posterior",
         S.posterior,
         dict(kernel=("kernel object", RBF), x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
@@ -134,7 +179,13 @@ CALLS = [
     Call(
         "trained_observables",
         functools.partial(S.trained_observables, algorithm=nk.GradientDescent(0.1)),
-        dict(net=net, x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
+        dict(
+            net=net,
+            x=("inputs", X[:2]),
+            y=("targets", Y[:2]),
+            x_new=("inputs", X_NEW[:1]),
+            cumulants=("whole", 4),
+        ),
     ),
     Call("critical", nk.critical, dict(activation=("activation", "relu"))),
     Call(

@@ -9,6 +9,7 @@ import pytest
 import nearkernel as nk
 from nearkernel.statistics._responses import responses, responses_at_end
 from nearkernel.statistics._trained import Start, trained_law
+from trained_recursion import descended
 
 L = nk.layers
 X = np.array([[1.3, 0.8, -0.3], [0.4, 1.2, 0.5]])
@@ -55,20 +56,6 @@ def test_small_steps_are_the_flow_and_an_eigenvalue_may_be_zero():
         np.testing.assert_allclose(2 * two.old - one.old, exact.old, atol=1e-5)
 
 
-def descended(theta, h, mu, nu, kap, z, y, lr, steps):
-    """Outputs after steps of the closed recursion for (z, k, mu), in plain NumPy; complex numbers welcome."""
-    n, k = len(y), theta + h
-    for _ in range(steps):
-        e = z[:n] - y
-        dz = lr * k[:, :n] @ e - lr**2 / 2 * mu[:, :n, :n] @ e @ e + lr**3 / 6 * nu[:, :n, :n, :n] @ e @ e @ e
-        drift, bent = mu[:, :, :n] @ e, nu[:, :, :n, :n] @ e @ e
-        dk = lr * (drift + drift.T) - lr**2 * (0.5 * (bent + bent.T) + kap[:, :, :n, :n] @ e @ e)
-        turned = kap[:, :, :, :n] @ e
-        mu = mu - lr * (nu[:, :, :, :n] @ e + turned + turned.swapaxes(1, 2))
-        z, k = z - dz, k - dk
-    return z[n:]
-
-
 @pytest.mark.parametrize("steps", [5, 40])
 def test_averages_are_those_of_the_recursion(steps):
     """Moments of random tensors, by Gauss-Hermite nodes: f of the recursion averaged, against the formulas."""
@@ -91,6 +78,7 @@ def test_averages_are_those_of_the_recursion(steps):
     start = Start(
         z_by.T @ z_by, theta, np.zeros_like(theta), h1, np.einsum("kab,kcd->abcd", g, g),
         np.zeros((total,) * 4), np.einsum("kabc,kd->abcd", mu_by, z_by), nu, kap,
+        np.zeros((total,) * 4),
     )  # fmt: skip
     nodes, weights = np.polynomial.hermite_e.hermegauss(4)
     outputs, chances = [], []
@@ -285,11 +273,10 @@ def test_a_rate_beyond_the_limit_is_a_status():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0`"),
+        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0.5`"),
         (lambda: (network(), np.vstack([X, X[:1]]), [1.2, 0.3, 1.2]), "has rank 2 < 3: .* leave out repeated rows"),
         (lambda: (network(), X, Y, nk.Ridge(0.1)), "without inertia; got Ridge"),
         (lambda: (network(), X, Y, nk.GradientDescent(0.1, momentum=0.5)), "without inertia; got GradientDescent"),
-        (lambda: (network(), np.ones((3000, 3)), np.ones(3000)), "keeps tensors of four of 3000 .* points in all fit"),
         (lambda: (network(out=2), X, Y), "`y` has 1 outputs per row; the model has 2"),
     ],
 )  # fmt: skip
@@ -300,6 +287,12 @@ def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError, MemoryError), match=message) as error:
         nk.forecast(net, x, y, algorithm, NEW, order=1)
     assert "\n" not in str(error.value)
+
+
+def test_exact_tensors_of_many_points_are_refused_in_one_line():
+    exact = nk.statistics.SampledNeurons(exact=10**4)
+    with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in all fit"):
+        nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, order=1, neurons=exact)
 
 
 def test_what_to_measure_needs_steps():

@@ -72,6 +72,15 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     ]
     if math.isfinite(found.width_within):
         lines.append(f"Within {found.tolerance:g} from width {found.width_within:.0f} on.")
+    lines.append(
+        f"Expected loss of a row left out: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
+    )
+    if options.depth > 1:
+        best = found.best_depth
+        lines.append(
+            f"Of depths 1 to {options.depth} the best at this width is {best}, depth/width {best / options.width:.2g}: "
+            f"{found.losses[best - 1]:.3g}."
+        )
     if found.expansion > LARGE:
         lines.append(
             f"This is the order 1/width alone; its parts add up to {found.expansion:.2g}, the next may not be small."

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
@@ -12,12 +12,13 @@ from .._check import one_of, positive, whole
 from ..dynamics import GradientDescent, OneStepFeatures, one_step_features
 from ..dynamics._head import RidgeHead
 from ._data import new_inputs, regression_data, require_trained
+from ._estimator import Estimator
 
 _RIDGES = np.geomspace(1e-6, 1.0, 13)  # per training point
 _HEADS = ("closed_form", "gradient_descent")
 
 
-class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     r"""A relu network of two layers, trained one layer after the other: `nk.one_step_features`, then ridge on the head.
 
     It finds the few directions u of f*(x) = g(u_1.x, ..., u_r.x) from about d^2 points, where kernels that do not learn

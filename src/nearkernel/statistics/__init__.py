@@ -28,6 +28,9 @@ from ._deep_linear_posterior import deep_linear_posterior as deep_linear_posteri
 from ._deep_linear_table import ModelRow as ModelRow
 from ._deep_linear_table import ModelTable as ModelTable
 from ._deep_linear_table import deep_linear_table as deep_linear_table
+from ._depth_losses import DepthLosses as DepthLosses
+from ._depth_losses import depth_losses as depth_losses
+from ._expected_loss import ExpectedLoss as ExpectedLoss
 from ._finite_forecast import Contribution as Contribution
 from ._finite_forecast import FiniteForecast as FiniteForecast
 from ._finite_posterior import FinitePosterior as FinitePosterior
@@ -46,6 +49,7 @@ from ._guarantee import Guarantee as Guarantee
 from ._guarantee import convergence_guarantee as convergence_guarantee
 from ._input_gradient import InputGradient as InputGradient
 from ._input_gradient import input_gradient as input_gradient
+from ._kink_forecast import KinkForecast as KinkForecast
 from ._learning_curve import learning_curve as learning_curve
 from ._learning_rate import LearningRates as LearningRates
 from ._learning_rate import learning_rates as learning_rates
@@ -57,6 +61,7 @@ from ._measure import Estimate as Estimate
 from ._measure import measure as measure
 from ._measure_posterior import PosteriorDraws as PosteriorDraws
 from ._measure_posterior import measure_posterior as measure_posterior
+from ._neurons import SampledNeurons as SampledNeurons
 from ._observables import extrapolated as extrapolated
 from ._observables import observables as observables
 from ._paths import path_sum as path_sum

@@ -13,6 +13,7 @@ from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
 from ..models import AbstractNetwork
 from ._averages import Averages, multisets
+from ._deltas import infinite, with_deltas
 from ._folded import Folded
 from ._kinked import Kinked
 from ._price import announce_price
@@ -60,8 +61,9 @@ class Fluctuations(Result, eqx.Module):
     | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
 
     Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
-    width. `width`: of the layer that feeds this one. Fields that are infinite or unknown for an activation with kinks
-    are None, and `note` says why.
+    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is
+    one of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks
+    the dNTK and ddNTK are None. `note` says so.
     """
 
     kernel: np.ndarray
@@ -92,8 +94,10 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
     found = stages(net)
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
     _require_fits(len(x), len(found))
-    known = [_known(stage.activation or activations.get("linear"), len(distinct)) for stage in found]
-    names, note = min(known, key=lambda each: len(each[0]))
+    kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
+    known = [_known(each, len(distinct)) for each in kinds]
+    names, _ = min(known, key=lambda each: len(each[0]))
+    note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
     kernels = layer_kernels(flat(net), distinct)
     if len(found) > 1:
@@ -109,7 +113,7 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
         if not stage.ends:
             continue
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
-        fields |= {FIELDS[name]: tensor for name, tensor in tensors.items()}
+        fields |= {FIELDS[name]: _marked(name, tensor, k and note) for name, tensor in tensors.items()}
         expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
         layers.append(Fluctuations(width=stage.fan_in, note=note, **expanded))
     return tuple(layers)
@@ -141,7 +145,8 @@ def _averages(activation: Any, kernel: np.ndarray, derivatives: bool, wanted: Wa
     if is_smooth(activation):
         return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, wanted)
     if isinstance(activation, PiecewiseLinear):
-        return Folded(activation).averages(kernel, derivatives)
+        known = Folded(activation).averages(kernel, derivatives)
+        return known._replace(fours=known.fours | with_deltas(activation, kernel))
     assert isinstance(activation, Series)
     return Kinked(activation).averages(kernel, derivatives)
 
@@ -159,17 +164,19 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
     if is_smooth(activation):
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), ""
     if isinstance(activation, PiecewiseLinear):
-        if n == 1:
-            return (*names, *DNTK_TENSORS), "ddntk_r to ddntk_u hold squares of delta functions at the kink."
-        return (
-            names,
-            "dntk_p to ddntk_u hold delta functions at the kink: known for one input (dntk_p, dntk_q) only.",
-        )
+        note = "ddntk_r to ddntk_u are infinite where two derivatives meet at one input: squares of delta functions."
+        return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), note
     if n > 2:
         raise ValueError(
             f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
         )
     return names, "dntk_p to ddntk_u hold delta functions at the kinks."
+
+
+def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:
+    """With infinity where a kink makes a tensor infinite."""
+    where = infinite(name, len(tensor)) if kinked else None
+    return tensor if where is None else np.where(where, np.inf, tensor)
 
 
 def _require_fits(n: int, layers: int) -> None:

@@ -7,24 +7,27 @@ With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(
 
 import functools
 import math
+import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, one_of, positive, targets, whole
+from .._check import inputs, one_of, positive, shown, targets
 from .._precision import in_float64
 from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
 from ..dynamics._abstract_solution import status_of
 from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
 from ..kernels import NNGP
 from ..kernels._network import both_kernels
-from ..models import AbstractNetwork, Scaled
+from ..models import MLP, AbstractNetwork, Scaled
 from ..models._network import require_wide
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
+from ._kink_forecast import KinkForecast, kink_forecast
+from ._neurons import SampledNeurons
 from ._rich import RichForecast, rich_forecast
 
 
@@ -201,27 +204,30 @@ def forecast(
     y: Any,
     algorithm: AbstractAlgorithm | None = None,
     x_new: Any = None,
-    order: int = 0,
+    order: float = 0,
     *,
     trained: str = "all",
     loss: Any = "squared",
     key: Any = None,
     clouds: Clouds | None = None,
-) -> "Forecast | FiniteForecast | RichForecast":
+    neurons: SampledNeurons | None = None,
+) -> "Forecast | FiniteForecast | KinkForecast | RichForecast":
     """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
-    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, the power of 1/width kept: 0, or
-    1 for smooth activations, gradient flow and gradient descent, and a dozen points or two; `trained`: "all" layers, or
-    the "last" alone, whose end is the NNGP posterior.
+    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, the power of 1/width kept: 0; 1
+    for smooth activations, gradient flow and gradient descent; 0.5 for the relu family, whose first correction is of
+    order width^(-1/2); `neurons`, an `nk.statistics.SampledNeurons`, for order 0.5, and 1 of more than a dozen points:
+    how many are sampled, by default until errors are below 1 % of the deviation; `trained`: "all" layers, or the "last"
+    alone, whose end is the NNGP posterior.
 
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `Forecast`, at order 1 a `FiniteForecast`, for mean-field networks a `RichForecast`, both of which
-    have more fields; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
-    the correction of order 1 is not small.
+    **Returns:** a `Forecast`, at order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a
+    `RichForecast`, all of which have more fields; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws
+    trained outputs. Warns where the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = net.model if isinstance(net, Scaled) else net
@@ -233,8 +239,11 @@ def forecast(
         )
     if not rich:
         require_wide(net, "nk.forecast")
-    if whole(order, "order", 0) > 1:
-        raise ValueError(f"`order` must be 0 (infinite width) or 1 (to order 1/width); got {order}.")
+    if isinstance(order, bool) or not isinstance(order, numbers.Real) or order not in (0, 0.5, 1):
+        raise ValueError(
+            "`order` must be 0 (infinite width), 1 (to order 1/width), or 0.5 (to order width^(-1/2)); "
+            f"got {shown(order)}."
+        )
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
     one_of(trained, "trained", ("all", "last"))
@@ -250,10 +259,19 @@ def forecast(
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
-    if order == 1:
+    if order:
         if trained == "last":
-            raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
+            raise ValueError(
+                f'`order={order}` is for trained="all": of the last layer alone order 0 is known.'
+            )
+        if order != 1 and not isinstance(net, MLP):
+            raise TypeError(
+                f"`order={order}` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            )
         out = inner.layers.shape(inner.in_shape)[-1]
-        return finite_forecast(inner, x, targets(y, len(x), out=out), np.ndim(y) == 1, algorithm, x_new)
+        y, vector = targets(y, len(x), out=out), np.ndim(y) == 1
+        options = SampledNeurons() if neurons is None else neurons
+        correct: Any = finite_forecast if order == 1 else kink_forecast
+        return correct(inner, x, y, vector, algorithm, x_new, options)
     training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
     return Forecast(training, _Points(training, x_new), algorithm)
