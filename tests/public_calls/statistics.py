@@ -42,7 +42,7 @@ CALLS = [
         "forecast",
         nk.forecast,
         dict(
-            net=net,
+            problem=net,
             x=x,
             y=y,
             algorithm=("algorithm", FLOW),
@@ -50,6 +50,11 @@ CALLS = [
             order=("whole", 0),
             trained=("choice", "all"),
         ),
+    ),
+    Call(
+        "forecast, kernels",
+        functools.partial(nk.forecast, (RBF, RBF)),
+        dict(x=x, y=y, algorithm=("algorithm", FLOW), x_new=x_new),
     ),
     Call("forecast, relu", functools.partial(nk.forecast, RELU), dict(x=x, y=y, x_new=x_new)),
     Call(

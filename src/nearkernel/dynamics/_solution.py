@@ -125,9 +125,16 @@ class Solution(AbstractSolution):
         if time is None:
             return self._weights
         algorithm = moved_to(self.algorithm, time)
-        if algorithm.shift() is None and not isinstance(self._factor, Spectrum):
-            self._factor = self._tangent.factor(self._x, algorithm)
+        self.factor_for(algorithm)
         return self._coefficients(algorithm)
+
+    def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
+        """The factor that is kept, if it serves `algorithm`; else the eigenvalues, kept from now on."""
+        shift = algorithm.shift()
+        if not (isinstance(self._factor, Cholesky) and shift is not None and self._factor.shift == shift):
+            if not isinstance(self._factor, Spectrum):
+                self._factor = self._tangent.spectrum(self._x)
+        return self._factor
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
@@ -177,11 +184,7 @@ class Solution(AbstractSolution):
         **Returns:** a `LeaveOneOut`: `prediction`, `residual`, `std`, `error`, `stderr`, `log_score`, `error_rate()`.
         """
         algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
-        shift = algorithm.shift()
-        if not (isinstance(self._factor, Cholesky) and shift is not None and self._factor.shift == shift):
-            if not isinstance(self._factor, Spectrum):
-                self._factor = self._tangent.spectrum(self._x)
-        status = status_of(algorithm, self._factor)
+        status = status_of(algorithm, self.factor_for(algorithm))
         if not status.ok:
             raise refused(status.message)
         flat = self._tangent.flat(self._y - self._start)

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
 from ._data import new_inputs, regression_data, require_trained
-from ._law import chosen
+from ._tuned import chosen
 
 
 class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):

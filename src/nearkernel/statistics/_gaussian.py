@@ -31,9 +31,17 @@ class GaussianOutputs(abc.ABC):
     @abc.abstractmethod
     def _covariance(self) -> np.ndarray: ...
 
+    @functools.cached_property
+    def variance(self) -> np.ndarray:
+        """The diagonal of `cov`, (m,), without the matrix where that is possible."""
+        return self._variance()
+
+    def _variance(self) -> np.ndarray:
+        return np.diagonal(self.cov)
+
     @property
     def std(self) -> np.ndarray:
-        return np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
+        return np.sqrt(np.maximum(self.variance, 0.0))
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:

@@ -175,12 +175,12 @@ def rich_forecast(
     )
     if not isinstance(inner, MLP):
         raise TypeError(
-            "`net` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; got "
-            f"{type(inner).__name__}."
+            "`problem` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; "
+            f"got {type(inner).__name__}."
         )
     if inner.bias_var > 0 and not centred:
         raise ValueError(
-            "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
+            "`problem` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
             "`bias_var=0`."
         )
     key = _require_trainable(inner, algorithm, key, len(x))
