@@ -93,6 +93,7 @@ CALLS = [
         dict(lr=("positive", 0.1), steps=("steps", 3), momentum=("positive", 0.5)),
     ),
     Call("GradientFlow", nk.GradientFlow, dict(time=("positive", 1.0), friction=("positive", 1.0))),
+    Call("Huber", D.Huber, dict(delta=("positive", 0.5))),
     Call("Ridge", nk.Ridge, dict(strength=("positive", 0.1))),
     Call("SGD", nk.SGD, dict(lr=("positive", 0.1), batch_size=("whole", 2), steps=("steps", 3))),
     Call(

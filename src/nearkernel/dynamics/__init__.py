@@ -11,6 +11,7 @@ from ._algorithms import Ridge as Ridge
 from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
+from ._evolve import FunctionSpaceSolution as FunctionSpaceSolution
 from ._feature_learning import FeatureLearning as FeatureLearning
 from ._first_gradient import first_gradient as first_gradient
 from ._fluctuation import StationarySGD as StationarySGD
@@ -25,6 +26,10 @@ from ._inspect import inspect as inspect
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
 from ._leave_one_out import LeaveOneOut as LeaveOneOut
+from ._losses import AbstractLoss as AbstractLoss
+from ._losses import CrossEntropy as CrossEntropy
+from ._losses import Huber as Huber
+from ._losses import Squared as Squared
 from ._margin import MarginPath as MarginPath
 from ._margin import MaxMargin as MaxMargin
 from ._margin import margin_flow as margin_flow

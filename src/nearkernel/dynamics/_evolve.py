@@ -1,7 +1,6 @@
 """Any loss in function space: with z = z(0) + K a, training moves the n coefficients a instead of the parameters."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,7 +12,7 @@ from .._precision import in_float64
 from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._divergence import judged
-from ._losses import loss_of_zero
+from ._losses import AbstractLoss, loss_of_zero
 from ._ode import integrate
 from ._solution import Prediction, end_of, status_at
 from ._tangent import AbstractTangent
@@ -28,7 +27,7 @@ class FunctionSpaceSolution:
     """
 
     def __init__(
-        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: Callable, vector: bool
+        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: AbstractLoss, vector: bool
     ):
         self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
         self.algorithm = algorithm
@@ -41,24 +40,8 @@ class FunctionSpaceSolution:
         return self.status.ok
 
     def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
-        time = algorithm.end()
-        if math.isinf(time):
-            raise ValueError(
-                "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
-            )
         shape = self._tangent.flat(self._start).shape
-        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
-        if isinstance(algorithm, GradientDescent):
-            weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
-        else:
-            found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
-            weights = np.array(found[0])
-            if not success:
-                message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
-                return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
-        ends = [self._loss(z, self._y) for z in (self._start, _outputs(self._matrix, self._start, weights))]
-        zero = loss_of_zero(self._loss, self._y)
-        return weights, judged(status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=zero)
+        return trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
@@ -73,7 +56,37 @@ class FunctionSpaceSolution:
         return Prediction(terms=(found[:, 0] if self._vector else found,))
 
 
-def _force(loss: Callable, matrix, start, y, a):
+def trained_by(
+    loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
+) -> tuple[np.ndarray, Status]:
+    """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
+    if not isinstance(algorithm, GradientDescent | GradientFlow):
+        raise ValueError(
+            f"{type(algorithm).__name__} has no time: for a loss other than the squared one use GradientFlow or "
+            "GradientDescent."
+        )
+    time = algorithm.end()
+    if math.isinf(time):
+        raise ValueError(
+            "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
+        )
+    arguments = (loss, matrix, start, y, jnp.zeros(shape))
+    if isinstance(algorithm, GradientDescent):
+        weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
+    else:
+        found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+        weights = np.array(found[0])
+        if not success:
+            message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
+            return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
+    ends = [loss(jnp.asarray(z), jnp.asarray(y)) for z in (start, _outputs(matrix, start, weights))]
+    status = judged(
+        status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=loss_of_zero(loss, y, start)
+    )
+    return weights, status
+
+
+def _force(loss: AbstractLoss, matrix, start, y, a):
     """-dL/dz at z = start + K a, in the shape of a."""
     return -jax.grad(loss)(_outputs(matrix, start, a), y).reshape(a.shape)
 

@@ -145,8 +145,8 @@ def _data(
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
     checked_params(model, params, name)
     x = inputs(x, "x", model.in_shape)
-    y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
-    return x, y, get_loss(loss, y)
+    function = get_loss(loss)
+    return x, function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1]), function
 
 
 def _point_gradient(model, params, x, y, loss):

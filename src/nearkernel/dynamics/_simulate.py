@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
 
-from .._check import inputs, numeric, positive, shown, targets, whole
+from .._check import inputs, numeric, positive, shown, whole
 from .._keys import Key, random_key
 from .._precision import drawing, is_traced
 from .._status import Status, StatusKind
@@ -21,7 +21,7 @@ from ..models._base import require_model
 from ..models._params import checked_factors, checked_params
 from ._algorithms import SGD, AbstractAlgorithm, Adam, GradientDescent, GradientFlow
 from ._divergence import judged
-from ._losses import get_loss, loss_of_zero
+from ._losses import AbstractLoss, get_loss, loss_of_zero
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe
 
@@ -106,8 +106,9 @@ def simulate(
 
     **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow`, `Adam` or `SGD` (with `key`); without an end of its
     own it runs until the loss has fallen to `tol`^2 of its start (of the loss of outputs 0, if that is more) or its
-    gradient to `tol`, at most `max_steps`; `record`: what to keep; `loss`: "squared", "cross_entropy" or a JAX function
-    loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
+    gradient to `tol`, at most `max_steps`; `record`: what to keep; `loss`: "squared", "cross_entropy" (`y` may then be
+    integer labels), another loss or a JAX function loss(z, y); `lr_factors`: a tree like `params`, e.g.
+    `net.lr_factors()`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
@@ -131,23 +132,23 @@ def simulate(
     record = Record() if record is None else record
     if not isinstance(record, Record):
         raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    function = get_loss(loss)
     params = checked_params(model, params)
     lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
         x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
-        y = targets(y, len(x), out=out)
+        y = function.columns(y, len(x), out)
         params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     else:  # 64 bits may come from outside into a program of 32
         params, x, y = jax.tree.map(
             lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
         )
-        y = y[:, None] if y.ndim == 1 else y
+        y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
     if isinstance(algorithm, SGD):
         key = require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y)
     rest = jax.tree.map(jnp.zeros_like, params)
     state = State(params, (rest, rest) if isinstance(algorithm, Adam) else rest, jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
@@ -174,7 +175,7 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        loss: Callable,
+        loss: AbstractLoss,
         observables: tuple,
         every: float | None,
         tol: float,

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import numpy as np
-
-from .._check import inputs, targets, whole
+from .._check import inputs, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._evolve import FunctionSpaceSolution
 from ._iterative import solve_by_size, solve_iteratively
-from ._losses import get_loss, squared
+from ._losses import get_loss
 from ._nearly import NearlyKernelSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
@@ -39,8 +37,9 @@ def solve(
     - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`.
     - `order`: 0, the linear theory; 1 and 2, what learning features adds, for quadratic models and expansions of degree
       2 or 3: the error left is of order eps^(order + 1).
-    - `loss`: "squared"; or "cross_entropy", or any JAX function loss(z, y), then integrated in function space at a
-      finite time.
+    - `loss`: "squared"; or "cross_entropy" (`y` one-hot, probabilities, or integer labels (n,)), another
+      `AbstractLoss` such as `nk.dynamics.Huber(0.5)`, or any JAX function loss(z, y), then integrated in function space
+      at a finite time.
     - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products with
       K and no n^2 memory; "nystrom", few centres and one pass; or an object with settings, such as
       `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct to 4000 points, without a ridge also
@@ -50,9 +49,9 @@ def solve(
     `rank`, `cutoff`. A learning rate beyond the limit is a status, not an error. Beyond order 0 a
     `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
     `feature_learning(x_test, y_test)` besides. From an iterative solver a `MachineSolution`: `predict`,
-    `coefficients`, `relative_residual`, `iterations`, `status`.
+    `coefficients`, `relative_residual`, `iterations`, `status`. For other losses a `FunctionSpaceSolution`.
     """
-    chosen = get_solver(solver)
+    chosen, function = get_solver(solver), get_loss(loss)
     algorithm = GradientFlow() if algorithm is None else algorithm
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
@@ -69,29 +68,28 @@ def solve(
     x = inputs(x, "x", tangent.input_dim())
     if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
-    vector = np.ndim(y) == 1
-    y = targets(y, len(x), out=tangent.out_dim(x))
+    vector = function.is_vector(y)
+    y = function.columns(y, len(x), tangent.out_dim(x))
     require_sound(tangent, x)
-    function = get_loss(loss, y)
     if order > 0:
-        if function is not squared:
+        if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
         assert isinstance(tangent, CurvedTangent)
         require_solvable(tangent, x, algorithm)
         return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):
-        if not isinstance(problem, AbstractKernel) or function is not squared:
+        if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
                 f"`solver` {chosen.name!r} is for kernels and the loss 'squared'; use solver='direct' or 'auto'."
             )
         return solve_iteratively(problem, x, y, algorithm, chosen, vector)
-    if chosen is None and isinstance(problem, AbstractKernel) and function is squared:
+    if not function.quadratic:
+        return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+    if chosen is None and isinstance(problem, AbstractKernel):
         found = solve_by_size(problem, x, y, algorithm, vector)
         if found is not None:
             return found
-    if function is squared:
-        return Solution(tangent, x, y, algorithm, vector)
-    return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+    return Solution(tangent, x, y, algorithm, vector)
 
 
 def _name(algorithm: Any) -> str:

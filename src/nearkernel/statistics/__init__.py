@@ -79,6 +79,7 @@ from ._rich_records import Kernels as Kernels
 from ._rich_records import Neurons as Neurons
 from ._rich_records import Spread as Spread
 from ._sample_law import sample_law as sample_law
+from ._sampled import SampledForecast as SampledForecast
 from ._scaling import ComputeOptimal as ComputeOptimal
 from ._scaling import ScalingExponents as ScalingExponents
 from ._scaling import compute_optimal as compute_optimal

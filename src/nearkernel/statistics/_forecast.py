@@ -14,6 +14,7 @@ from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
 from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics._losses import get_loss
 from ..dynamics._solution import status_of
 from ..models import MLP, AbstractNetwork, Scaled
 from ._clouds import Clouds
@@ -22,6 +23,7 @@ from ._gaussian import GaussianOutputs
 from ._law import NewPoints, TrainedLaw
 from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
+from ._sampled import SampledForecast, sampled_forecast
 
 
 class Forecast(GaussianOutputs):
@@ -90,8 +92,9 @@ def forecast(
     trained: str = "all",
     loss: Any = "squared",
     key: Any = None,
+    samples: int = 1000,
     clouds: Clouds | None = None,
-) -> "Forecast | FiniteForecast | RichForecast":
+) -> "Forecast | FiniteForecast | SampledForecast | RichForecast":
     """Mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:**
@@ -104,14 +107,17 @@ def forecast(
     - `order`: for networks, the power of 1/width kept: 0, or 1 for smooth activations, gradient flow and gradient
       descent, and a dozen points or two.
     - `trained`: for networks, "all" layers, or the "last" alone, whose end is the NNGP posterior.
+    - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
+      function loss(z, y), as of `nk.solve`: then `samples` initializations are drawn with `key` and each is trained in
+      function space, to a finite time.
 
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `Forecast`, at order 1 a `FiniteForecast`, for mean-field networks a `RichForecast`, both of which
-    have more fields; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
-    the correction of order 1 is not small.
+    **Returns:** a `Forecast`, for other losses a `SampledForecast`, at order 1 a `FiniteForecast`, for mean-field
+    networks a `RichForecast`, all of which have more fields; `forecast.at(time)` moves in time, `forecast.sample(size,
+    key)` draws trained outputs. Warns where the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem
@@ -142,12 +148,18 @@ def forecast(
         return rich_forecast(
             problem, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds
         )
-    if loss != "squared" or clouds is not None:
-        raise ValueError('`loss` and `clouds` are for networks with parametrization="mean_field".')
+    if clouds is not None:
+        raise ValueError('`clouds` is for networks with parametrization="mean_field".')
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
+    function = get_loss(loss)
+    if not function.quadratic:
+        if order:
+            raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
+        data = (x, function.columns(y, len(x), pair.out_dim()), function.is_vector(y))
+        return sampled_forecast(pair, *data, function, algorithm, x_new, whole(samples, "samples", 2), key)
     if order == 1:
         if trained == "last":
             raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')

@@ -37,7 +37,8 @@ class GaussianOutputs(abc.ABC):
         return self._variance()
 
     def _variance(self) -> np.ndarray:
-        return np.diagonal(self.cov)
+        half = self.cov.shape[: self.cov.ndim // 2]
+        return np.diagonal(self.cov.reshape(math.prod(half), -1)).reshape(half)
 
     @property
     def std(self) -> np.ndarray:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import scipy.interpolate
 
-from .._check import inputs, positive, targets, whole
+from .._check import inputs, positive, whole
 from .._precision import in_float64
 from .._status import Status
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
@@ -184,11 +184,10 @@ def rich_forecast(
             "`bias_var=0`."
         )
     key = _require_trainable(inner, algorithm, key, len(x))
-    columns = targets(y, len(x), out=inner.out_dim)
-    problem = Problem(
-        inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, columns), key), clouds
-    )
-    return RichForecast(problem, limit_of(problem), problem.end, np.ndim(y) == 1)
+    function = get_loss(loss)
+    columns = function.columns(y, len(x), inner.out_dim)
+    problem = Problem(inner, alpha, centred, (x, columns, x_new), algorithm, (function, key), clouds)
+    return RichForecast(problem, limit_of(problem), problem.end, function.is_vector(y))
 
 
 def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
