@@ -161,7 +161,7 @@ def test_the_squared_loss_written_as_a_function_agrees_with_its_closed_form():
             lambda: nk.solve(KERNEL, X[:, 0], Y),
             r"`x` must have shape \(n, d\); got \(17,\); for one feature pass",
         ),
-        (lambda: nk.solve(KERNEL, X, Y, nk.SGD(0.1, 2, 3)), "`algorithm` must be one that can be solved"),
+        (lambda: nk.solve(KERNEL, X, Y, nk.Adam(0.1, 3)), "`algorithm` must be one that can be solved"),
         (lambda: nk.solve(KERNEL, X, Y, 0.1), "`algorithm` must be one that can be solved.*got float"),
         (lambda: nk.solve(KERNEL, X, Y, order=1), "`order` must be 0"),
         (lambda: nk.solve(nk.MLP(6), X, Y), r"expand yours: nk.solve\(nk.expand\(model, params\)"),

@@ -4,6 +4,7 @@ import functools
 
 import jax
 import numpy as np
+import optax
 
 import nearkernel as nk
 
@@ -94,6 +95,17 @@ CALLS = [
     ),
     Call("GradientFlow", nk.GradientFlow, dict(time=("positive", 1.0), friction=("positive", 1.0))),
     Call("Huber", D.Huber, dict(delta=("positive", 0.5))),
+    Call("SGD.at", nk.SGD(0.1, 2, 3).at, dict(time=("steps", 2))),
+    Call(
+        "Optax",
+        functools.partial(nk.Optax, optax.sgd(0.1)),
+        dict(steps=("steps", 3), batch_size=("whole", 2)),
+    ),
+    Call(
+        "solve, SGD",
+        lambda **a: nk.solve(RBF, algorithm=nk.SGD(0.05, 2, 3), **a).predict(X_NEW).cov,
+        dict(x=x, y=y),
+    ),
     Call("Ridge", nk.Ridge, dict(strength=("positive", 0.1))),
     Call("SGD", nk.SGD, dict(lr=("positive", 0.1), batch_size=("whole", 2), steps=("steps", 3))),
     Call(
@@ -110,7 +122,14 @@ CALLS = [
     Call(
         "SGD, decay",
         functools.partial(nk.SGD, 0.1, 2, 3),
-        dict(momentum=("positive", 0.5), weight_decay=("positive", 0.1), schedule=("function", np.sin)),
+        dict(
+            momentum=("positive", 0.5),
+            weight_decay=("positive", 0.1),
+            schedule=("function", np.sin),
+            decay_to=("choice", "start"),
+            batches=("choice", "bernoulli"),
+            noise=("positive", 0.1),
+        ),
     ),
     Call(
         "ConjugateGradients",

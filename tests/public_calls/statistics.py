@@ -68,6 +68,11 @@ CALLS = [
     Call("SampledForecast.sample", method(sampled_forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call("SampledForecast.at", method(sampled_forecast, "at"), dict(time=("steps", 2))),
     Call("SampledForecast.predict", method(sampled_forecast, "predict"), dict(x_new=x_new)),
+    Call(
+        "forecast, SGD",
+        lambda **a: nk.forecast((RBF, RBF), algorithm=nk.SGD(0.05, 2, 3), **a).cov,
+        dict(x=x, y=y, x_new=x_new),
+    ),
     Call("forecast, relu", functools.partial(nk.forecast, RELU), dict(x=x, y=y, x_new=x_new)),
     Call(
         "forecast, order 1",

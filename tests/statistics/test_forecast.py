@@ -178,7 +178,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             "are for networks: kernels and features have no layers",
         ),
         (
-            lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW),
+            lambda: nk.forecast(NET, X, Y, nk.Adam(0.1, 3), NEW),
             "`algorithm` must be one that can be solved",
         ),
         (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .* or 1 .*; got 2"),

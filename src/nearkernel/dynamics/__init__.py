@@ -1,14 +1,15 @@
 """What does training do? Algorithms, their exact solution and their simulation."""
 
 from .. import _quietly as _quietly
-from ._algorithms import SGD as SGD
+from ._adaptive import Adam as Adam
+from ._adaptive import Optax as Optax
 from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
-from ._algorithms import Adam as Adam
 from ._algorithms import DirectOptimization as DirectOptimization
 from ._algorithms import GradientDescent as GradientDescent
 from ._algorithms import GradientFlow as GradientFlow
 from ._algorithms import Ridge as Ridge
 from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
+from ._algorithms import TimedAlgorithm as TimedAlgorithm
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
 from ._evolve import FunctionSpaceSolution as FunctionSpaceSolution
@@ -51,6 +52,7 @@ from ._recursive import recursive_features as recursive_features
 from ._ridges import Ridges as Ridges
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent
+from ._sgd_solution import SGDSolution as SGDSolution
 from ._simulate import Record as Record
 from ._simulate import Trajectory as Trajectory
 from ._simulate import simulate as simulate
@@ -63,6 +65,7 @@ from ._solvers import Direct as Direct
 from ._solvers import EigenPro as EigenPro
 from ._solvers import Nystrom as Nystrom
 from ._solvers import Richardson as Richardson
+from ._stochastic import SGD as SGD
 from ._subspace import average_gradient_outer_product as average_gradient_outer_product
 from ._subspace import subspace_overlap as subspace_overlap
 from ._tune import Tuned as Tuned

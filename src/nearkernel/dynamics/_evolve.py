@@ -10,11 +10,12 @@ import numpy as np
 from .._check import inputs, positive
 from .._precision import in_float64
 from .._status import Status, StatusKind
-from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ._divergence import judged
 from ._losses import AbstractLoss, loss_of_zero
 from ._ode import integrate
 from ._solution import Prediction, end_of, status_at
+from ._stochastic import FullBatches
 from ._tangent import AbstractTangent
 
 
@@ -48,7 +49,7 @@ class FunctionSpaceSolution:
         """Outputs at `x_new`, at the end or at another finite `time`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._weights
-        if time is not None and isinstance(self.algorithm, GradientDescent | GradientFlow):
+        if time is not None and isinstance(self.algorithm, TimedAlgorithm):
             weights, _ = self._integrate(self.algorithm.at(positive(time, "time", zero=True)))
         out = self._y.shape[1]
         moved = self._tangent.unflat(self._tangent.cross(x_new, self._x) @ weights, out)
@@ -60,7 +61,7 @@ def trained_by(
     loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
 ) -> tuple[np.ndarray, Status]:
     """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
-    if not isinstance(algorithm, GradientDescent | GradientFlow):
+    if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
         raise ValueError(
             f"{type(algorithm).__name__} has no time: for a loss other than the squared one use GradientFlow or "
             "GradientDescent."
@@ -73,6 +74,9 @@ def trained_by(
     arguments = (loss, matrix, start, y, jnp.zeros(shape))
     if isinstance(algorithm, GradientDescent):
         weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
+    elif isinstance(algorithm, FullBatches):
+        sgd = algorithm.sgd
+        weights = np.array(_scheduled(*arguments, sgd.rates(), sgd.momentum, sgd.kept))
     else:
         found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
         weights = np.array(found[0])
@@ -103,6 +107,16 @@ def descend_by(loss, matrix, start, y, a, lr, momentum, steps):
         return a + velocity, velocity
 
     return jax.lax.fori_loop(0, steps, step, (a, jnp.zeros_like(a)))[0]
+
+
+@jax.jit(static_argnums=(0,))
+def _scheduled(loss, matrix, start, y, a, rates, momentum, kept):
+    def step(state, rate):
+        a, velocity = state
+        velocity = momentum * velocity + rate * _force(loss, matrix, start, y, a)
+        return (kept * a + velocity, velocity), None
+
+    return jax.lax.scan(step, (a, jnp.zeros_like(a)), rates)[0][0]
 
 
 def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None):

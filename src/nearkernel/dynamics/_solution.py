@@ -10,7 +10,7 @@ from .._check import inputs, positive
 from .._memory import rows_that_fit
 from .._precision import in_float64
 from .._status import Status, StatusKind
-from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._algorithms import SpectralAlgorithm, TimedAlgorithm
 from ._factor import AbstractFactor, Cholesky, Spectrum
 from ._leave_one_out import LeaveOneOut, left_out, refused
 from ._tangent import AbstractTangent
@@ -19,7 +19,8 @@ from ._tangent import AbstractTangent
 class Prediction(eqx.Module):
     """Outputs at new inputs, in the shape of `y`.
 
-    **Fields:** `terms`, one array an order; `cov`, (m, m) over initializations where that is defined, else None.
+    **Fields:** `terms`, one array an order; `cov`, of `SGD` over its batches and noise, (m, m), or (m, out, m, out) for
+    targets (n, out); else None.
     """
 
     terms: tuple[np.ndarray, ...]
@@ -42,8 +43,12 @@ class Prediction(eqx.Module):
 
     @property
     def std(self) -> np.ndarray | None:
-        """Root of the diagonal of `cov`."""
-        return None if self.cov is None else np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
+        """Root of the diagonal of `cov`, in the shape of the mean."""
+        if self.cov is None:
+            return None
+        shape = self.terms[0].shape
+        diagonal = np.diagonal(self.cov.reshape(math.prod(shape), -1)).reshape(shape)
+        return np.sqrt(np.maximum(diagonal, 0.0))
 
 
 class AbstractSolution:
@@ -82,7 +87,7 @@ class AbstractSolution:
 
 def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
     """The algorithm stopped at another `time`."""
-    if not isinstance(algorithm, GradientDescent | GradientFlow):
+    if not isinstance(algorithm, TimedAlgorithm):
         raise ValueError(
             f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
         )
@@ -211,7 +216,7 @@ def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None
 
 def end_of(algorithm: SpectralAlgorithm) -> str:
     """The end in words, such as "step 100"."""
-    return f"{'step' if isinstance(algorithm, GradientDescent) else 'time'} {algorithm.end():g}"
+    return f"{algorithm.unit if isinstance(algorithm, TimedAlgorithm) else 'time'} {algorithm.end():g}"
 
 
 def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:

@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from .._check import inputs, whole
+from .._check import inputs, shown, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._evolve import FunctionSpaceSolution
 from ._iterative import solve_by_size, solve_iteratively
-from ._losses import get_loss
+from ._losses import AbstractLoss, get_loss
 from ._nearly import NearlyKernelSolution
+from ._sgd_solution import SGDSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
-from ._solvers import Direct, Nystrom, get_solver
-from ._tangent import CurvedTangent, tangent_of
+from ._solvers import AbstractSolver, Direct, Nystrom, get_solver
+from ._stochastic import SGD
+from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent, tangent_of
 
 
 @in_float64
@@ -34,7 +36,8 @@ def solve(
     - `problem`: a kernel (starts at 0), an `nk.FeatureModel` or `nk.QuadraticModel` (start at W = 0) or
       `nk.expand(model, params, degree)` (starts at the model's own outputs).
     - `x` (n, d), `y` (n,) or (n, out).
-    - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`.
+    - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`; `SGD` with schedules,
+      decay, momentum, batches and noise.
     - `order`: 0, the linear theory; 1 and 2, what learning features adds, for quadratic models and expansions of degree
       2 or 3: the error left is of order eps^(order + 1).
     - `loss`: "squared"; or "cross_entropy" (`y` one-hot, probabilities, or integer labels (n,)), another
@@ -50,16 +53,19 @@ def solve(
     `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
     `feature_learning(x_test, y_test)` besides. From an iterative solver a `MachineSolution`: `predict`,
     `coefficients`, `relative_residual`, `iterations`, `status`. For other losses a `FunctionSpaceSolution`.
+    For `SGD` that draws batches or noise an `SGDSolution`: mean and covariance of its outputs.
     """
     chosen, function = get_solver(solver), get_loss(loss)
     algorithm = GradientFlow() if algorithm is None else algorithm
-    if not isinstance(algorithm, SpectralAlgorithm):
+    if not isinstance(algorithm, SpectralAlgorithm | SGD):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {_name(algorithm)}."
         )
     if whole(order, "order", 0) > 2:
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
     tangent = tangent_of(problem)
+    if isinstance(algorithm, SGD):
+        algorithm = _solvable(algorithm, tangent, order, chosen, function)
     if order > 0 and tangent.degree == 1:
         raise ValueError(
             f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. Models that learn "
@@ -71,6 +77,8 @@ def solve(
     vector = function.is_vector(y)
     y = function.columns(y, len(x), tangent.out_dim(x))
     require_sound(tangent, x)
+    if isinstance(algorithm, SGD):
+        return SGDSolution(tangent, x, y, algorithm, vector)
     if order > 0:
         if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
@@ -92,5 +100,21 @@ def solve(
     return Solution(tangent, x, y, algorithm, vector)
 
 
+def _solvable(
+    sgd: SGD, tangent: AbstractTangent, order: int, solver: AbstractSolver | None, loss: AbstractLoss
+) -> SGD | SpectralAlgorithm:
+    """A filter if SGD draws nothing and its decay is to the start; else itself, for which there are moments."""
+    anchored = not sgd.weight_decay or sgd.decay_to == "start" or not isinstance(tangent, ExpandedTangent)
+    if not sgd.random and anchored and not order:
+        return sgd.spectral()  # of other problems the parameters start at 0
+    if order or not loss.quadratic or not isinstance(solver, Direct | None):
+        what = "random batches or noise" if sgd.random else "decay to zero"
+        raise ValueError(
+            f"`algorithm` with {what} is solved at order 0, for the loss 'squared' and solver='direct': train with "
+            "nk.simulate."
+        )
+    return sgd
+
+
 def _name(algorithm: Any) -> str:
-    return repr(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__
+    return shown(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__

@@ -120,11 +120,11 @@ class FiniteForecast(GaussianOutputs):
 
     def sample(self, size: int, key: Any) -> np.ndarray:
         """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = _Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
+        flat = Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
         return flat.sample(size, key).reshape(-1, *self.mean.shape)
 
 
-class _Flat(GaussianOutputs):
+class Flat(GaussianOutputs):
     def __init__(self, mean: np.ndarray, cov: np.ndarray):
         self.mean, self._cov = mean, cov
 

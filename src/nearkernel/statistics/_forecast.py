@@ -13,7 +13,7 @@ import numpy as np
 from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
-from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ..dynamics._losses import get_loss
 from ..dynamics._solution import status_of
 from ..models import MLP, AbstractNetwork, Scaled
@@ -24,6 +24,7 @@ from ._law import NewPoints, TrainedLaw
 from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
 from ._sampled import SampledForecast, sampled_forecast
+from ._sgd_forecast import StochasticForecast
 
 
 class Forecast(GaussianOutputs):
@@ -68,7 +69,7 @@ class Forecast(GaussianOutputs):
     @in_float64
     def at(self, time: float) -> "Forecast":
         """The same networks at another time (steps for gradient descent); factors are kept."""
-        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
+        if not isinstance(self.algorithm, TimedAlgorithm):
             raise ValueError(f"`time` has no meaning for {type(self.algorithm).__name__}.")
         later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
         return Forecast(self._law, self._points, later)
@@ -94,7 +95,7 @@ def forecast(
     key: Any = None,
     samples: int = 1000,
     clouds: Clouds | None = None,
-) -> "Forecast | FiniteForecast | SampledForecast | RichForecast":
+) -> "Forecast | StochasticForecast | SampledForecast | FiniteForecast | RichForecast":
     """Mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:**
@@ -103,7 +104,8 @@ def forecast(
       (start, training), the covariance of outputs at initialization and the tangent kernel that trains them; or an
       `nk.FeatureModel` with Gaussian weights, `weight_var` > 0.
     - `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d).
-    - `algorithm`: `nk.GradientFlow()` by default.
+    - `algorithm`: `nk.GradientFlow()` by default. Of an `nk.SGD` that draws batches or noise, mean and covariance are
+      over these, too. Decay to zero is for features with Gaussian weights: what it does to networks no kernel tells.
     - `order`: for networks, the power of 1/width kept: 0, or 1 for smooth activations, gradient flow and gradient
       descent, and a dozen points or two.
     - `trained`: for networks, "all" layers, or the "last" alone, whose end is the NNGP posterior.
@@ -115,9 +117,10 @@ def forecast(
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `Forecast`, for other losses a `SampledForecast`, at order 1 a `FiniteForecast`, for mean-field
-    networks a `RichForecast`, all of which have more fields; `forecast.at(time)` moves in time, `forecast.sample(size,
-    key)` draws trained outputs. Warns where the correction of order 1 is not small.
+    **Returns:** a `Forecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at order
+    1 a `FiniteForecast`, for mean-field networks a `RichForecast`, all of which have more fields. `forecast.at(time)`
+    moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where the correction of order 1 is not
+    small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem
@@ -150,11 +153,23 @@ def forecast(
         )
     if clouds is not None:
         raise ValueError('`clouds` is for networks with parametrization="mean_field".')
+    function = get_loss(loss)
+    if isinstance(algorithm, SGD):
+        decays = algorithm.weight_decay and algorithm.decay_to == "zero"
+        if not algorithm.random and not decays:
+            algorithm = algorithm.spectral()
+        else:
+            if order or not function.quadratic:
+                raise ValueError(
+                    "`algorithm` with random batches, noise or decay to zero is forecast at order 0 and for the loss "
+                    "'squared': train with nk.simulate."
+                )
+            columns = targets(y, len(x), out=pair.out_dim())
+            return StochasticForecast(pair, x, columns, np.ndim(y) == 1, algorithm, x_new)
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
-    function = get_loss(loss)
     if not function.quadratic:
         if order:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")

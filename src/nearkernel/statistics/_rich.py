@@ -205,6 +205,15 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
         raise ValueError(
             "`weight_decay` takes the output bias away, which is random at the start: give `bias_var=0`."
         )
+    if isinstance(algorithm, SGD) and (
+        algorithm.noise
+        or algorithm.batches != "fixed"
+        or (algorithm.weight_decay and algorithm.decay_to == "start")
+    ):
+        raise ValueError(
+            '`algorithm` for networks that learn features must be an SGD without `noise`, with batches="fixed" and '
+            'decay_to="zero".'
+        )
     name = "time" if isinstance(algorithm, GradientFlow) else "steps"
     if math.isinf(getattr(algorithm, name)):
         raise ValueError(

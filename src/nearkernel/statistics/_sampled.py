@@ -20,7 +20,7 @@ from .._keys import Key, generator, random_key
 from .._memory import require_fits
 from .._precision import in_float64
 from .._status import Status
-from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow
+from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
 from ..dynamics._losses import AbstractLoss
 from ._pair import KernelPair
@@ -172,7 +172,7 @@ class SampledForecast:
     def at(self, time: float) -> "SampledForecast":
         """The same networks at another finite time (steps for gradient descent)."""
         algorithm = self.algorithm
-        if not isinstance(algorithm, GradientDescent | GradientFlow):
+        if not isinstance(algorithm, TimedAlgorithm):
             raise ValueError(f"`time` has no meaning for {type(algorithm).__name__}.")
         later = self._networks.starts.trained(algorithm.at(positive(time, "time", zero=True)))
         return SampledForecast(later, self._x_new, self._draw)
