@@ -95,6 +95,11 @@ CALLS = [
     ),
     Call("GradientFlow", nk.GradientFlow, dict(time=("positive", 1.0), friction=("positive", 1.0))),
     Call("Huber", D.Huber, dict(delta=("positive", 0.5))),
+    Call(
+        "tune, evidence",
+        lambda **a: nk.dynamics.tune(kind="evidence", **a).noise,
+        dict(problem=("kernel object", RBF), x=x, y=y, noise=("positive", 0.1)),
+    ),
     Call("SGD.at", nk.SGD(0.1, 2, 3).at, dict(time=("steps", 2))),
     Call(
         "Optax",

@@ -12,6 +12,7 @@ from ._algorithms import SpectralAlgorithm as SpectralAlgorithm
 from ._algorithms import TimedAlgorithm as TimedAlgorithm
 from ._catapult import CatapultPath as CatapultPath
 from ._catapult import catapult as catapult
+from ._evidence import TunedKernel as TunedKernel
 from ._evolve import FunctionSpaceSolution as FunctionSpaceSolution
 from ._feature_learning import FeatureLearning as FeatureLearning
 from ._first_gradient import first_gradient as first_gradient
