@@ -170,6 +170,11 @@ CALLS = [
         dict(centres=("inputs", X[:3]), memory=("memory", "1MiB"), seed=("steps", 0)),
     ),
     Call("Solution.predict", method(solution, "predict"), dict(x_new=x_new, time=("positive", 1.0))),
+    Call(
+        "Solution.predict_each",
+        lambda **a: solution().predict_each(algorithms=[nk.Ridge(0.1), GD], **a),
+        dict(x_new=x_new),
+    ),
     Call("Solution.leave_one_out", method(solution, "leave_one_out"), dict(time=("positive", 1.0))),
     Call(
         "tune",

@@ -6,7 +6,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import inputs, listed, numeric, positive, shown
 from .._memory import rows_that_fit
 from .._precision import in_float64
 from .._status import Status, StatusKind
@@ -142,21 +142,54 @@ class Solution(AbstractSolution):
         return self._factor
 
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent)."""
+    def predict(self, x_new: Any, time: Any = None) -> Prediction:
+        """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent).
+
+        For an array of times (t,), outputs are (t, m) or (t, m, out), and the kernel is computed once.
+        """
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        weights = self._at(time)
-        found = self._tangent.start(x_new, self._y.shape[1])
-        if np.isinf(weights).any():
-            found = np.full_like(found, np.inf)
-        else:
-            chunk = rows_that_fit(8 * self._y.shape[1] ** 2 * len(self._x))
-            for at in range(0, len(x_new), chunk):
-                part = slice(at, at + chunk)
-                found[part] -= self._tangent.unflat(
-                    self._tangent.cross(x_new[part], self._x) @ weights, self._y.shape[1]
+        if np.ndim(time) == 0:
+            return Prediction(terms=(self._outputs(x_new, [self._at(time)])[0],))
+        times = numeric(time, "time")
+        if times.ndim != 1 or not times.size:
+            raise ValueError(f"`time` must be a number or a vector of them; got shape {times.shape}.")
+        return Prediction(terms=(self._outputs(x_new, [self._at(float(each)) for each in times]),))
+
+    @in_float64
+    def predict_each(self, x_new: Any, algorithms: Any) -> np.ndarray:
+        """Outputs (k, m) or (k, m, out) of the same data trained by each of `algorithms`: rates, times, ridges.
+
+        One set of eigenvalues and one kernel with `x_new` serve all of them.
+        """
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        chosen = listed(algorithms, "algorithms", "[nk.Ridge(0.1), nk.Ridge(1.0)]")
+        for each in chosen:
+            if not isinstance(each, SpectralAlgorithm):
+                raise TypeError(
+                    f"`algorithms` must be ones that act by a filter, e.g. nk.Ridge(0.1); got {shown(each)}."
                 )
-        return Prediction(terms=(found[:, 0] if self._vector else found,))
+        if not chosen:
+            raise ValueError("`algorithms` is empty.")
+        if not isinstance(self._factor, Spectrum):
+            self._factor = self._tangent.spectrum(self._x)
+        return self._outputs(x_new, [self._coefficients(each) for each in chosen])
+
+    def _outputs(self, x_new: np.ndarray, each: list[np.ndarray]) -> np.ndarray:
+        """Outputs (k, m) or (k, m, out) of k sets of coefficients; infinite where training diverges."""
+        out = self._y.shape[1]
+        found = np.stack([self._tangent.start(x_new, out)] * len(each))
+        diverged = np.array([np.isinf(weights).any() for weights in each])
+        weights = np.concatenate(each, axis=1)
+        weights = np.where(np.isinf(weights), 0.0, weights)
+        columns = each[0].shape[1]
+        chunk = rows_that_fit(8 * out**2 * len(self._x))
+        for at in range(0, len(x_new), chunk):
+            part = slice(at, at + chunk)
+            moved = self._tangent.cross(x_new[part], self._x) @ weights
+            for k in range(len(each)):
+                found[k, part] -= self._tangent.unflat(moved[:, k * columns : (k + 1) * columns], out)
+        found[diverged] = np.inf
+        return found[:, :, 0] if self._vector else found
 
     @property
     def coefficients(self) -> np.ndarray:

@@ -1,21 +1,115 @@
 """The verb `solve`: what training does, without training."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
 from .._check import inputs, shown, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
+from ..models import AbstractModel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._evolve import FunctionSpaceSolution
-from ._iterative import solve_by_size, solve_iteratively
-from ._losses import AbstractLoss, get_loss
+from ._iterative import MachineSolution, solve_by_size, solve_iteratively
+from ._losses import AbstractLoss, Squared, get_loss
 from ._nearly import NearlyKernelSolution
 from ._sgd_solution import SGDSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
-from ._solvers import AbstractSolver, Direct, Nystrom, get_solver
+from ._solvers import AbstractSolver, Direct, IterativeSolver, Nystrom, get_solver
 from ._stochastic import SGD
 from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent, tangent_of
+
+Solved = Solution | MachineSolution | SGDSolution | FunctionSpaceSolution | NearlyKernelSolution
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    *,
+    order: Literal[1, 2],
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> NearlyKernelSolution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Literal["direct"] | Direct,
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: AbstractKernel,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Literal["cg", "richardson", "eigenpro", "nystrom"] | IterativeSolver | Nystrom,
+) -> MachineSolution: ...
+
+
+@overload
+def solve(
+    problem: AbstractModel,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> Solution | MachineSolution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SGD,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> Solution | SGDSolution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    order: int = 0,
+    *,
+    loss: Any = "squared",
+    solver: Any = "auto",
+) -> Solved: ...
 
 
 @in_float64
@@ -28,7 +122,7 @@ def solve(
     *,
     loss: Any = "squared",
     solver: Any = "auto",
-) -> Any:
+) -> Solved:
     r"""The trained model as formulas. At order 0, z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
 
     **Arguments:**
