@@ -6,7 +6,7 @@ With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(
 """
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -14,9 +14,10 @@ from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
 from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
-from ..dynamics._losses import get_loss
+from ..dynamics._losses import Squared, get_loss
 from ..dynamics._solution import status_of
-from ..models import MLP, AbstractNetwork, Scaled
+from ..kernels import AbstractKernel
+from ..models import MLP, AbstractNetwork, FeatureModel, Scaled
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
 from ._gaussian import GaussianOutputs
@@ -81,6 +82,62 @@ class Forecast(GaussianOutputs):
         return Forecast(self._law, NewPoints(self._law, x_new), self.algorithm)
 
 
+AnyForecast = Forecast | StochasticForecast | SampledForecast | FiniteForecast | RichForecast
+
+
+@overload
+def forecast(
+    problem: MLP,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    x_new: Any = None,
+    *,
+    order: Literal[1],
+) -> FiniteForecast: ...
+
+
+@overload
+def forecast(
+    problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    x_new: Any = None,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+) -> Forecast: ...
+
+
+@overload
+def forecast(
+    problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
+    x: Any,
+    y: Any,
+    algorithm: SGD,
+    x_new: Any = None,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+) -> Forecast | StochasticForecast: ...
+
+
+@overload
+def forecast(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    x_new: Any = None,
+    order: int = 0,
+    *,
+    trained: str = "all",
+    loss: Any = "squared",
+    key: Any = None,
+    samples: int = 1000,
+    clouds: Clouds | None = None,
+) -> AnyForecast: ...
+
+
 @in_float64
 def forecast(
     problem: Any,
@@ -95,7 +152,7 @@ def forecast(
     key: Any = None,
     samples: int = 1000,
     clouds: Clouds | None = None,
-) -> "Forecast | StochasticForecast | SampledForecast | FiniteForecast | RichForecast":
+) -> AnyForecast:
     """Mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:**
