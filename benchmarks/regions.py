@@ -39,7 +39,7 @@ def on_a_line() -> list[dict[str, str]]:
         rates = np.asarray(slope(inner.ravel())).reshape(inner.shape)
     off = np.abs(rates - rates[:, :1]).max(axis=1) > 1e-9 * np.abs(rates).max()
     unseen = np.abs(np.diff(rates[:, 0])) <= 1e-12 * np.abs(rates).max()
-    levels, params = G.sawtooth(16)
+    levels, params = nk.examples.sawtooth(16)
     pieces = len(G.breakpoints(levels, params, 0, 1)) + 1
     return [
         asked("breakpoints, 10 layers of 100: seconds, first call", took, 5),

@@ -197,8 +197,8 @@ def entropy() -> plt.Figure:
     walk = np.interp(t, np.linspace(0, 1, 65), np.concatenate([[0], np.cumsum(rng.choice([-1, 1], 64))]) / 64)
     axes[1].plot(t, walk, color=GREY, lw=1.2, label="f")
     for n, colour in ((7, ORANGE), (31, BLUE)):
-        code = nk.geometry.lipschitz_code(np.interp(np.linspace(0, 1, n + 2)[1:], t, walk))
-        back = nk.geometry.lipschitz_decode(code, t)
+        code = nk.examples.lipschitz_code(np.interp(np.linspace(0, 1, n + 2)[1:], t, walk))
+        back = nk.examples.lipschitz_decode(code, t)
         bound = nk.geometry.lipschitz_entropy(n).upper[0]
         print(f"  {n} bits: error {np.abs(walk - back).max():.4f}, entropy number {bound:.4f}")
         axes[1].plot(t, back, color=colour, lw=1.3, label=f"{n} bits")

@@ -43,7 +43,7 @@ def lr_phases() -> plt.Figure:
         ("linear model", nk.expand(net, theta, degree=1), GREEN, ":"),
     )
     for name, model, colour, line in models:
-        found = [nk.phase(model, theta, x, y, ratio / top, 600) for ratio in ratios]
+        found = [nk.learning_rate_phase(model, theta, x, y, ratio / top, 600) for ratio in ratios]
         names = [phase.name for phase in found]
         fine = np.array(names) != "divergent"
         kept = [phase for phase in found if phase.name != "divergent"]

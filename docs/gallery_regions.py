@@ -50,7 +50,7 @@ def kinks() -> plt.Figure:
     bound = [nk.geometry.region_bounds(nk.MLP(1, (16,) * depth)).layers for depth in depths]
     built, mean, sem = [], [], []
     for depth in depths:
-        net, params = nk.geometry.sawtooth(8 * int(depth)) if depth < 3 else (None, None)
+        net, params = nk.examples.sawtooth(8 * int(depth)) if depth < 3 else (None, None)
         if net is not None:
             built.append(len(nk.geometry.breakpoints(net, params, 0, 1)) + 1)
         net = nk.MLP(1, (16,) * depth, 1, "relu", weight_var=2.0, bias_var=1.0)

@@ -53,7 +53,16 @@ NOT_CALLED = {
     *("Guarantee", "InputGradient", "KernelStore", "LargestEigenvalue", "Layer", "LearningRates", "Linear"),
     *("LeaveOneOut", "Ridges", "Tuned", "Extrapolation", "LearningCurve", "TrainedCurve"),
     *("FinitePosterior", "WidthEvidence", "PosteriorDraws", "Adapted", "ComputeOptimal", "ScalingExponents"),
-    *("LipschitzExtension", "MachineSolution", "MarchenkoPastur", "MarginPath", "MaxMargin", "Mercer"),
+    *(
+        "AbstractSolution",
+        "FunctionSpaceSolution",
+        "LipschitzExtension",
+        "MachineSolution",
+        "MarchenkoPastur",
+        "MarginPath",
+        "MaxMargin",
+        "Mercer",
+    ),
     *(
         "ModelDerivatives",
         "ModelRow",

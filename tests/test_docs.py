@@ -154,7 +154,7 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
 
 def test_every_public_name_stands_in_the_api_once():
     rooms = sorted(path.parent.name for path in (ROOT / "src/nearkernel").glob("[a-z]*/__init__.py"))
-    offered = {"precision", "Status", "StatusKind"}
+    offered = {"precision", "progress", "Status", "StatusKind"}
     for room in rooms:
         init = (ROOT / f"src/nearkernel/{room}/__init__.py").read_text(encoding="utf-8")
         offered |= {
@@ -226,7 +226,17 @@ def public() -> list:
     """Every class and function that a public module of the library exports."""
     from nearkernel import lab
 
-    rooms = [nk, nk.activations, nk.models, nk.kernels, nk.scale, nk.dynamics, nk.statistics, nk.geometry]
+    rooms = [
+        nk,
+        nk.activations,
+        nk.models,
+        nk.kernels,
+        nk.scale,
+        nk.dynamics,
+        nk.statistics,
+        nk.geometry,
+        nk.examples,
+    ]
     rooms += [nk.estimators, nk.claims, lab]
     found = {
         f"{item.__module__}.{name}": item

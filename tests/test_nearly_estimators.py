@@ -21,7 +21,7 @@ def small(in_dim, out_dim):
 
 
 def test_it_is_the_mean_of_solved_networks():
-    model = NearlyKernelRegressor(small, order=1, ensemble=3, alpha=20.0).fit(X, Y)
+    model = NearlyKernelRegressor(small, order=1, ensemble=3, scale=20.0).fit(X, Y)
     mean, std = model.predict(X_NEW, return_std=True)
     random = np.random.RandomState(0)
     expected = []
@@ -37,7 +37,7 @@ def test_it_is_the_mean_of_solved_networks():
 
 def test_several_outputs_and_a_given_network():
     y = np.column_stack([Y, Y**2])
-    model = NearlyKernelRegressor(small(3, 2), order=1, ensemble=1, alpha=500.0).fit(X, y)
+    model = NearlyKernelRegressor(small(3, 2), order=1, ensemble=1, scale=500.0).fit(X, y)
     assert model.predict(X_NEW).shape == (5, 2)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-5)
 
@@ -46,7 +46,7 @@ def test_it_classifies():
     data = load_iris()
     rows = np.random.default_rng(0).permutation(len(data.data))[:70]
     x, y = data.data[rows] - data.data.mean(0), np.array(["a", "b", "c"])[data.target[rows]]
-    model = NearlyKernelClassifier(small, order=1, ensemble=1, alpha=30.0, algorithm=nk.Ridge(1.0))
+    model = NearlyKernelClassifier(small, order=1, ensemble=1, scale=30.0, algorithm=nk.Ridge(1.0))
     model.fit(x[:40], y[:40])
     assert model.score(x[40:], y[40:]) > 0.8
     assert model.decision_function(x[:4]).shape == (4, 3)
@@ -55,13 +55,13 @@ def test_it_classifies():
 @pytest.mark.slow
 def test_equal_inputs_with_different_targets_have_an_answer():
     x, y = np.concatenate([X, X[:2]]), np.append(Y, Y[:2] + 1)
-    model = NearlyKernelRegressor(small, order=1, ensemble=1, alpha=50.0).fit(x, y)
+    model = NearlyKernelRegressor(small, order=1, ensemble=1, scale=50.0).fit(x, y)
     np.testing.assert_allclose(model.predict(X[:2]), Y[:2] + 0.5, atol=0.05)
 
 
 def test_a_large_correction_is_said():
-    model = NearlyKernelRegressor(small, order=1, ensemble=1, alpha=0.3).fit(X, Y)
-    with pytest.warns(UserWarning, match=r"raise `alpha` or the width"):
+    model = NearlyKernelRegressor(small, order=1, ensemble=1, scale=0.3).fit(X, Y)
+    with pytest.warns(UserWarning, match=r"raise `scale` or the width"):
         model.predict(X_NEW)
 
 
@@ -69,7 +69,7 @@ def test_bad_arguments_are_refused_in_one_line():
     for options, line in (
         ({"order": 3}, r"`order` must be 0, 1 or 2; got 3"),
         ({"ensemble": 0}, r"`ensemble` must be at least 1; got 0"),
-        ({"alpha": 0}, r"`alpha` must be greater than 0; got 0"),
+        ({"scale": 0}, r"`scale` must be greater than 0; got 0"),
     ):
         with pytest.raises(ValueError, match=line):
             NearlyKernelRegressor(small, **options).fit(X, Y)
@@ -88,4 +88,4 @@ def test_bad_arguments_are_refused_in_one_line():
 def test_scikit_learns_own_checks_pass(estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fulfils_the_contract_of_scikit_learn(estimator(small, order=1, ensemble=1, alpha=50.0))
+        fulfils_the_contract_of_scikit_learn(estimator(small, order=1, ensemble=1, scale=200.0))

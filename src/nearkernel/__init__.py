@@ -20,6 +20,10 @@ def __getattr__(name: str) -> _typing.Any:
         return list(_offered())
     if name in _ROOMS:
         return _importlib.import_module(f".{name}", __name__)
+    if name == "phase":
+        from ._moved import moved
+
+        return moved(__name__, {"phase": "learning_rate_phase"})(name)
     if not name.startswith("_"):
         globals().update(_offered())
         if name in globals():

@@ -2,12 +2,14 @@
 
 from . import activations as activations
 from . import dynamics as dynamics
+from . import examples as examples
 from . import geometry as geometry
 from . import kernels as kernels
 from . import models as models
 from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
+from ._progress import progress as progress
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD
@@ -19,8 +21,8 @@ from .dynamics import Optax as Optax
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
 from .dynamics import inspect as inspect
+from .dynamics import learning_rate_phase as learning_rate_phase
 from .dynamics import one_step_features as one_step_features
-from .dynamics import phase as phase
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import CNN as CNN

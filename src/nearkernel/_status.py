@@ -18,6 +18,7 @@ class StatusKind(enum.Enum):
     unchecked = "Ran inside jit, vmap or measure, where no value can be looked at."
     not_converged = "Iterations ended before the requested tolerance was reached."
     diverged = "The loss is not finite, ended above its start, or was growing at the end."
+    interrupted = "Ctrl-C came before the end; what is there is what had been done."
     stiff = "The differential equation could not be integrated to its end."
     not_positive = "The kernel matrix has a negative eigenvalue."
     not_symmetric = "The kernel matrix is not symmetric."

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._interrupt import work_begins
+from ._progress import progress as in_library
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,7 +68,7 @@ def progress(count: int | None = None) -> Iterator[Progress]:
     with rich.Progress(
         *columns, rich.TimeElapsedColumn(), *left, console=terminal, transient=True,
         disable=not terminal.is_terminal,
-    ) as shown:  # fmt: skip
+    ) as shown, in_library(False):  # fmt: skip
         task = shown.add_task("starting", total=count or None)
         yield Progress(lambda **what: shown.update(task, **what))
 

@@ -75,7 +75,7 @@ TOP = float(np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(WIDE, START)(X))[-1])
 
 @pytest.mark.parametrize("model", [nk.expand(WIDE, START, degree=2), WIDE], ids=["quadratic", "network"])
 def test_phases_on_several_points(model):
-    found = {ratio: nk.phase(model, START, X, Y, ratio / TOP, 300) for ratio in (1.0, 3.0, 7.0)}
+    found = {ratio: nk.learning_rate_phase(model, START, X, Y, ratio / TOP, 300) for ratio in (1.0, 3.0, 7.0)}
     assert [phase.name for phase in found.values()] == ["lazy", "catapult", "divergent"]
     for ratio, phase in found.items():
         assert phase.ratio == pytest.approx(ratio, rel=1e-9)
@@ -144,7 +144,7 @@ def test_movement_measures_what_it_says():
             lambda: nk.dynamics.phase_of([np.nan, 1.0]),
             "`losses` must be a vector of at least 2 that starts finite",
         ),
-        (lambda: nk.phase(WIDE, START, X, Y, -1.0), "`lr` must be greater than 0"),
+        (lambda: nk.learning_rate_phase(WIDE, START, X, Y, -1.0), "`lr` must be greater than 0"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 2.0], 1.0), "not lazy at 0.1/ntk"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 0.5], 1.0), "does not diverge"),
         (

@@ -205,11 +205,11 @@ def test_what_is_traced_is_not_called_a_success():
 
 
 def test_phases_say_how_their_run_ended():
-    lazy, divergent = (nk.phase(NET, THETA, X, Y, lr, 50) for lr in (0.1, 5.0))
+    lazy, divergent = (nk.learning_rate_phase(NET, THETA, X, Y, lr, 50) for lr in (0.1, 5.0))
     assert lazy.ok and lazy.name == "lazy"
     assert not divergent.ok and divergent.name == "divergent" and divergent.status == StatusKind.diverged
     assert len(divergent.losses) == 51 and np.isfinite(divergent.losses).all()
-    assert nk.phase(NET, THETA, X, FITTED, 0.1, 50).name == "lazy"  # a start that fits
+    assert nk.learning_rate_phase(NET, THETA, X, FITTED, 0.1, 50).name == "lazy"  # a start that fits
 
 
 def test_exact_training_that_diverges_has_no_parameters():

@@ -177,17 +177,19 @@ def test_noise_drives_sgd_to_the_wide_part_of_a_valley():
 
 @pytest.mark.parametrize("fast, mass", [(2, 4 / 5), (3, 9 / 10)])
 def test_a_walk_is_where_its_steps_are_small(fast, mass):
-    halves = [D.walk_density(np.where(np.arange(n) < n // 2, 1, fast))[: n // 2].sum() for n in (200, 400)]
+    halves = [
+        nk.examples.walk_density(np.where(np.arange(n) < n // 2, 1, fast))[: n // 2].sum() for n in (200, 400)
+    ]
     errors = np.abs(np.array(halves) - mass)
     assert errors[1] < 0.003 and errors[1] < 0.6 * errors[0]  # 1/n, from the two borders
-    assert D.walk_density(np.ones(50, int)) == pytest.approx(np.full(50, 1 / 50))
+    assert nk.examples.walk_density(np.ones(50, int)) == pytest.approx(np.full(50, 1 / 50))
 
 
 def test_the_walk_simulated():
     """2000 walkers on 60 sites, 4 standard errors."""
     rng = np.random.default_rng(0)
     steps = np.where(np.arange(60) < 30, 1, 2)
-    expected = D.walk_density(steps)[:30].sum()
+    expected = nk.examples.walk_density(steps)[:30].sum()
     at, counts = rng.integers(0, 60, 2000), []
     for t in range(4000):
         at = (at + steps[at] * rng.choice([-1, 1], 2000)) % 60
@@ -213,8 +215,8 @@ def test_the_walk_simulated():
             lambda: D.sgd_until_stationary(LINEAR, np.ones(3), PHI, Y, nk.SGD(0.1, 2, 10), jax.random.key(0)),
             "`steps` must be at least 400",
         ),
-        (lambda: D.walk_density([0, 1, 1]), "`steps` must be a vector of at least 3 whole numbers"),
-        (lambda: D.walk_density([2, 2, 2, 2]), "do not connect all sites"),
+        (lambda: nk.examples.walk_density([0, 1, 1]), "`steps` must be a vector of at least 3 whole numbers"),
+        (lambda: nk.examples.walk_density([2, 2, 2, 2]), "do not connect all sites"),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -174,11 +174,11 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: D.implicit_minimizer(X.T, np.ones(16), 1.0), "`X` cannot interpolate `y`"),
+        (lambda: D.implicit_minimizer(X.T, np.ones(16), 1.0), "`x` cannot interpolate `y`"),
         (lambda: D.implicit_minimizer(X, Y, 0.0), "`alpha` must be greater than 0"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.ones(3)), "`theta0` must have shape \\(16,\\)"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: from there nothing moves"),
-        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`X` and `y` must have as many rows"),
+        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have as many rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
             "`beta` must be 0 where `theta0` is",
@@ -197,7 +197,7 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.max_margin(POINTS, np.ones(40)), "`labels` must have two values; all are"),
         (lambda: D.max_margin(POINTS, np.arange(40)), "`labels` must have two values; got 40"),
         (lambda: D.max_margin(POINTS, LABELS[:3]), "`labels` must have shape \\(40,\\)"),
-        (lambda: D.max_margin(0 * POINTS, LABELS), "`X` is 0 everywhere"),
+        (lambda: D.max_margin(0 * POINTS, LABELS), "`x` is 0 everywhere"),
         (lambda: D.margin_flow(POINTS, LABELS, [2.0, 1.0]), "`log_time` must be an increasing vector"),
         (lambda: D.margin_flow(POINTS, LABELS, [1.0], "hinge"), "`loss` must be one of"),
         (lambda: nk.models.DiagonalNetwork(3, -1.0), "`alpha` must be greater than 0"),

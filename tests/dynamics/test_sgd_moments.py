@@ -104,7 +104,7 @@ def test_moments_are_those_of_every_path(name):
     fitted, spread = every_path(sgd, PHI, PHI, Y)
     np.testing.assert_allclose(solution.residual(), fitted - Y, atol=1e-12)
     loss = 0.5 * (((fitted - Y) ** 2).sum() + np.trace(spread.reshape(6, 6)))
-    assert solution.loss == pytest.approx(loss, rel=1e-10)
+    assert solution.loss() == pytest.approx(loss, rel=1e-10)
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

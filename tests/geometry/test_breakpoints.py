@@ -169,7 +169,7 @@ def test_neighbours_a_hair_apart_are_two_and_scale_does_not_matter():
 
 @pytest.mark.parametrize("levels", [1, 2, 3, 7, 12])
 def test_the_sawtooth_has_exponentially_many_pieces(levels):
-    net, params = G.sawtooth(levels)
+    net, params = nk.examples.sawtooth(levels)
     found = G.breakpoints(net, params, 0, 1)
     np.testing.assert_array_equal(found, np.arange(1, 2**levels) / 2**levels)
     middles = (np.arange(2**levels) + 0.5) / 2**levels
@@ -269,8 +269,8 @@ LINE = nk.MLP(2, (4,), 1, "relu")
             lambda: G.measure_crossings(LINE, [0, 0], [1, 1], 1, jax.random.key(0)),
             "`size` must be at least 2",
         ),
-        (lambda: G.sawtooth(0), "`levels` must be at least 1"),
-        (lambda: G.zaslavsky(3, 0), "`dim` must be at least 1"),
+        (lambda: nk.examples.sawtooth(0), "`levels` must be at least 1"),
+        (lambda: nk.examples.zaslavsky(3, 0), "`dim` must be at least 1"),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -137,13 +137,15 @@ def test_codes_of_lipschitz_functions_reach_the_entropy_number(bits, length, con
     for pieces in (1, 3, 50, 1200):
         for _ in range(10):
             f = zigzag(rng.choice([-1, 1], pieces) * rng.uniform(0.8, 1, pieces), length, constant)
-            code = G.lipschitz_code(f(ends), length, constant)
+            code = nk.examples.lipschitz_code(f(ends), length, constant)
             assert code.shape == (bits,)
-            worst = max(worst, np.abs(f(x) - G.lipschitz_decode(code, x, length, constant)).max())
+            worst = max(worst, np.abs(f(x) - nk.examples.lipschitz_decode(code, x, length, constant)).max())
     assert worst <= bound * (1 + 1e-12)
     straight = constant * x  # the hardest function of all
-    code = G.lipschitz_code(constant * ends, length, constant)
-    assert np.abs(straight - G.lipschitz_decode(code, x, length, constant)).max() == pytest.approx(bound)
+    code = nk.examples.lipschitz_code(constant * ends, length, constant)
+    assert np.abs(straight - nk.examples.lipschitz_decode(code, x, length, constant)).max() == pytest.approx(
+        bound
+    )
 
 
 def test_more_zigzags_than_codes_are_a_whole_ball_apart():
@@ -254,11 +256,11 @@ def test_the_width_of_an_ellipsoid_is_reached_by_projection_and_forced_by_antipo
         (lambda: G.ellipsoid_entropy([1.0], 1, tail=-1.0), "`tail` must be at least 0"),
         (lambda: G.lipschitz_entropy(1, -1.0), "`length` must be greater than 0"),
         (
-            lambda: G.lipschitz_code([2.0, 0.0]),
+            lambda: nk.examples.lipschitz_code([2.0, 0.0]),
             "`values` rise by more than `constant` = 1 allows, 0.5 a cell",
         ),
-        (lambda: G.lipschitz_code([]), r"`values` must have shape \(n \+ 1,\)"),
-        (lambda: G.lipschitz_decode([True], [2.0]), "`x` must be between 0 and `length` = 1"),
+        (lambda: nk.examples.lipschitz_code([]), r"`values` must have shape \(n \+ 1,\)"),
+        (lambda: nk.examples.lipschitz_decode([True], [2.0]), "`x` must be between 0 and `length` = 1"),
         (lambda: G.set_entropy(points(3, 2), "a"), "`bits` must be a whole number"),
         (lambda: G.stable_pair(points(3, 2), 0, jax.random.key(0)), "`bits` must be at least 1; got 0"),
         (

@@ -118,15 +118,15 @@ def test_zaslavsky_is_reached_in_general_position(n):
     ]  # where two lines meet
     reach = 1.5 * np.abs(corners).max(initial=1.0) + 2 * np.max(np.abs(b) / np.linalg.norm(w, axis=0))
     found = G.regions(net, params, ((-reach, reach), (-reach, reach)))
-    assert found.count == len(found) == G.zaslavsky(n, 2) == G.region_bounds(net).layers
+    assert found.count == len(found) == nk.examples.zaslavsky(n, 2) == G.region_bounds(net).layers
     no_bias = [{"weight": w, "bias": np.zeros(n)}, params[1]]
-    assert G.regions(net, no_bias, BOX).count == G.zaslavsky(n, 2, central=True) == 2 * n
+    assert G.regions(net, no_bias, BOX).count == nk.examples.zaslavsky(n, 2, central=True) == 2 * n
 
 
 def test_zaslavsky_in_other_dimensions():
-    assert [G.zaslavsky(n, 1) for n in (0, 1, 6)] == [1, 2, 7]
-    assert [G.zaslavsky(n, 9) for n in (0, 4, 9)] == [1, 16, 512]
-    assert G.zaslavsky(0, 3, central=True) == 1 and G.zaslavsky(4, 3, central=True) == 14
+    assert [nk.examples.zaslavsky(n, 1) for n in (0, 1, 6)] == [1, 2, 7]
+    assert [nk.examples.zaslavsky(n, 9) for n in (0, 4, 9)] == [1, 16, 512]
+    assert nk.examples.zaslavsky(0, 3, central=True) == 1 and nk.examples.zaslavsky(4, 3, central=True) == 14
     rng = np.random.default_rng(0)  # three dimensions, by a linear program a pattern
     w, b = rng.normal(size=(3, 6)), 0.1 * rng.normal(size=6)
     count = 0
@@ -134,7 +134,7 @@ def test_zaslavsky_in_other_dimensions():
         rows = np.column_stack([-(np.array(signs) * w).T, np.ones(6)])
         found = linprog([0, 0, 0, -1], rows, np.array(signs) * b, bounds=[(None, None)] * 3 + [(None, 1.0)])
         count += found.x[3] > 1e-9
-    assert count == G.zaslavsky(6, 3) == 42
+    assert count == nk.examples.zaslavsky(6, 3) == 42
 
 
 def test_polygons_of_one_linear_region_have_one_label():

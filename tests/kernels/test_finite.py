@@ -101,7 +101,7 @@ def test_moments_go_down_to_a_variance_of_zero():
         (lambda: K.Polynomial(5)(X * 1e100), r"`x` is too large .* Polynomial overflows there"),
         (
             (lambda: (K.RBF(1.0) * 1e150 * 1e150 * 1e100)(X)),
-            r"`Scaled\(x1, x2\)` is inf for row 0, of length",
+            r"`Multiple\(x1, x2\)` is inf for row 0, of length",
         ),
         (
             lambda: (K.RBF(1.0) * 1e150 * 1e-2 * 1e150 * 1e10)(X),
@@ -164,5 +164,5 @@ def test_kernels_of_other_inputs_do_not_mix():
     with pytest.raises(TypeError, match=r"`right` must be a kernel, e.g. nk.kernels.RBF.*; got 3.0"):
         K.Sum(three, 3.0)
     with pytest.raises(ValueError, match=r"`factor` must be at least 0; got -1.0"):
-        K.Scaled(three, -1.0)
+        K.Multiple(three, -1.0)
     assert ((three + K.RBF(1.0)) * 2.0).input_dim() == 3

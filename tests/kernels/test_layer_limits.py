@@ -10,7 +10,7 @@ from helpers import points
 
 L = nk.layers
 IMAGES = np.random.default_rng(5).normal(size=(2, 5, 4, 2))
-WIDTH, OUT, DRAWS = 96, 64, 60
+WIDTH, OUT, DRAWS = 96, 16, 60
 
 
 def conv(**options):

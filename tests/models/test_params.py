@@ -109,7 +109,7 @@ def test_learning_rate_factors_are_checked(factors, message):
     for use in (
         lambda: nk.kernels.EmpiricalNTK(NET, PARAMS, factors),
         lambda: nk.simulate(NET, PARAMS, X, Y, nk.GradientDescent(0.1, 1), lr_factors=factors),
-        lambda: nk.phase(NET, PARAMS, X, Y, 0.1, 1, lr_factors=factors),
+        lambda: nk.learning_rate_phase(NET, PARAMS, X, Y, 0.1, 1, lr_factors=factors),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             use()

@@ -219,8 +219,8 @@ CALLS = [
         dict(observables=("dictionary", {"b": lambda p: p[0]["bias"]}), every=("positive", 2)),
     ),
     Call(
-        "phase",
-        nk.phase,
+        "learning_rate_phase",
+        nk.learning_rate_phase,
         dict(
             model=model,
             params=params,
@@ -306,7 +306,7 @@ CALLS = [
         "implicit_minimizer",
         D.implicit_minimizer,
         dict(
-            X=("inputs", X[:2]), y=("targets", Y[:2]), alpha=("positive", 0.5), theta0=("vector", np.ones(3))
+            x=("inputs", X[:2]), y=("targets", Y[:2]), alpha=("positive", 0.5), theta0=("vector", np.ones(3))
         ),
     ),
     Call(
@@ -314,12 +314,12 @@ CALLS = [
         D.implicit_potential,
         dict(beta=("vector", np.ones(3)), alpha=("positive", 0.5), theta0=("vector", np.ones(3))),
     ),
-    Call("max_margin", D.max_margin, dict(X=("inputs", X[:2]), labels=("labels", LABELS[:2]))),
+    Call("max_margin", D.max_margin, dict(x=("inputs", X[:2]), labels=("labels", LABELS[:2]))),
     Call(
         "margin_flow",
         D.margin_flow,
         dict(
-            X=("inputs", X[:2]),
+            x=("inputs", X[:2]),
             labels=("labels", LABELS[:2]),
             log_time=("vector", np.array([0.0, 1.0])),
             loss=("choice", "exponential"),
@@ -375,6 +375,6 @@ CALLS = [
         D.average_gradient_outer_product,
         dict(function=("observable", lambda x: x[:, 0] ** 2), x=x),
     ),
-    Call("walk_density", D.walk_density, dict(steps=("vector", np.array([1, 1, 1])))),
+    Call("walk_density", nk.examples.walk_density, dict(steps=("vector", np.array([1, 1, 1])))),
     Call("has_kinks", D.has_kinks, dict(model=model)),
 ]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+import nearkernel as nk
+
 from ._good import (
     CLASSIFIER,
     CLASSIFIER_PARAMS,
@@ -78,7 +80,6 @@ CALLS = [
     ),
     Call("SpectralDensity.count_above", method(spectral, "count_above"), dict(threshold=("number", 0.1))),
     Call("SpectralDensity.moment", method(spectral, "moment"), dict(order=("whole", 1))),
-    Call("overlap", G.overlap, dict(first=("inputs", np.eye(4, 2)), second=("inputs", np.eye(4, 2)[::-1]))),
     Call(
         "gradient_share",
         G.gradient_share,
@@ -156,8 +157,8 @@ CALLS = [
         ),
     ),
     Call("region_bounds", G.region_bounds, dict(net=("net", RELU))),
-    Call("zaslavsky", G.zaslavsky, dict(planes=("whole", 3), dim=("whole", 2))),
-    Call("sawtooth", G.sawtooth, dict(levels=("whole", 2))),
+    Call("zaslavsky", nk.examples.zaslavsky, dict(planes=("whole", 3), dim=("whole", 2))),
+    Call("sawtooth", nk.examples.sawtooth, dict(levels=("whole", 2))),
     Call(
         "ellipsoid_entropy",
         G.ellipsoid_entropy,
@@ -175,12 +176,12 @@ CALLS = [
     ),
     Call(
         "lipschitz_code",
-        G.lipschitz_code,
+        nk.examples.lipschitz_code,
         dict(values=("vector", np.zeros(3)), length=("positive", 1.0), constant=("positive", 1.0)),
     ),
     Call(
         "lipschitz_decode",
-        G.lipschitz_decode,
+        nk.examples.lipschitz_decode,
         dict(
             code=("vector", np.array([True, False])),
             x=("array", 0.5),

@@ -49,7 +49,7 @@ CALLS = [
     Call(
         "Product", of(K.Product, X), dict(left=("kernel object", RBF), right=("kernel object", K.NTK(RELU)))
     ),
-    Call("Scaled kernel", of(K.Scaled, X), dict(kernel=("kernel object", RBF), factor=("positive", 2.0))),
+    Call("Multiple", of(K.Multiple, X), dict(kernel=("kernel object", RBF), factor=("positive", 2.0))),
     Call(
         "Mahalanobis", of(K.Mahalanobis, X), dict(kernel=("kernel object", RBF), matrix=("inputs", np.eye(3)))
     ),

@@ -357,12 +357,12 @@ CALLS = [
     Call(
         "deep_linear_log_evidence",
         S.deep_linear_log_evidence,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call(
         "deep_linear_posterior",
         S.deep_linear_posterior,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call("DeepLinearPosterior.quantile", method(deep_linear, "quantile"), dict(x=x_new, q=("array", 0.5))),
     Call(
@@ -374,13 +374,13 @@ CALLS = [
     Call(
         "best_prior_var",
         S.best_prior_var,
-        dict(X=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
+        dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
     ),
     Call(
         "deep_linear_table",
         S.deep_linear_table,
         dict(
-            X=("inputs", X[:2]),
+            x=("inputs", X[:2]),
             y=("targets", Y[:2]),
             depths=("widths", (1,)),
             widths=("widths", (5,)),

@@ -93,12 +93,18 @@ def test_the_preconditioner_saves_iterations():
 
 
 def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
-    from nearkernel.dynamics import _iterative
+    from nearkernel.dynamics import _by_products
 
     assert isinstance(nk.solve(RBF, X, Y, nk.Ridge(0.1)), nk.dynamics.Solution)
-    monkeypatch.setattr(_iterative, "_DIRECT", 100)
+    monkeypatch.setattr(_by_products, "_DIRECT", 100)
     expected = nk.solve(RBF, X, Y, nk.Ridge(0.5), solver="direct").predict(X_NEW).mean
     found = nk.solve(RBF, X, Y, nk.Ridge(0.5))
+    assert isinstance(found, nk.dynamics.Solution)  # the kind does not depend on the number of points
+    assert found.solver.name == "cg" and found.iterations == len(found.history) > 3 and found.rank == N
+    np.testing.assert_allclose(found.residual(), -0.5 * found.coefficients, atol=1e-6)
+    assert found.leave_one_out().error == pytest.approx(
+        nk.solve(RBF, X, Y, nk.Ridge(0.5), solver="direct").leave_one_out().error, rel=1e-6
+    )
     assert (
         "converged in " in found.status.message and np.abs(found.predict(X_NEW).mean - expected).max() < 1e-6
     )
@@ -109,14 +115,14 @@ def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
     assert np.abs(slow.predict(X_NEW).mean - expected).max() < 1e-6
     # A factor of a matrix that is nearly singular may leave a residual too.
     for tol, ok in ((1e-6, True), (1e-9, False)):
-        monkeypatch.setattr(_iterative, "_FACTORED", tol)
+        monkeypatch.setattr(_by_products, "_FACTORED", tol)
         hard = nk.solve(RBF, X, Y, nk.Ridge(1e-9))
         assert 1e-9 < hard.relative_residual < 1e-6 and hard.ok == ok and "by a factor" in hard.status.message
     assert hard.status == nk.StatusKind.not_converged
     # Without a ridge, or at a finite time, the factor is the choice.
     assert isinstance(nk.solve(RBF, X, Y), nk.dynamics.Solution)
     assert isinstance(nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0)), nk.dynamics.Solution)
-    monkeypatch.setattr(_iterative, "held_fits", lambda n, memory: False)
+    monkeypatch.setattr(_by_products, "held_fits", lambda n, memory: False)
     with pytest.raises(MemoryError, match="use solver='richardson'"):
         nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0))
     assert nk.solve(RBF, X, Y, nk.Ridge(0.5)).ok

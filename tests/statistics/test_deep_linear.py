@@ -406,7 +406,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(np.ones((2, 3)), [1.0, 2.0], (4,)),
             ValueError,
-            "`X` has rank 1, less than its 2 points",
+            "`x` has rank 1, less than its 2 points",
         ),
         (lambda: S.deep_linear_log_evidence(X, Y, (4, 0)), ValueError, "`widths` must be at least 1; got 0"),
         (
@@ -432,7 +432,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, [1.0], (4,)),
             ValueError,
-            "`X` and `y` must have as many rows; got 2",
+            "`x` and `y` must have as many rows; got 2",
         ),
         (lambda: S.deep_linear_log_evidence(X, np.ones((2, 2)), ()), ValueError, "`y` has 2 outputs per row"),
         (lambda: S.best_prior_var(X, [0, 0], (4,)), ValueError, "`y` is 0: the smaller `prior_var`"),

@@ -1,6 +1,9 @@
 """What does training do? Algorithms, their exact solution and their simulation."""
 
 from .. import _quietly as _quietly
+from .._moved import moved as _moved
+from ._abstract_solution import AbstractSolution as AbstractSolution
+from ._abstract_solution import Prediction as Prediction
 from ._adaptive import Adam as Adam
 from ._adaptive import Optax as Optax
 from ._algorithms import AbstractAlgorithm as AbstractAlgorithm
@@ -44,7 +47,7 @@ from ._one_step import OneStepNetwork as OneStepNetwork
 from ._one_step import one_step_features as one_step_features
 from ._orders import Unbounded as Unbounded
 from ._phase import Phase as Phase
-from ._phase import phase as phase
+from ._phase import learning_rate_phase as learning_rate_phase
 from ._phase import phase_boundaries as phase_boundaries
 from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
@@ -57,7 +60,6 @@ from ._sgd_solution import SGDSolution as SGDSolution
 from ._simulate import Record as Record
 from ._simulate import Trajectory as Trajectory
 from ._simulate import simulate as simulate
-from ._solution import Prediction as Prediction
 from ._solution import Solution as Solution
 from ._solvable import has_kinks as has_kinks
 from ._solve import solve as solve
@@ -72,4 +74,5 @@ from ._subspace import subspace_overlap as subspace_overlap
 from ._tune import Tuned as Tuned
 from ._tune import tune as tune
 from ._verdict import Verdict as Verdict
-from ._walk import walk_density as walk_density
+
+__getattr__ = _moved(__name__, {"phase": "learning_rate_phase", "walk_density": "examples.walk_density"})

@@ -15,6 +15,7 @@ import scipy.optimize
 
 from .._check import inputs, listed, nearest, positive, targets
 from .._memory import require_fits
+from .._result import Result
 from .._status import Status, StatusKind
 from ..kernels import ARD, AbstractKernel
 from ..kernels._base import require_kernel
@@ -26,7 +27,7 @@ _MOST = 300  # iterations
 _FIRST = 0.1  # step of the logarithms: a larger one leaves the hill of a period
 
 
-class TunedKernel(eqx.Module):
+class TunedKernel(Result, eqx.Module):
     """A kernel whose parameters maximize the marginal likelihood of a Gaussian process with noise.
 
     **Fields:** `kernel`, with these parameters; `noise`, the variance of the observations, for `nk.Ridge(noise)` or

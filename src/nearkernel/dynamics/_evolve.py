@@ -1,25 +1,26 @@
 """Any loss in function space: with z = z(0) + K a, training moves the n coefficients a instead of the parameters."""
 
+import copy
 import math
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, positive
+from .._check import inputs
 from .._precision import in_float64
 from .._status import Status, StatusKind
-from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
+from ._abstract_solution import AbstractSolution, Prediction, end_of, moved_to, status_at
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._divergence import judged
 from ._losses import AbstractLoss, loss_of_zero
 from ._ode import integrate
-from ._solution import Prediction, end_of, status_at
 from ._stochastic import FullBatches
 from ._tangent import AbstractTangent
 
 
-class FunctionSpaceSolution:
+class FunctionSpaceSolution(AbstractSolution):
     """A linear(ized) model trained on any differentiable loss, by integrating a' = -dL/dz.
 
     Gradient descent (with momentum too) is stepped exactly; flows are integrated to a relative 1e-8.
@@ -34,23 +35,49 @@ class FunctionSpaceSolution:
         self.algorithm = algorithm
         self._start = tangent.start(x, y.shape[1])
         self._matrix = tangent.matrix(x)
-        self._weights, self.status = self._integrate(algorithm)
+        self._weights, self._status = self._integrate(algorithm)
 
     @property
-    def ok(self) -> bool:
-        return self.status.ok
+    def status(self) -> Status:
+        return self._status
 
     def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
         shape = self._tangent.flat(self._start).shape
         return trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
 
     @in_float64
+    def at(self, moment: float) -> Self:
+        """The same training at another finite time (steps for gradient descent); the kernel matrix is kept."""
+        found = copy.copy(self)
+        found.algorithm = moved_to(self.algorithm, moment)
+        found._weights, found._status = found._integrate(found.algorithm)
+        return found
+
+    @in_float64
+    def loss(self, time: float | None = None) -> float:
+        """The loss it was trained on, on the training set."""
+        fitted = self.predict(self._x, time).mean.reshape(self._y.shape)
+        return float(self._loss(jnp.asarray(fitted), jnp.asarray(self._y)))
+
+    def _losses(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.algorithm, GradientDescent):
+            return super()._losses()
+        times = self._moments()
+        shape = self._tangent.flat(self._start).shape
+        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
+        friction = getattr(self.algorithm, "friction", None)
+        found, _ = flow_at(*arguments, times, friction)  # one integration serves all times
+        return times, np.array(
+            [self._loss(_outputs(self._matrix, self._start, a), jnp.asarray(self._y)) for a in found]
+        )
+
+    @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Outputs at `x_new`, at the end or at another finite `time`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         weights = self._weights
-        if time is not None and isinstance(self.algorithm, TimedAlgorithm):
-            weights, _ = self._integrate(self.algorithm.at(positive(time, "time", zero=True)))
+        if time is not None:
+            weights, _ = self._integrate(moved_to(self.algorithm, time))
         out = self._y.shape[1]
         moved = self._tangent.unflat(self._tangent.cross(x_new, self._x) @ weights, out)
         found = self._tangent.start(x_new, out) + moved
@@ -123,15 +150,21 @@ def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None
     """The coefficients at each of `times`, and whether the solver got to the last."""
     if times[-1] == 0.0:
         return a[None], True
-    matrix = jnp.asarray(matrix)
+    matrix, every = jnp.asarray(matrix), jnp.asarray([0.0, *times])
+    found, success = _flow(
+        loss, matrix, start, y, a, every, 0.0 if friction is None else friction, friction is None
+    )
+    return found[1:], bool(success)
 
+
+@jax.jit(static_argnums=(0, 7))
+def _flow(loss, matrix, start, y, a, times, friction, first_order: bool):
     def field(state):
         position, velocity = state
         force = _force(loss, matrix, start, y, position)
-        if friction is None:
+        if first_order:
             return force, jnp.zeros_like(force)
         return velocity, force - friction * velocity
 
-    every = jnp.asarray([0.0, *times])
-    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), every, rtol=1e-8, atol=1e-10)
-    return positions[1:], bool(success)
+    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), times, rtol=1e-8, atol=1e-10)
+    return positions, success

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._status import Status, StatusKind
 from ._algorithms import SpectralAlgorithm
 
 
@@ -22,6 +23,10 @@ class AbstractFactor(abc.ABC):
     @abc.abstractmethod
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
         """g(K) right."""
+
+    def judged(self, status: Status) -> Status:
+        """How training ends, with what this factor has to say of its matrix."""
+        return status
 
 
 class Cholesky(AbstractFactor):
@@ -146,6 +151,16 @@ class Spectrum(RationalFactor):
     def apply(self, algorithm: SpectralAlgorithm, right: np.ndarray) -> np.ndarray:
         """Nothing from the null space: no prediction sees it, since k(x, X) v = 0 for every v in it."""
         return self.vectors @ (algorithm.filter(self.lam)[:, None] * (self.vectors.T @ right))
+
+    def judged(self, status: Status) -> Status:
+        if not (status.ok and self.rank < len(self.vectors)):
+            return status
+        kind = StatusKind.singular if status.kind is StatusKind.converged else status.kind
+        return Status(
+            kind,
+            f"{status}; kernel of rank {self.rank} < {len(self.vectors)}: pseudo-inverse, "
+            f"eigenvalues below {self.cutoff:.3g} count as 0",
+        )
 
 
 def largest_eigenvalue(matrix: np.ndarray) -> float:

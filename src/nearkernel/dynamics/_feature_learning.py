@@ -8,9 +8,10 @@ import numpy as np
 
 from .._check import numeric
 from .._precision import in_float64
+from .._result import Result
 
 
-class FeatureLearning(eqx.Module):
+class FeatureLearning(Result, eqx.Module):
     r"""The test loss L(eps) = 1/2 sum (z - y)^2 near eps = 0, where z = z^F + eps z^I + eps^2 z^II.
 
     **Fields:** `terms`, (z^F, z^I, z^II) at the test inputs, without powers of eps; `loss`, L(0); `slope`, dL/deps at

@@ -24,6 +24,7 @@ from .._check import inputs, numeric, positive, shown, targets, whole
 from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._params import checked_params
@@ -36,7 +37,7 @@ _FIRST_WINDOW = 400
 _STATIONARY = Status(StatusKind.stationary, "stationary")
 
 
-class StationarySGD(eqx.Module):
+class StationarySGD(Result, eqx.Module):
     """The stationary law of SGD on a linear model, to second order in its parameters.
 
     **Fields:** `mean` (f,), the least-squares weights; `covariance` (f, f) of the weights; `gradient_moment` (f,

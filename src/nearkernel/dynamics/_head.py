@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from .._status import Status, StatusKind
+from ._abstract_solution import status_at
 from ._algorithms import GradientDescent, Ridge
-from ._solution import status_at
 
 _MOST_STEPS = 100_000
 _TOLERANCE = 1e-8  # of a; the gradient over the smallest eigenvalue bounds its error

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .._check import inputs, numeric, positive, targets
+from .._moved import renamed
 
 _MOST_STEPS = 200
 
@@ -32,27 +33,28 @@ def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
     return float(np.sum(scale * (u * np.arcsinh(u / 2) - u**2 / (2 + np.sqrt(4 + u**2)))))
 
 
-def implicit_minimizer(X: Any, y: Any, alpha: float, theta0: Any = None) -> np.ndarray:
+@renamed(X="x")
+def implicit_minimizer(x: Any, y: Any, alpha: float, theta0: Any = None) -> np.ndarray:
     """The weights beta (d,) at which gradient flow of a diagonal network ends on data it can interpolate.
 
     Minimizes `implicit_potential` among all X beta = y through its convex dual, sum 2 s cosh(X^T nu) - nu y, by
     damped Newton steps; as alpha falls, each solution starts the next.
 
-    **Arguments:** `X` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,) or one number, its
+    **Arguments:** `x` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,) or one number, its
     shape, 1 by default. Weights whose theta0 is 0 stay 0.
     """
-    X = inputs(X, "X")
-    y = targets(y, len(X), x_name="X", out=1)[:, 0]
-    scale = _scale(alpha, theta0, X.shape[1], "X")
+    x = inputs(x, "x")
+    y = targets(y, len(x), x_name="x", out=1)[:, 0]
+    scale = _scale(alpha, theta0, x.shape[1], "x")
     moving = scale > 0
-    beta = np.zeros(X.shape[1])
-    left, sigma, right = np.linalg.svd(X[:, moving], full_matrices=False)
-    kept = sigma > max(X.shape) * np.finfo(float).eps * sigma.max(initial=0.0)
+    beta = np.zeros(x.shape[1])
+    left, sigma, right = np.linalg.svd(x[:, moving], full_matrices=False)
+    kept = sigma > max(x.shape) * np.finfo(float).eps * sigma.max(initial=0.0)
     rows, goal = right[kept], (left[:, kept].T @ y) / sigma[kept]  # orthonormal constraints: rows beta = goal
-    missed = np.linalg.norm(X[:, moving] @ (rows.T @ goal) - y)
+    missed = np.linalg.norm(x[:, moving] @ (rows.T @ goal) - y)
     if missed > 1e-9 * np.linalg.norm(y):
         raise ValueError(
-            "`X` cannot interpolate `y`: no weights give X beta = y (more points than features?)."
+            "`x` cannot interpolate `y`: no weights give X beta = y (more points than features?)."
         )
     if not np.any(goal):
         return beta

@@ -2,7 +2,8 @@
 
 import math
 import time
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ import numpy as np
 
 from .._check import inputs, whole
 from .._precision import in_float64
+from .._result import Result
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
@@ -20,11 +22,14 @@ from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
 from ._verdict import CARE, TRUST, Verdict, self_check, trusted_until
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOMENTS = 14
 _STRETCH = 0.1  # largest check within a stretch that is followed by another
 
 
-class Inspection(eqx.Module):
+class Inspection(Result, eqx.Module):
     """What training will do to a network, at a few moments, with a self-check beside each prediction.
 
     **Fields:**
@@ -74,6 +79,24 @@ class Inspection(eqx.Module):
     def verdict(self) -> Verdict:
         """Of the prediction at the end."""
         return self.verdicts[-1]
+
+    def _shown(self) -> Mapping[str, object]:
+        return {
+            "parameters": self.parameters,
+            "algorithm": self.algorithm,
+            "loss_before": self.loss_before,
+            "loss": self.loss,
+            "verdicts": [verdict.value for verdict in self.verdicts],
+            "trusted_until": self.trusted_until,
+        }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the predicted loss, each moment marked by its verdict, on Matplotlib's `axes`."""
+        from .._plots.verdicts import draw_verdicts
+
+        return draw_verdicts(
+            self.moments, self.loss, self.loss_before, [v.value for v in self.verdicts], axes
+        )
 
 
 @in_float64

@@ -1,21 +1,26 @@
 """Leave-one-out of every algorithm from one factorization: n trainings for the price of none."""
 
 import math
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._result import Result
 from ._algorithms import SpectralAlgorithm
 from ._factor import AbstractFactor, Cholesky, Spectrum
 from ._ridges import Ridges
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _NULL = 1e-10  # share of a point in the null space below which rounding decides
 _CHUNK = 2**22  # complex numbers at a time
 
 
-class LeaveOneOut(eqx.Module):
+class LeaveOneOut(Result, eqx.Module):
     """Every training point as seen by a model that was trained on all others.
 
     **Fields:** `y`, the targets; `residual`, prediction minus target, in the shape of `y`; `std`, for a ridge the
@@ -67,6 +72,12 @@ class LeaveOneOut(eqx.Module):
         if truth.shape[1] == 1:
             return float(np.mean((truth[:, 0] > 0) != (found[:, 0] > 0)))
         return float(np.mean(truth.argmax(axis=1) != found.argmax(axis=1)))
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw each point's prediction when it is left out, over its target, on Matplotlib's `axes`."""
+        from .._plots.training import draw_fit
+
+        return draw_fit(self.y, self.prediction, axes, what="prediction, left out")
 
 
 def refused(why: str) -> ValueError:

@@ -4,7 +4,7 @@ For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde +
 w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -12,15 +12,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import class_names, inputs, numeric, one_of
+from .._moved import renamed
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status, StatusKind
 from ._ode import integrate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LOSSES = ("exponential", "logistic")
 _WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until the support no longer changes
 
 
-class MaxMargin(eqx.Module):
+class MaxMargin(Result, eqx.Module):
     """The maximum-margin classifier sign(w.x + b).
 
     **Fields:** `w` (d,), the shortest with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual` (n,),
@@ -36,21 +41,22 @@ class MaxMargin(eqx.Module):
     b: float = 0.0
 
 
-def max_margin(X: Any, labels: Any, bias: bool = False) -> MaxMargin:
+@renamed(X="x")
+def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMargin:
     """The classifier with the largest margin: min |w| with y_i (w.x_i + b) >= 1 for all i, where b = 0 unless `bias`.
 
     Gradient flow of w alone tends to the one without a bias. If a bias is trained as well, the flow tends to the
-    shortest (w, b): append a column of ones to `X` for that one. It has a smaller margin than that of `bias=True`,
+    shortest (w, b): append a column of ones to `x` for that one. It has a smaller margin than that of `bias=True`,
     which asks for the shortest w alone.
 
-    **Arguments:** `X` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether there
+    **Arguments:** `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether there
     is a b. Data that no classifier separates are refused.
 
     Solved as a nonnegative least-squares problem by an active set, exact up to rounding.
     """
     if bias:
-        return _with_bias(X, labels)
-    rows, scale = _signed_rows(X, labels)
+        return _with_bias(x, labels)
+    rows, scale = _signed_rows(x, labels)
     dual = _dual(rows)
     if dual is None:
         raise ValueError(_not_separable(" through the origin", " Is a bias missing (`bias=True`)?"))
@@ -85,14 +91,14 @@ def _active(dual: np.ndarray) -> np.ndarray:
     return dual > 1e-10 * dual.max()
 
 
-def _with_bias(X: Any, labels: Any) -> MaxMargin:
+def _with_bias(x: Any, labels: Any) -> MaxMargin:
     """A bias is a column of constants, free of charge if they are large; then solve on the support that they give."""
     from scipy.optimize import nnls
 
-    X = inputs(X, "X")
-    signs, center = _signs(labels, len(X)), X.mean(axis=0)
-    scale = 1.0 / max(float(np.linalg.norm(X - center, axis=1).max()), 1e-300)
-    rows = signs[:, None] * (X - center) * scale
+    x = inputs(x, "x")
+    signs, center = _signs(labels, len(x)), x.mean(axis=0)
+    scale = 1.0 / max(float(np.linalg.norm(x - center, axis=1).max()), 1e-300)
+    rows = signs[:, None] * (x - center) * scale
     for weight in _WEIGHTS:
         dual = _dual(np.column_stack([rows, weight * signs]))
         if dual is None:
@@ -115,10 +121,10 @@ def _with_bias(X: Any, labels: Any) -> MaxMargin:
 
 
 def _not_separable(how: str = "", advice: str = "") -> str:
-    return f"`X` is not linearly separable by `labels`{how}: no margin.{advice}"
+    return f"`x` is not linearly separable by `labels`{how}: no margin.{advice}"
 
 
-class MarginPath(eqx.Module):
+class MarginPath(Result, eqx.Module):
     """Weights of a linear classifier along gradient flow.
 
     **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
@@ -137,12 +143,23 @@ class MarginPath(eqx.Module):
     def ok(self) -> bool:
         return self.status.ok
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw direction and margin of w(t), as distances to the limit, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
 
+        both = np.stack([self.direction_error, self.margin_gap], axis=1)
+        return draw_lines(
+            self.log_time, both, axes, labels=["direction", "margin"], xlabel="ln(time)",
+            ylabel="distance to the limit", log="y",
+        )  # fmt: skip
+
+
+@renamed(X="x")
 @in_float64
-def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
+def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
     """Gradient flow from w = 0 on separable data, integrated in the logarithm of time, so that exp(1000) is in reach.
 
-    **Arguments:** `X` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: log(1 + t), where
+    **Arguments:** `x` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: log(1 + t), where
     lr * steps is the time of gradient descent; `loss`, "exponential" (sum exp(-y w.x)) or "logistic" (sum log(1 +
     exp(-y w.x))).
     """
@@ -150,8 +167,8 @@ def margin_flow(X: Any, labels: Any, log_time: Any, loss: str = "exponential") -
     times = numeric(log_time, "log_time")
     if times.ndim != 1 or len(times) == 0 or times[0] < 0 or (np.diff(times) <= 0).any():
         raise ValueError("`log_time` must be an increasing vector of numbers that are at least 0.")
-    limit = max_margin(X, labels)
-    rows, scale = _signed_rows(X, labels)
+    limit = max_margin(x, labels)
+    rows, scale = _signed_rows(x, labels)
     rows = rows / scale
     saved = np.concatenate([[0.0], times[times > 0]])
     path, success = _follow(jnp.asarray(rows), jnp.asarray(limit.w), jnp.asarray(saved), loss)
@@ -188,13 +205,13 @@ def _follow(rows, w_hat, times, loss):
     return path, success
 
 
-def _signed_rows(X: Any, labels: Any) -> tuple[np.ndarray, float]:
+def _signed_rows(x: Any, labels: Any) -> tuple[np.ndarray, float]:
     """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
-    X = inputs(X, "X")
-    rows = X * _signs(labels, len(X))[:, None]
+    x = inputs(x, "x")
+    rows = x * _signs(labels, len(x))[:, None]
     longest = np.linalg.norm(rows, axis=1).max()
     if longest == 0:
-        raise ValueError("`X` is 0 everywhere: nothing separates it.")
+        raise ValueError("`x` is 0 everywhere: nothing separates it.")
     return rows / longest, 1.0 / longest
 
 

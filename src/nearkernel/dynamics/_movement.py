@@ -8,12 +8,13 @@ import numpy as np
 
 from .._check import inputs
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import EmpiricalNTK
 from ..models import MLP, AbstractModel
 from ..models._params import checked_params
 
 
-class Movement(eqx.Module):
+class Movement(Result, eqx.Module):
     """Distances between start and end, each relative to the size at the start.
 
     **Fields:** `weights`, |theta - theta_0| / |theta_0|; `correlation`, the cosine of theta and theta_0;

@@ -1,28 +1,30 @@
 """What `solve` returns beyond order 0: a trained model that learned features, as formulas."""
 
+import copy
 import functools
 import math
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 
 from .._check import inputs, one_of, targets
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from ._abstract_solution import FactoredSolution, Prediction, moved_to
 from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
 from ._exact import at_scale, exact_params
 from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
-from ._solution import AbstractSolution, Prediction, moved_to
 from ._tangent import CurvedTangent
 
 _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
 
 
-class NearlyKernelSolution(AbstractSolution):
+class NearlyKernelSolution(FactoredSolution):
     """A model trained to order 1 or 2 in the small parameter, predicting at any inputs.
 
     **Fields:** `algorithm`; `order`; `eps`, whose k-th power term k has (1 for expanded models); `status`, `ok`;
@@ -78,6 +80,15 @@ class NearlyKernelSolution(AbstractSolution):
         self._have_spectrum()
         return self._orders(algorithm, self.order)
 
+    @in_float64
+    def at(self, moment: float) -> Self:
+        """The same training at another time (steps for gradient descent); kernels and factors are kept."""
+        algorithm = moved_to(self.algorithm, moment)
+        self._have_spectrum()
+        found = copy.copy(self)
+        found.algorithm, found._moved = algorithm, found._orders(algorithm, self.order)
+        return found
+
     def _have_spectrum(self) -> None:
         """Finite times and second orders need all eigenvalues."""
         if not isinstance(self._factor, Spectrum):
@@ -128,6 +139,9 @@ class NearlyKernelSolution(AbstractSolution):
         terms = self._scaled(self._terms(self._x, self._at(time)))
         found = sum(terms[1:], terms[0]) - self._y
         return found[:, 0] if self._vector else found
+
+    def _shown(self) -> Mapping[str, object]:
+        return {**super()._shown(), "order": self.order, "eps": self.eps}
 
     @property
     @in_float64

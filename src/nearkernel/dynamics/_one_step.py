@@ -19,6 +19,7 @@ import numpy as np
 from .._check import between, finite_result, inputs, positive, targets, whole
 from .._keys import Key, generator
 from .._memory import require_fits, rows_that_fit
+from .._result import Result
 from .._status import Status, StatusKind
 from ._algorithms import GradientDescent
 from ._head import RidgeHead
@@ -27,7 +28,7 @@ from ._subspace import checked_subspace, subspace_overlap, top_directions
 _SPREAD = 0.5  # root mean square of w.x after the step, where the biases are of size 1
 
 
-class OneStepFeatures(eqx.Module):
+class OneStepFeatures(Result, eqx.Module):
     """Features relu(W x + b) that one gradient step made, and what was seen on the way.
 
     **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out), the

@@ -1,7 +1,7 @@
 """Which phase a learning rate is in: lazy, catapult or divergent."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import numpy as np
 
 from .._check import between, inputs, plain_array, positive, shown, whole
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
@@ -17,8 +18,11 @@ from ._losses import Squared, loss_of_zero
 from ._movement import Movement, movement, tangent_matrix
 from ._simulate import Record, simulate
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class Phase(eqx.Module):
+
+class Phase(Result, eqx.Module):
     """What a run of gradient descent at one learning rate did.
 
     **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio` = lr times the largest eigenvalue of the
@@ -38,6 +42,13 @@ class Phase(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the loss over the steps on Matplotlib's `axes`."""
+        from .._plots.training import draw_loss
+
+        losses = np.asarray(self.losses)
+        return draw_loss(np.arange(len(losses)), losses, axes, label=self.name)
 
 
 def phase_of(losses: Any) -> str:
@@ -64,7 +75,7 @@ def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
 
 
 @in_float64
-def phase(
+def learning_rate_phase(
     model: AbstractModel, params: Any, x: Any, y: Any, lr: float, steps: int = 1000, *, lr_factors: Any = None
 ) -> Phase:
     """Trains `model` from `params` at a learning rate and says which phase that is.

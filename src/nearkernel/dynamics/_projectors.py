@@ -6,13 +6,14 @@ import equinox as eqx
 import numpy as np
 
 from .._memory import available_bytes, human_bytes
+from .._result import Result
 from ._algorithms import DirectOptimization, GradientDescent, Ridge, SpectralAlgorithm
 from ._factor import AbstractFactor, Spectrum
 
 _LARGEST = 2**30
 
 
-class Projectors(eqx.Module):
+class Projectors(Result, eqx.Module):
     r"""The algorithm projectors Z_A, Z_B and the inverting tensor X, each (N, N, N, N).
 
     z_b = z_b(0) - k K^-1 e + [mu_{1 b 2} - k K^-1 mu_{1 . 2}] Z_A^{1234} e_3 e_4

@@ -1,6 +1,7 @@
 """A kernel that learns features: solved, asked for its gradients, it then looks through their outer product."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -8,6 +9,7 @@ import numpy as np
 
 from .._check import inputs, targets, whole
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import AbstractKernel, Laplace, Mahalanobis
 from ._algorithms import Ridge, SpectralAlgorithm
 from ._iterative import MachineSolution
@@ -15,10 +17,13 @@ from ._solution import Solution
 from ._solve import solve
 from ._subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _RIDGE = 1e-3
 
 
-class RecursiveFeatures(eqx.Module):
+class RecursiveFeatures(Result, eqx.Module):
     """A kernel machine after each round of learning its matrix.
 
     **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
@@ -43,6 +48,18 @@ class RecursiveFeatures(eqx.Module):
     def directions(self, count: int) -> np.ndarray:
         """Leading eigenvectors (count, d) of M."""
         return top_directions(self.matrix, count)
+
+    def _shown(self) -> Mapping[str, object]:
+        return {"rounds": len(self.matrices), "overlaps": self.overlaps, "last": self.solutions[-1]}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the leading eigenvalues of the learned matrix, round by round, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        values = np.stack([np.linalg.eigvalsh(matrix)[::-1][:5] for matrix in self.matrices])
+        return draw_lines(
+            np.arange(len(values)), values, axes, xlabel="round", ylabel="eigenvalue of the matrix"
+        )
 
 
 @in_float64

@@ -8,7 +8,7 @@ Parameters appear nowhere. With e the residual on the training outputs (the firs
     mu_012 -= lr (nu_012a + kappa_012a + kappa_021a) e_a
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -17,17 +17,21 @@ import numpy as np
 
 from .._check import inputs, numeric, positive, whole
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status
 from ..kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
 from ..models import AbstractModel
 from ..models._params import checked_params
+from ._abstract_solution import end_of, status_at
 from ._algorithms import GradientDescent
 from ._divergence import judged
 from ._losses import Squared, loss_of_zero
-from ._solution import end_of, status_at
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class SampleSpaceRun(eqx.Module):
+class SampleSpaceRun(Result, eqx.Module):
     """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index.
 
     `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`: also a model that trains well may diverge at
@@ -41,6 +45,13 @@ class SampleSpaceRun(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw all outputs over the steps on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        steps = np.arange(len(self.outputs))
+        return draw_lines(steps, np.asarray(self.outputs), axes, xlabel="step", ylabel="output")
 
 
 @in_float64

@@ -1,7 +1,6 @@
 """SGD on a linear model, solved: mean and covariance of its outputs over batches and noise."""
 
-import functools
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from .._check import inputs
 from .._precision import in_float64
 from .._status import Status, StatusKind
+from ._abstract_solution import AbstractSolution, Prediction
 from ._divergence import judged
 from ._losses import Squared, loss_of_zero
 from ._sgd_moments import (
@@ -20,17 +20,17 @@ from ._sgd_moments import (
     output_mean,
     weights_of,
 )
-from ._solution import Prediction
 from ._stochastic import SGD
 from ._tangent import AbstractTangent
 
 
-class SGDSolution:
+class SGDSolution(AbstractSolution):
     """A linear(ized) model after the steps of SGD: exact moments of its outputs over batches and noise.
 
-    **Fields:** `algorithm`; `loss`, the mean over runs of 1/2 sum (z - y)^2 on the training set; `status`, an
-    `nk.Status`, and its `ok`.
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`.
     """
+
+    algorithm: SGD  # type: ignore[assignment]
 
     def __init__(self, tangent: AbstractTangent, x: np.ndarray, y: np.ndarray, algorithm: SGD, vector: bool):
         self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
@@ -46,12 +46,15 @@ class SGDSolution:
             None,
             False,
         )
-        self._moments = moments_after(self._task, algorithm)
-        self.loss = self._loss()
-        self.status = status_of_steps(algorithm, 0.5 * float((error**2).sum()), self.loss, y)
+        self._reached = moments_after(self._task, algorithm)
+        self._status = status_of_steps(algorithm, 0.5 * float((error**2).sum()), self.loss(), y)
 
-    def _loss(self) -> float:
-        moments, task = self._moments, self._task
+    @in_float64
+    def loss(self, time: float | None = None) -> float:
+        """The mean over runs of 1/2 sum (z - y)^2 on the training set."""
+        if time is not None:
+            return self.at(time).loss()
+        moments, task = self._reached, self._task
         mean = task.error + moments.shift * task.drift + task.matrix @ moments.a
         found = 0.5 * float((mean**2).sum())
         if not self.algorithm.random:
@@ -60,40 +63,33 @@ class SGDSolution:
         return found + 0.5 * float(np.einsum("iiaa->", spread))
 
     @property
-    def ok(self) -> bool:
-        return self.status.ok
-
-    @functools.cached_property
-    def _outputs(self) -> int:
-        return self._y.shape[1]
+    def status(self) -> Status:
+        return self._status
 
     @in_float64
-    def predict(self, x_new: Any) -> Prediction:
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
         """Mean at `x_new` (m, d), in the shape of `y`, and `cov`, (m, m) or (m, out, m, out), if anything is drawn."""
+        if time is not None:
+            return self.at(time).predict(x_new)
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        tangent, out = self._tangent, self._outputs
+        tangent, out = self._tangent, self._y.shape[1]
         new = NewOutputs(
             tangent.flat(tangent.start(x_new, out)),
             tangent.flat(tangent.drift(x_new, out)),
             tangent.cross(x_new, self._x),
             tangent.cross(x_new, x_new) if self.algorithm.noise else np.zeros((1, 1)),
         )
-        mean = tangent.unflat(output_mean(new, self._moments), out)
+        mean = tangent.unflat(output_mean(new, self._reached), out)
         cov = None
         if self.algorithm.random:
-            pairs = output_covariance(new, self._moments, None, 1.0)
+            pairs = output_covariance(new, self._reached, None, 1.0)
             cov = squared_covariance(pairs, len(x_new), out, self._vector)
         return Prediction(terms=(mean[:, 0] if self._vector else mean,), cov=cov)
 
     @in_float64
-    def residual(self) -> np.ndarray:
-        """The mean of z - y on the training set, in the shape of `y`."""
-        return self.predict(self._x).mean - (self._y[:, 0] if self._vector else self._y)
-
-    @in_float64
-    def at(self, time: int) -> "SGDSolution":
-        """The same after `time` steps, of which the schedule must know."""
-        return SGDSolution(self._tangent, self._x, self._y, self.algorithm.at(time), self._vector)
+    def at(self, moment: float) -> Self:
+        """The same after another number of steps, of which the schedule must know."""
+        return type(self)(self._tangent, self._x, self._y, self.algorithm.at(moment), self._vector)
 
 
 def squared_covariance(pairs: np.ndarray, m: int, out: int, vector: bool) -> np.ndarray:

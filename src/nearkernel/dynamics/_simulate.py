@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -15,6 +15,8 @@ from jax.dtypes import canonicalize_dtype
 from .._check import inputs, numeric, positive, shown, whole
 from .._keys import Key, random_key
 from .._precision import drawing, is_traced
+from .._progress import interactive, report, task
+from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
@@ -26,6 +28,9 @@ from ._losses import AbstractLoss, get_loss, loss_of_zero
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe, rest_of
 from ._stochastic import SGD, require_batch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _CHUNK = 400  # steps between two looks at the loss
 _MOST_RECORDS = 1000
@@ -71,7 +76,7 @@ class Record(eqx.Module):
             positive(self.every, "every")
 
 
-class Trajectory(eqx.Module):
+class Trajectory(Result, eqx.Module):
     """The result of a training run.
 
     **Fields:** `params` at the end, or the last that were seen to be finite; `history`, arrays by name, "time" and
@@ -87,6 +92,24 @@ class Trajectory(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def _shown(self) -> Mapping[str, object]:
+        losses = np.asarray(self.history["loss"])
+        size = sum(np.size(leaf) for leaf in jax.tree.leaves(self.params))
+        return {
+            "status": self.status,
+            "steps": self.steps,
+            "loss": (losses[0], losses[-1]) if losses.ndim == 1 and losses.size else losses,
+            "parameters": size,
+            "history": sorted(self.history),
+        }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the recorded loss over time on Matplotlib's `axes`."""
+        from .._plots.training import draw_loss
+
+        times, losses = (np.asarray(self.history[name]) for name in ("time", "loss"))
+        return draw_loss(times, losses, axes, name="step" if self.steps else "time")
 
 
 @drawing
@@ -154,9 +177,19 @@ def simulate(
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors, params)
     state = State(params, rest_of(algorithm, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
-    if isinstance(algorithm, GradientFlow):
-        return run.traced_flow(algorithm, state) if traced else run.flow(algorithm, state)
-    return run.traced_steps(algorithm, key, state) if traced else run.steps(algorithm, key, state)
+    if traced:
+        if isinstance(algorithm, GradientFlow):
+            return run.traced_flow(algorithm, state)
+        return run.traced_steps(algorithm, key, state)
+    try:
+        with task("simulate"):
+            if isinstance(algorithm, GradientFlow):
+                return run.flow(algorithm, state)
+            return run.steps(algorithm, key, state)
+    except KeyboardInterrupt:
+        if not (interactive() and run.rows):
+            raise
+        return run.interrupted()
 
 
 def require_batches(algorithm: SGD | Optax, key: Any, n: int) -> jax.Array | None:
@@ -187,6 +220,7 @@ class _Run:
         self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
         self.noisy = self.inertial = False
         self.rows: list[dict[str, Any]] = []
+        self.last: tuple[State, int] = ()  # type: ignore[assignment]
 
     def keep(self, rows: dict) -> bool:
         """Stores rows up to the first that is not finite; whether all were finite."""
@@ -226,6 +260,13 @@ class _Run:
         history = jax.tree.map(lambda *values: np.concatenate(values), *parts)
         return Trajectory(jax.tree.map(np.array, state.params), history, status, steps)
 
+    def interrupted(self) -> Trajectory:
+        """What there was when Ctrl-C came."""
+        state, steps = self.last
+        where = f"at step {steps}" if steps else f"at time {float(state.time):.4g}"
+        self.keep(jax.tree.map(lambda a: a[None], observe(self.problem, self.loss, self.observables, state)))
+        return self.ended(state, Status(StatusKind.interrupted, f"interrupted {where}"), steps)
+
     def _steps_between(self) -> int:
         """Steps from record to record, 0 if not said; a fraction of a step is refused."""
         if self.every is None:
@@ -249,6 +290,8 @@ class _Run:
             done += groups * inner
             if not self.keep(rows):
                 return self.broken(before, f"diverged by step {done}: the loss left the finite numbers", done)
+            self.last = state, done
+            report("simulate", done, total=math.inf if endless else total)
             if endless and self.converged():
                 return self.finished(state, before, _CONVERGED, done)
         short = Status(StatusKind.not_converged, f"not converged after {done} steps")
@@ -290,6 +333,7 @@ class _Run:
             self.keep(rows)
             return good, False
         self.keep(jax.tree.map(lambda values: values[:-1], rows))
+        self.last = last, 0
         return last, True
 
     def too_stiff(self, state: State) -> Trajectory:

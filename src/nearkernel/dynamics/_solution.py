@@ -1,104 +1,31 @@
-"""What `solve` returns: records whose failures are values with a message."""
+"""What `solve` returns at order 0: a linear model, factored once."""
 
+import copy
 import math
-from typing import Any
+from typing import Any, Self
 
-import equinox as eqx
 import numpy as np
 
-from .._check import inputs, listed, numeric, positive, shown
-from .._memory import rows_that_fit
+from .._check import inputs, listed, numeric, shown
 from .._precision import in_float64
-from .._status import Status, StatusKind
-from ._algorithms import SpectralAlgorithm, TimedAlgorithm
+from ..scale._iterate import relative
+from ._abstract_solution import FactoredSolution, Prediction, moved_to, status_of
+from ._algorithms import SpectralAlgorithm
+from ._by_products import ByProducts
 from ._factor import AbstractFactor, Cholesky, Spectrum
+from ._kept import KeptCross
 from ._leave_one_out import LeaveOneOut, left_out, refused
+from ._solvers import AbstractSolver, Direct
 from ._tangent import AbstractTangent
 
 
-class Prediction(eqx.Module):
-    """Outputs at new inputs, in the shape of `y`.
-
-    **Fields:** `terms`, one array an order; `cov`, of `SGD` over its batches and noise, (m, m), or (m, out, m, out) for
-    targets (n, out); else None.
-    """
-
-    terms: tuple[np.ndarray, ...]
-    cov: np.ndarray | None = None
-
-    @property
-    def mean(self) -> np.ndarray:
-        """The sum of the terms."""
-        return sum(self.terms[1:], self.terms[0])
-
-    @property
-    def correction(self) -> float | None:
-        """|z^I| / |z^F|: the size of the first correction; None at order 0."""
-        if len(self.terms) < 2:
-            return None
-        linear, first = (float(np.linalg.norm(term)) for term in self.terms[:2])
-        if first == 0:
-            return 0.0
-        return first / linear if linear > 0 else np.inf
-
-    @property
-    def std(self) -> np.ndarray | None:
-        """Root of the diagonal of `cov`, in the shape of the mean."""
-        if self.cov is None:
-            return None
-        shape = self.terms[0].shape
-        diagonal = np.diagonal(self.cov.reshape(math.prod(shape), -1)).reshape(shape)
-        return np.sqrt(np.maximum(diagonal, 0.0))
-
-
-class AbstractSolution:
-    """What every solution says of its kernel matrix and of how its training ends."""
-
-    algorithm: SpectralAlgorithm
-    _tangent: AbstractTangent
-    _factor: AbstractFactor
-    _x: np.ndarray
-
-    @property
-    def rank(self) -> int:
-        return self._factor.rank
-
-    @property
-    def cutoff(self) -> float:
-        return self._factor.cutoff
-
-    @property
-    @in_float64
-    def lambda_max(self) -> float:
-        """The largest eigenvalue of the kernel matrix."""
-        if math.isnan(self._factor.lam_max):
-            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
-        return self._factor.lam_max
-
-    @property
-    def ok(self) -> bool:
-        return self.status.ok
-
-    @property
-    def status(self) -> Status:
-        """Converged, stopped early, singular, or divergent with the limit named."""
-        return status_of(self.algorithm, self._factor)
-
-
-def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
-    """The algorithm stopped at another `time`."""
-    if not isinstance(algorithm, TimedAlgorithm):
-        raise ValueError(
-            f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
-        )
-    return algorithm.at(positive(time, "time", zero=True, finite=False))
-
-
-class Solution(AbstractSolution):
+class Solution(FactoredSolution):
     """A trained linear(ized) model, factored once: predicts at any inputs and any time.
 
     **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `rank` of the kernel
-    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`.
+    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`;
+    `coefficients`; `solver`, what found them, and for many points, where that is an iteration, `iterations` and
+    `history`, the relative residual at each.
     """
 
     def __init__(
@@ -108,11 +35,13 @@ class Solution(AbstractSolution):
         y: np.ndarray,
         algorithm: SpectralAlgorithm,
         vector: bool,
+        factor: AbstractFactor | None = None,
     ):
         self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
         self.algorithm = algorithm
         self._start = tangent.start(x, y.shape[1])
-        self._factor = tangent.factor(x, algorithm)
+        self._factor = tangent.factor(x, algorithm) if factor is None else factor
+        self._cross = KeptCross(tangent, x)
         self._weights = self._coefficients(algorithm)
 
     def _coefficients(self, algorithm: SpectralAlgorithm) -> np.ndarray:
@@ -126,19 +55,36 @@ class Solution(AbstractSolution):
             require_finite_coefficients(found, residual)
         return found
 
+    def _ready(self, algorithm: SpectralAlgorithm) -> SpectralAlgorithm:
+        """`algorithm`, once there is a factor that serves it."""
+        shift, factor = algorithm.shift(), self._factor
+        other = isinstance(factor, Cholesky) and factor.shift != shift
+        if other or (isinstance(factor, ByProducts) and shift is None):
+            self._factor = self._tangent.factor(self._x, algorithm)
+        return algorithm
+
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
             return self._weights
-        algorithm = moved_to(self.algorithm, time)
-        self.factor_for(algorithm)
-        return self._coefficients(algorithm)
+        return self._coefficients(self._ready(moved_to(self.algorithm, time)))
+
+    @in_float64
+    def at(self, moment: float | SpectralAlgorithm) -> Self:
+        """The same problem at another time (steps for gradient descent), or trained by another algorithm.
+
+        Kernels and factors are kept.
+        """
+        other = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
+        found = copy.copy(self)
+        found.algorithm = found._ready(other)
+        if isinstance(found._factor, Spectrum):  # which serves all algorithms
+            self._factor = found._factor
+        found._weights = found._coefficients(other)
+        return found
 
     def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        """The factor that is kept, if it serves `algorithm`; else the eigenvalues, kept from now on."""
-        shift = algorithm.shift()
-        if not (isinstance(self._factor, Cholesky) and shift is not None and self._factor.shift == shift):
-            if not isinstance(self._factor, Spectrum):
-                self._factor = self._tangent.spectrum(self._x)
+        """The factor that is kept, if it serves `algorithm`; else another, kept from now on."""
+        self._ready(algorithm)
         return self._factor
 
     @in_float64
@@ -182,10 +128,8 @@ class Solution(AbstractSolution):
         weights = np.concatenate(each, axis=1)
         weights = np.where(np.isinf(weights), 0.0, weights)
         columns = each[0].shape[1]
-        chunk = rows_that_fit(8 * out**2 * len(self._x))
-        for at in range(0, len(x_new), chunk):
-            part = slice(at, at + chunk)
-            moved = self._tangent.cross(x_new[part], self._x) @ weights
+        for part, cross in self._cross.parts(x_new, 8 * out**2 * len(self._x)):
+            moved = cross @ weights
             for k in range(len(each)):
                 found[k, part] -= self._tangent.unflat(moved[:, k * columns : (k + 1) * columns], out)
         found[diverged] = np.inf
@@ -200,13 +144,35 @@ class Solution(AbstractSolution):
     def response(self, x_new: Any) -> np.ndarray:
         """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
         cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
-        return self._factor.apply(self.algorithm, cross.T).T
+        return self.factor_for(self.algorithm).apply(self.algorithm, cross.T).T
 
+    @property
+    def solver(self) -> AbstractSolver:
+        return self._factor.solver if isinstance(self._factor, ByProducts) else Direct()
+
+    @property
+    def iterations(self) -> int:
+        return len(self.history)
+
+    @property
+    def history(self) -> np.ndarray:
+        return self._factor.run.history if isinstance(self._factor, ByProducts) else np.zeros(0)
+
+    @property
     @in_float64
-    def residual(self, time: float | None = None) -> np.ndarray:
-        """z - y on the training set, in the shape of `y`."""
-        fitted = self.predict(self._x, time).mean
-        return fitted - (self._y[:, 0] if self._vector else self._y)
+    def relative_residual(self) -> float:
+        """|y - (K + ridge) a| / |y| of the worst output, for algorithms that solve (K + ridge) a = y."""
+        shift = self.algorithm.shift()
+        if shift is None:
+            raise ValueError(
+                f"`relative_residual` is of (K + ridge) a = y, which {self.algorithm!r} does not solve."
+            )
+        if isinstance(self._factor, ByProducts):
+            return self._factor.run.residual
+        wanted = self._tangent.flat(self._y - self._start)
+        return relative(
+            self._tangent.flat(self.residual().reshape(self._y.shape)) - shift * self._weights, wanted
+        )
 
     @in_float64
     def leave_one_out(self, time: float | None = None) -> LeaveOneOut:
@@ -222,11 +188,18 @@ class Solution(AbstractSolution):
         **Returns:** a `LeaveOneOut`: `prediction`, `residual`, `std`, `error`, `stderr`, `log_score`, `error_rate()`.
         """
         algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
-        status = status_of(algorithm, self.factor_for(algorithm))
+        shift = algorithm.shift()
+        factor = self._factor
+        if isinstance(factor, ByProducts):  # which stays what found the coefficients
+            factor = self._tangent.factor(self._x, algorithm)
+        elif not (isinstance(factor, Cholesky) and shift is not None and factor.shift == shift):
+            if not isinstance(factor, Spectrum):
+                factor = self._factor = self._tangent.spectrum(self._x)
+        status = status_of(algorithm, factor)
         if not status.ok:
             raise refused(status.message)
         flat = self._tangent.flat(self._y - self._start)
-        residual, variance = left_out(self._factor, algorithm, flat, len(self._x))
+        residual, variance = left_out(factor, algorithm, flat, len(self._x))
         return LeaveOneOut(
             self._y[:, 0] if self._vector else self._y,
             residual.reshape(self._y.shape)[:, 0] if self._vector else residual.reshape(self._y.shape),
@@ -245,30 +218,3 @@ def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None
             f"`y` differs from the start by up to {np.abs(residual).max():.3g}: coefficients of the kernel overflow. "
             "Scale `y` towards 1, or use a larger ridge."
         )
-
-
-def end_of(algorithm: SpectralAlgorithm) -> str:
-    """The end in words, such as "step 100"."""
-    return f"{algorithm.unit if isinstance(algorithm, TimedAlgorithm) else 'time'} {algorithm.end():g}"
-
-
-def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:
-    """How training with a kernel of this largest eigenvalue ends."""
-    if lam_max >= algorithm.limit():
-        return Status(StatusKind.diverged, algorithm.advice(lam_max))
-    if math.isinf(algorithm.end()):
-        return Status(StatusKind.converged, "converged")
-    return Status(StatusKind.finished, f"stopped at {end_of(algorithm)}")
-
-
-def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> Status:
-    """The same, and whether the matrix is singular."""
-    status = status_at(algorithm, factor.lam_max)
-    if not (status.ok and isinstance(factor, Spectrum) and factor.rank < len(factor.vectors)):
-        return status
-    kind = StatusKind.singular if status.kind is StatusKind.converged else status.kind
-    return Status(
-        kind,
-        f"{status}; kernel of rank {factor.rank} < {len(factor.vectors)}: pseudo-inverse, "
-        f"eigenvalues below {factor.cutoff:.3g} count as 0",
-    )

@@ -5,10 +5,10 @@ from typing import Any, Literal, overload
 from .._check import inputs, shown, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
-from ..models import AbstractModel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
+from ._by_products import by_size
 from ._evolve import FunctionSpaceSolution
-from ._iterative import MachineSolution, solve_by_size, solve_iteratively
+from ._iterative import MachineSolution, solve_iteratively
 from ._losses import AbstractLoss, Squared, get_loss
 from ._nearly import NearlyKernelSolution
 from ._sgd_solution import SGDSolution
@@ -36,19 +36,6 @@ def solve(
 
 @overload
 def solve(
-    problem: Any,
-    x: Any,
-    y: Any,
-    algorithm: SpectralAlgorithm | None = None,
-    order: Literal[0] = 0,
-    *,
-    loss: Literal["squared"] | Squared = "squared",
-    solver: Literal["direct"] | Direct,
-) -> Solution: ...
-
-
-@overload
-def solve(
     problem: AbstractKernel,
     x: Any,
     y: Any,
@@ -62,19 +49,6 @@ def solve(
 
 @overload
 def solve(
-    problem: AbstractModel,
-    x: Any,
-    y: Any,
-    algorithm: SpectralAlgorithm | None = None,
-    order: Literal[0] = 0,
-    *,
-    loss: Literal["squared"] | Squared = "squared",
-    solver: Any = "auto",
-) -> Solution: ...
-
-
-@overload
-def solve(
     problem: Any,
     x: Any,
     y: Any,
@@ -82,8 +56,8 @@ def solve(
     order: Literal[0] = 0,
     *,
     loss: Literal["squared"] | Squared = "squared",
-    solver: Any = "auto",
-) -> Solution | MachineSolution: ...
+    solver: Literal["auto", "direct"] | Direct = "auto",
+) -> Solution: ...
 
 
 @overload
@@ -145,9 +119,10 @@ def solve(
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status` (an `nk.Status`), `ok`,
     `rank`, `cutoff`. A learning rate beyond the limit is a status, not an error. Beyond order 0 a
     `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
-    `feature_learning(x_test, y_test)` besides. From an iterative solver a `MachineSolution`: `predict`,
-    `coefficients`, `relative_residual`, `iterations`, `status`. For other losses a `FunctionSpaceSolution`.
-    For `SGD` that draws batches or noise an `SGDSolution`: mean and covariance of its outputs.
+    `feature_learning(x_test, y_test)` besides. From an iterative `solver` that was asked for a `MachineSolution`:
+    `predict`, `residual()`, `coefficients`, `relative_residual`, `iterations`, `status`. From another loss a
+    `FunctionSpaceSolution`. From `SGD` that draws batches or noise an `SGDSolution`, with a covariance.
+    All have `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
     """
     chosen, function = get_solver(solver), get_loss(loss)
     algorithm = GradientFlow() if algorithm is None else algorithm
@@ -187,11 +162,8 @@ def solve(
         return solve_iteratively(problem, x, y, algorithm, chosen, vector)
     if not function.quadratic:
         return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
-    if chosen is None and isinstance(problem, AbstractKernel):
-        found = solve_by_size(problem, x, y, algorithm, vector)
-        if found is not None:
-            return found
-    return Solution(tangent, x, y, algorithm, vector)
+    large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
+    return Solution(tangent, x, y, algorithm, vector, large)
 
 
 def _solvable(

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._check import inputs, nearest, plain_array, positive, shown, whole
 from .._memory import available_bytes, parse_bytes
+from .._progress import report
 from ..kernels import AbstractKernel
-from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson, silent
+from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
 from ..scale._pivoted import Preconditioner, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
@@ -61,7 +62,9 @@ class IterativeSolver(AbstractSolver):
         """Coefficients for the right-hand sides (n, columns)."""
 
     def _told(self) -> Any:
-        return silent if self.watch is None else self.watch
+        if self.watch is not None:
+            return self.watch
+        return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
 
     def _end_only(self, algorithm: SpectralAlgorithm) -> float:
         """The ridge; refuses what has no end at (K + ridge)^-1 y."""

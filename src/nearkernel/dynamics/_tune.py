@@ -1,24 +1,28 @@
 """How strong a ridge, how long a training, which kernel? What leave-one-out or the marginal likelihood prefers."""
 
 import warnings
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import equinox as eqx
 import numpy as np
 
 from .._check import inputs, numeric, one_of, targets
 from .._precision import in_float64
+from .._result import Result
 from ._algorithms import GradientFlow, Ridge, SpectralAlgorithm
 from ._evidence import TunedKernel, most_likely
 from ._leave_one_out import LeaveOneOut, left_out
 from ._tangent import tangent_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _KINDS = ("ridge", "flow", "evidence")
 _STRENGTHS = np.logspace(-8, 2, 41)  # times the mean of the kernel's diagonal
 _TIMES = 41
 
 
-class Tuned(eqx.Module):
+class Tuned(Result, eqx.Module):
     """The leave-one-out error of every strength or time that was tried.
 
     **Fields:** `values` (k,), strengths or times; `error` and `stderr` (k,), of each; `value`, the best;
@@ -30,6 +34,17 @@ class Tuned(eqx.Module):
     stderr: np.ndarray
     value: float
     algorithm: SpectralAlgorithm
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the leave-one-out error over the values that were tried on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        found = draw_lines(
+            self.values, self.error, axes, errors=self.stderr, xlabel=f"{type(self.algorithm).__name__}",
+            ylabel="leave-one-out error", log="xy",
+        )  # fmt: skip
+        found.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
+        return found
 
 
 @overload

@@ -20,11 +20,11 @@ _FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fi
 class _NearlyKernel(BaseEstimator):
     """Several networks, each expanded around its own start and solved for the same centred targets."""
 
-    def __init__(self, network=None, order=1, ensemble=4, alpha=8.0, algorithm=None, random_state=0):
+    def __init__(self, network=None, order=1, ensemble=4, scale=8.0, algorithm=None, random_state=0):
         self.network = network
         self.order = order
         self.ensemble = ensemble
-        self.alpha = alpha
+        self.scale = scale
         self.algorithm = algorithm
         self.random_state = random_state
 
@@ -32,7 +32,7 @@ class _NearlyKernel(BaseEstimator):
         if whole(self.order, "order", 0) > 2:
             raise ValueError(f"`order` must be 0, 1 or 2; got {self.order}.")
         count = whole(self.ensemble, "ensemble", 1)
-        positive(self.alpha, "alpha")
+        positive(self.scale, "scale")
         self.target_mean_ = y.mean(axis=0)
         self.network_ = self._built(x.shape[1], y.reshape(len(y), -1).shape[1])
         random = check_random_state(self.random_state)
@@ -52,7 +52,7 @@ class _NearlyKernel(BaseEstimator):
         )
 
     def _solved(self, key: jax.Array, x: np.ndarray, y: np.ndarray) -> Solution | NearlyKernelSolution:
-        model = Scaled(self.network_, self.alpha)
+        model = Scaled(self.network_, self.scale)
         expanded = expand(model, model.init(key), degree=max(self.order + 1, 1))
         algorithm = GradientFlow() if self.algorithm is None else self.algorithm
         try:
@@ -73,7 +73,7 @@ class _NearlyKernel(BaseEstimator):
         if correction > 0.1:
             warnings.warn(
                 f"|z^I|/|z^F| = {correction:.2g}: these networks learn so much that higher orders need not be "
-                "better; raise `alpha` or the width.",
+                "better; raise `scale` or the width.",
                 stacklevel=4,
             )
         return np.stack([f.mean for f in found]) + self.target_mean_
@@ -91,7 +91,7 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     - `network`: any `nk` model, a function (in_dim, out_dim) -> model, or None for one tanh layer of width 256.
     - `order`: 0, 1 or 2.
     - `ensemble`: how many initializations.
-    - `alpha`: the lazy scale; large is a kernel machine, small learns features. Where the correction is more than a
+    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more than a
       tenth of the linear prediction, `predict` warns.
     - `algorithm`: `nk.GradientFlow()`, to the end, by default (with a ridge of 1e-10 of the largest eigenvalue where
       equal inputs have different targets, since training then has no end).

@@ -1,6 +1,7 @@
 """What shape have the loss and the function? Curvature, spectra, class structure, linear regions, entropy."""
 
 from .. import _quietly as _quietly
+from .._moved import moved as _moved
 from ._classes import ClassSplit as ClassSplit
 from ._classes import FeatureSplit as FeatureSplit
 from ._classes import feature_classes as feature_classes
@@ -17,8 +18,6 @@ from ._entropy import EntropyBounds as EntropyBounds
 from ._entropy import ellipsoid_entropy as ellipsoid_entropy
 from ._entropy import ellipsoid_width as ellipsoid_width
 from ._entropy import kernel_axes as kernel_axes
-from ._entropy import lipschitz_code as lipschitz_code
-from ._entropy import lipschitz_decode as lipschitz_decode
 from ._entropy import lipschitz_entropy as lipschitz_entropy
 from ._entropy import set_entropy as set_entropy
 from ._line import Crossings as Crossings
@@ -32,15 +31,15 @@ from ._region_laws import RegionBounds as RegionBounds
 from ._region_laws import mean_crossings as mean_crossings
 from ._region_laws import measure_crossings as measure_crossings
 from ._region_laws import region_bounds as region_bounds
-from ._region_laws import sawtooth as sawtooth
-from ._region_laws import zaslavsky as zaslavsky
 from ._spectra import Eigenpairs as Eigenpairs
 from ._spectra import SpectralDensity as SpectralDensity
 from ._spectra import gradient_share as gradient_share
-from ._spectra import overlap as overlap
 from ._spectra import sharpness as sharpness
 from ._spectra import spectral_density as spectral_density
 from ._spectra import top_eigenpairs as top_eigenpairs
 from ._stable_width import LipschitzExtension as LipschitzExtension
 from ._stable_width import StablePair as StablePair
 from ._stable_width import stable_pair as stable_pair
+
+_OLD = {name: f"examples.{name}" for name in ("sawtooth", "zaslavsky", "lipschitz_code", "lipschitz_decode")}
+__getattr__ = _moved(__name__, _OLD)

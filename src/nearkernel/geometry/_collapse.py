@@ -8,12 +8,13 @@ import numpy as np
 
 from .._check import inputs, numeric
 from .._precision import in_float64
+from .._result import Result
 from ..models import MLP
 from ..models._params import checked_params
 from ._classes import class_labels
 
 
-class Collapse(eqx.Module):
+class Collapse(Result, eqx.Module):
     """Four distances from neural collapse, each 0 when collapsed. M are the class means minus their mean.
 
     **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the

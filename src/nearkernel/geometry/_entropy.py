@@ -6,21 +6,25 @@ the error of the best n-bit code of its members. They stand here, not with the s
 shape, and nothing is averaged. Every bound is certain; it is proved where it is computed.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import inputs, numeric, plain_array, positive, shown, whole
+from .._result import Result
 from ..kernels import mercer
 from ..kernels._positivity import KernelLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_BITS = 100_000
 _STEPS = 240  # radii that are tried, from the largest axis down to the accuracy that is asked for
 _SPLITS = np.geomspace(0.02, 50.0, 12)
 
 
-class EntropyBounds(eqx.Module):
+class EntropyBounds(Result, eqx.Module):
     """Certain bounds on entropy numbers: lower <= eps_n <= upper.
 
     **Fields:** `bits` n (k,); `lower` and `upper` (k,).
@@ -29,6 +33,21 @@ class EntropyBounds(eqx.Module):
     bits: np.ndarray
     lower: np.ndarray
     upper: np.ndarray
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw both bounds over the number of bits on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        bounds = np.stack([self.lower, self.upper], axis=1)
+        return draw_lines(
+            self.bits,
+            bounds,
+            axes,
+            labels=["lower", "upper"],
+            xlabel="bits",
+            ylabel="entropy number",
+            log="y",
+        )
 
 
 def _whole_bits(bits: Any) -> np.ndarray:
@@ -131,48 +150,13 @@ def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> 
 
         eps_n = constant * length / (n + 1).
 
-    Upper bound: `lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The 2^(n+1) functions
-    with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two share a smaller ball.
+    Upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The 2^(n+1)
+    functions with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two share a
+    smaller ball.
     """
     n = _whole_bits(bits)
     exact = float(positive(constant, "constant")) * float(positive(length, "length")) / (n + 1.0)
     return EntropyBounds(n, exact, exact)
-
-
-def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
-    r"""The best code of a function with f(0) = 0 and Lipschitz constant `constant`: n bits, True for a rising slope.
-
-    **Arguments:** `values` (n + 1,), of f at h, 2 h, ..., (n + 1) h = `length`; `length`; `constant`.
-
-    The decoded function is 0 on the first cell and has slope +-constant on each of the n others, towards f. If it is
-    within h * constant at one end of a cell, it can stay so up to the other, and in between the difference is monotone.
-    """
-    values = numeric(values, "values")
-    if values.ndim != 1 or len(values) < 1:
-        raise ValueError(f"`values` must have shape (n + 1,), n at least 0; got {values.shape}.")
-    step = float(positive(constant, "constant")) * float(positive(length, "length")) / len(values)
-    if np.abs(np.diff(values, prepend=0.0)).max() > step * (1 + 1e-12):
-        raise ValueError(f"`values` rise by more than `constant` = {constant:g} allows, {step:g} a cell.")
-    code, at = [], 0.0
-    for value in values[1:]:
-        code.append(bool(value >= at))
-        at += step if code[-1] else -step
-    return np.array(code, dtype=bool)
-
-
-def lipschitz_decode(code: Any, x: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
-    """The function of `lipschitz_code`, at `x` in [0, length]."""
-    code = plain_array(code, "code")
-    if code.ndim != 1 or code.dtype.kind not in "biu" or not np.isin(code, (0, 1)).all():
-        raise ValueError(f"`code` must be a vector of bits, as of `lipschitz_code`; got {shown(code)}.")
-    code = code.astype(bool)
-    x, length = numeric(x, "x"), float(positive(length, "length"))
-    if np.any((x < 0) | (x > length)):
-        raise ValueError(f"`x` must be between 0 and `length` = {length:g}.")
-    cells = len(code) + 1
-    slopes = np.concatenate([[0.0, 0.0], np.where(code, 1.0, -1.0)])
-    ends = float(positive(constant, "constant")) * length / cells * np.cumsum(slopes)
-    return np.interp(x, np.linspace(0, length, cells + 1), ends)
 
 
 def ellipsoid_width(axes: Any, dims: int) -> float:

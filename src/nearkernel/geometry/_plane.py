@@ -1,7 +1,7 @@
 """The linear regions of a piecewise linear network in the plane: exact polygons, each with its affine map."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -9,8 +9,12 @@ import numpy as np
 from .._check import inputs, numeric, shown
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._result import Result
 from ._piecewise import ROUNDING, Layers, layers_of
 from ._polygons import Polygons, containing, joined, neighbours, split
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Region(NamedTuple):
@@ -27,7 +31,7 @@ class Region(NamedTuple):
     area: float
 
 
-class Regions(eqx.Module):
+class Regions(Result, eqx.Module):
     """Convex polygons that fill a box, on each of which all neurons keep their signs: a sequence of `Region`.
 
     A *linear region* is a largest connected set on which the gradient is constant. It is one polygon, or several where
@@ -68,6 +72,15 @@ class Regions(eqx.Module):
         units = (points - centre) / half
         found = containing(self._cells, np.clip(units, -1.0, 1.0))
         return np.where(np.all(np.abs(units) <= 1.0, axis=1), found, -1)
+
+    def _shown(self) -> Mapping[str, object]:
+        return {"polygons": len(self), "linear_regions": self.count, "box": self.box.tolist()}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw all polygons, each linear region in a color, on Matplotlib's `axes`."""
+        from .._plots.polygons import draw_polygons
+
+        return draw_polygons(self.vertices, self.labels, self.box, axes)
 
 
 @in_float64

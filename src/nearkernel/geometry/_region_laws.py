@@ -7,7 +7,6 @@ import numpy as np
 
 from .._check import whole
 from .._keys import Key, generator
-from ..models import MLP
 from ..statistics import Estimate
 from ._line import crossings_of
 from ._piecewise import Layers, require_piecewise_linear, two_points
@@ -45,20 +44,6 @@ def region_bounds(net: Any) -> RegionBounds:
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
     layers = prod(zaslavsky(n, d) for n, d in zip(net.widths, narrowest, strict=True))
     return RegionBounds(layers, 3 ** sum(net.widths))
-
-
-def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
-    """A relu network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
-
-    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
-    has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
-    """
-    levels = whole(levels, "levels", 1, most=1000)
-    net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
-    params = [{"weight": np.ones((1, 2)), "bias": np.array([0.0, -0.5])}]
-    for _ in range(levels - 1):
-        params.append({"weight": np.array([[2.0, 2.0], [-4.0, -4.0]]), "bias": np.array([0.0, -0.5])})
-    return net, [*params, {"weight": np.array([[2.0], [-4.0]]), "bias": np.zeros(1)}]
 
 
 def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:

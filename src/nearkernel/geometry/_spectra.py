@@ -1,6 +1,6 @@
 """Spectra of operators: top eigenpairs, spectral densities, overlaps of subspaces."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -10,17 +10,22 @@ import numpy as np
 from .._check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from .._memory import cores
 from .._precision import in_float64, is_traced
+from .._result import Result
 from .._status import Status, StatusKind
+from ..dynamics._subspace import subspace_overlap
 from ..models import AbstractModel
 from ..statistics._measure import Estimate
 from ._curvature import AbstractCurvature, Hessian
 from ._operator import AbstractOperator, one_product
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _SMALL = 64  # up to this size a dense matrix is quicker than Lanczos
 _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 
 
-class Eigenpairs(eqx.Module):
+class Eigenpairs(Result, eqx.Module):
     """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
 
     `status`, an `nk.Status`, says how many pairs were found if not all were; `ok`: all were.
@@ -34,6 +39,12 @@ class Eigenpairs(eqx.Module):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the eigenvalues in their order on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_eigenvalues
+
+        return draw_eigenvalues(self.values, axes)
 
 
 @in_float64
@@ -114,7 +125,7 @@ def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array,
     return jnp.where(jnp.isnan(diagonal), diagonal[0], diagonal), jnp.where(jnp.isnan(off), 0.0, off)
 
 
-class SpectralDensity(eqx.Module):
+class SpectralDensity(Result, eqx.Module):
     """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of all others.
 
     **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
@@ -151,6 +162,17 @@ class SpectralDensity(eqx.Module):
         rest = (self.size - len(self.outliers)) / len(self.nodes)
         return float(
             np.sum(self.outliers > threshold) + rest * np.sum(self.weights * (self.nodes > threshold))
+        )
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the density, logarithmic, and the outliers on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_density
+
+        ends = [*self.outliers, *self.nodes.ravel()]
+        low, high = float(min(ends)), float(max(ends))
+        blur = max((high - low) / 150, 1e-300)
+        return draw_density(
+            lambda grid: self.density(grid, blur), (low, high), axes, outliers=self.outliers, log=True
         )
 
 
@@ -212,22 +234,6 @@ def _quadrature(operator: AbstractOperator, basis: jax.Array, start: jax.Array, 
     return _tridiagonal(lambda v: project(operator.product(project(v))), start, steps)
 
 
-def overlap(first: Any, second: Any) -> float:
-    """How much of the span of `first` (P, k) lies in that of `second` (P, m): mean squared cosine, 0 to 1.
-
-    Columns are orthonormalized before. It is symmetric if k = m; with k = 1 it is the share of one vector, e.g. of
-    `operator.gradient()[:, None]`, in a space of top eigenvectors. Random spaces overlap by m / P.
-    """
-    first, second = numeric(first, "first"), numeric(second, "second")
-    for name, array in (("first", first), ("second", second)):
-        if array.ndim != 2 or len(array) != len(first) or 0 in array.shape:
-            raise ValueError(
-                f"`{name}` must have shape (P, k), vectors as columns, one P for both; got {array.shape}."
-            )
-    (a, _), (b, _) = np.linalg.qr(first), np.linalg.qr(second)
-    return float(np.sum((a.T @ b) ** 2) / a.shape[1])
-
-
 def _checked(operator: Any) -> AbstractOperator:
     if not isinstance(operator, AbstractOperator):
         raise TypeError(
@@ -240,4 +246,4 @@ def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
     """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
     if not isinstance(curvature, AbstractCurvature):
         raise TypeError(f"`curvature` must be one such as nk.geometry.Hessian(...); got {shown(curvature)}.")
-    return overlap(curvature.gradient()[:, None], vectors)
+    return subspace_overlap(numeric(vectors, "vectors").T, curvature.gradient()[None])

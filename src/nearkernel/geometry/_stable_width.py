@@ -20,12 +20,13 @@ from .._blas import one_thread
 from .._check import inputs, whole
 from .._keys import Key, generator
 from .._memory import require_fits
+from .._result import Result
 from ._entropy import farthest_points
 
 _STEPS, _GAP = 20_000, 1e-11
 
 
-class LipschitzExtension(eqx.Module):
+class LipschitzExtension(Result, eqx.Module):
     r"""A map of given values at finitely many points to everywhere, with the same Lipschitz constant (Kirszbraun).
 
     At x it is sum_i l_i f_i, where the weights l >= 0, sum l = 1 minimize
@@ -78,7 +79,7 @@ class LipschitzExtension(eqx.Module):
         return best
 
 
-class StablePair(eqx.Module):
+class StablePair(Result, eqx.Module):
     """A random projection of a finite set, and the Lipschitz extension that leads back.
 
     **Fields:** `bits` n; `dims` m; `projection` (D, m), scaled to be 1-Lipschitz on the set; `decoder`; `radius` r of

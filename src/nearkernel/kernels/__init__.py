@@ -1,8 +1,9 @@
 """How alike are two inputs? Contracted features, with no averages and no time."""
 
 from .. import _quietly as _quietly
+from .._moved import moved as _moved
+from ._algebra import Multiple as Multiple
 from ._algebra import Product as Product
-from ._algebra import Scaled as Scaled
 from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
 from ._classic import RBF as RBF
@@ -31,3 +32,5 @@ from ._processes import gp_samples as gp_samples
 from ._rkhs import RKHSFunction as RKHSFunction
 from ._rkhs import feature_map as feature_map
 from ._rkhs import representer as representer
+
+__getattr__ = _moved(__name__, {"Scaled": "kernels.Multiple"})

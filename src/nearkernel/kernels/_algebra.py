@@ -64,7 +64,7 @@ class Product(_Pair):
     combine_in_place = staticmethod(operator.imul)
 
 
-class Scaled(AbstractKernel):
+class Multiple(AbstractKernel):
     """factor * k."""
 
     kernel: AbstractKernel

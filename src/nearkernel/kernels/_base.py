@@ -102,11 +102,11 @@ class AbstractKernel(Portable, eqx.Module):
         return Sum(self, other) if isinstance(other, AbstractKernel) else NotImplemented
 
     def __mul__(self, other: Any) -> "AbstractKernel":
-        from ._algebra import Product, Scaled
+        from ._algebra import Multiple, Product
 
         if isinstance(other, AbstractKernel):
             return Product(self, other)
-        return Scaled(self, positive(other, "the factor of a kernel", zero=True))
+        return Multiple(self, positive(other, "the factor of a kernel", zero=True))
 
     __rmul__ = __mul__
 

@@ -10,6 +10,7 @@ import scipy.linalg
 from .._blas import one_thread
 from .._check import inputs, numeric, positive, shown
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status, StatusKind
 from ._base import AbstractKernel
 
@@ -17,7 +18,7 @@ KernelLike = AbstractKernel | Callable[[Any, Any], Any]
 TOLERANCE = 1e-10
 
 
-class Positivity(eqx.Module):
+class Positivity(Result, eqx.Module):
     """Whether a kernel is symmetric and positive semidefinite on points, with a witness if it is not.
 
     **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest` eigenvalue of the

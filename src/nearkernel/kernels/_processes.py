@@ -11,6 +11,7 @@ from .._check import inputs, plain_array, shown, whole
 from .._keys import Key, generator
 from .._memory import require_fits
 from .._precision import in_float64
+from .._result import Result
 from ._positivity import KernelLike, positive_gram
 
 
@@ -50,7 +51,7 @@ def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
     return (generator(key).normal(size=(size, len(values))) * np.sqrt(values)) @ vectors.T
 
 
-class DPP(eqx.Module):
+class DPP(Result, eqx.Module):
     r"""The determinantal point process of a kernel on n points: P(S) = det(K_S) / det(1 + K) for each subset S.
 
     Points that are alike seldom come together: |S| = 2 has the weight k(x,x) k(y,y) - k(x,y)^2. The number of points is

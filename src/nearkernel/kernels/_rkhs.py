@@ -8,13 +8,14 @@ import scipy.linalg
 
 from .._check import finite_number, finite_result, inputs, numeric, positive
 from .._precision import in_float64
-from ._algebra import Product, Scaled, Sum
+from .._result import Result
+from ._algebra import Multiple, Product, Sum
 from ._classic import Linear, Polynomial
 from ._features import AbstractFeatureKernel
 from ._positivity import KernelLike, cross, gram, positive_gram
 
 
-class RKHSFunction(eqx.Module):
+class RKHSFunction(Result, eqx.Module):
     r"""f = sum_i a_i k(x_i, .), a function of the kernel's reproducing Hilbert space in representer form.
 
     <f, g> = a^T k(x, x') b, and k(x, .) reproduces: <f, k(x, .)> = f(x), so |f(x)| <= |f| sqrt(k(x, x)). Functions of
@@ -116,7 +117,7 @@ def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
         return x
     if isinstance(kernel, Polynomial | AbstractFeatureKernel):
         return finite_result(np.asarray(kernel.features(x), dtype=np.float64), "features of `x` are")
-    if isinstance(kernel, Scaled):
+    if isinstance(kernel, Multiple):
         return np.sqrt(float(kernel.factor)) * feature_map(kernel.kernel, x)
     if isinstance(kernel, Sum | Product):
         left, right = feature_map(kernel.left, x), feature_map(kernel.right, x)

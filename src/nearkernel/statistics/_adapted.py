@@ -8,7 +8,7 @@ where s(w) are the neuron's outputs on the data and K~ = C_W <s s^T> is the kern
 mean is k~ a. Solved by a population of neurons under Hamiltonian Monte Carlo, whose kernel is updated between sweeps.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -18,14 +18,18 @@ import numpy as np
 from .._check import inputs, positive, shown, targets, whole
 from .._keys import Key, random_key
 from .._precision import in_float64
+from .._result import Result
 from ..models import MLP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _RAMP = 40  # sweeps over which the targets are switched on
 _LEAPS = 8
 _ACCEPT = 0.8
 
 
-class Adapted(eqx.Module):
+class Adapted(Result, eqx.Module):
     """A network whose kernel has adapted to its data.
 
     **Fields:** `mean` (m,); `mean_sem` (m,), from the scatter between blocks of sweeps; `kernel` (n, n), the adapted
@@ -36,6 +40,12 @@ class Adapted(eqx.Module):
     mean_sem: np.ndarray
     kernel: np.ndarray
     acceptance: float
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean with 2 standard errors, point by point, on Matplotlib's `axes`."""
+        from .._plots.bands import draw_band
+
+        return draw_band(self.mean, self.mean_sem, axes)
 
 
 @in_float64

@@ -15,6 +15,7 @@ import scipy.optimize
 
 from .._check import positive, whole
 from .._precision import in_float64
+from .._result import Result
 from ..models._compose import Sequential
 from ..models._conv import AbstractFilter
 from ..models._dense import Dense
@@ -34,7 +35,7 @@ _FURTHER, _FAR = 4.0, 1e5  # where a growing variance is looked at once more
 _READY = Layout(0, outer=False)
 
 
-class BlockFlow(eqx.Module):
+class BlockFlow(Result, eqx.Module):
     """How signals, gradients and angles change in one more block, after many of them.
 
     **Fields:** `kernel`, the variance that an input of unit variance ends at (0 or inf if it dies or grows forever);

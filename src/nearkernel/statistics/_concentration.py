@@ -12,6 +12,7 @@ import scipy.special
 
 from .._check import between, inputs, positive, whole
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import NNGP
 from ..models import MLP
 from ._relu_ntk import relu_ntk
@@ -63,7 +64,7 @@ def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) ->
     return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))
 
 
-class LargestEigenvalue(eqx.Module):
+class LargestEigenvalue(Result, eqx.Module):
     """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
 
     **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
@@ -114,7 +115,7 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
     )
 
 
-class Concentration(eqx.Module):
+class Concentration(Result, eqx.Module):
     """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its mean.
 
     **Fields:** `mean` (n, n), E[G]; `deviation`, which the norm of G - E[G] exceeds with at most `probability`

@@ -1,7 +1,7 @@
 """The coordinate check: how far the neurons of every layer move in training, over the width."""
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,12 +10,16 @@ import numpy as np
 from .._check import inputs, targets, whole, wholes
 from .._keys import Key
 from .._precision import in_float64
+from .._result import Result
 from ..dynamics import Adam, GradientDescent, simulate
 from ..models import MLP
 from ._measure import measure
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class CoordinateCheck(eqx.Module):
+
+class CoordinateCheck(Result, eqx.Module):
     """Moves of preactivations in a few steps, root mean square over neurons and inputs; the last layer is the outputs.
 
     **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and `sem`; `slopes` (layers,), the powers of
@@ -29,6 +33,19 @@ class CoordinateCheck(eqx.Module):
     slopes: np.ndarray
     slopes_sem: np.ndarray
     predicted: np.ndarray
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the moves of every layer over the width on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        names = [
+            f"{'outputs' if i == len(self.slopes) else f'layer {i}'}: width^{slope:.2f}"
+            for i, slope in enumerate(self.slopes, 1)
+        ]
+        return draw_lines(
+            self.widths, self.moves, axes, errors=2 * self.sem, labels=names, xlabel="width",
+            ylabel="move of preactivations", log="xy",
+        )  # fmt: skip
 
 
 @in_float64

@@ -13,6 +13,7 @@ import scipy.optimize
 
 from .._check import numeric, positive
 from .._precision import in_float64
+from .._result import Result
 from ..activations import AbstractActivation, get, moments
 from ..models._layer import AbstractLayer
 from ._block import BlockFlow, block_flow
@@ -23,7 +24,7 @@ from ._taylor import Scan, scan
 SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half-stable", "none"
 
 
-class Critical(eqx.Module):
+class Critical(Result, eqx.Module):
     """The critical point of an activation, or why there is none.
 
     **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan where any K is fixed);

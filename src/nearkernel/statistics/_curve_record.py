@@ -8,6 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from .._check import numeric
+from .._result import Result
 from ..dynamics import SpectralAlgorithm
 from ._pool import Pool
 
@@ -42,7 +43,7 @@ class Tail(NamedTuple):
         return self.summands.mean(axis=1)
 
 
-class Extrapolation(eqx.Module):
+class Extrapolation(Result, eqx.Module):
     """The error with more examples than there are, if the curve goes on as a power law.
 
     **Fields:** `sizes`; `error`, the middle of two fits; `low` and `high`, which hold both fits, widened by two

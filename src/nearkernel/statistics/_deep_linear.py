@@ -19,6 +19,7 @@ import scipy.special as special
 
 from .._blas import one_thread
 from .._check import between, finite_result, inputs, positive, targets, whole, wholes
+from .._moved import renamed
 from ._meijer import log_gamma_product
 
 _DEPENDENT = 1e-10  # inverse condition number below which singular values decide
@@ -63,18 +64,18 @@ def _by_singular_values(x: np.ndarray, y: np.ndarray) -> Interpolant:
 
 def interpolation(x: Any, y: Any) -> Interpolant:
     """Checked data that every y can be fitted by; refuses more points than inputs, and dependent points."""
-    x = inputs(x, "X")
-    y = targets(y, len(x), x_name="X", out=1)[:, 0]
+    x = inputs(x, "x")
+    y = targets(y, len(x), x_name="x", out=1)[:, 0]
     if len(x) > x.shape[1]:
         raise ValueError(
-            f"`X` has {len(x)} points of {x.shape[1]} features; a linear network fits at most as many as features."
+            f"`x` has {len(x)} points of {x.shape[1]} features; a linear network fits at most as many as features."
         )
     with np.errstate(over="ignore", invalid="ignore"):
         found = least_interpolant(x, y)
-    finite_result((found.square, found.log_det), "`y` over `X` is")
+    finite_result((found.square, found.log_det), "`y` over `x` is")
     if found.basis.shape[1] < len(x):
         raise ValueError(
-            f"`X` has rank {found.basis.shape[1]}, less than its {len(x)} points: drop repeated or dependent rows."
+            f"`x` has rank {found.basis.shape[1]}, less than its {len(x)} points: drop repeated or dependent rows."
         )
     return found
 
@@ -106,10 +107,11 @@ def log_evidence(data: Interpolant, widths: tuple[int, ...], prior_var: float) -
     return float(front - 0.5 * points * log_t + special.gammaln(points / 2) + density.value)
 
 
-def deep_linear_log_evidence(X: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0) -> float:
-    r"""ln of the density of the outputs at `X` of a random deep linear network, taken at `y`: the zero-noise evidence.
+@renamed(X="x")
+def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0) -> float:
+    r"""ln of the density of the outputs at `x` of a random deep linear network, taken at `y`: the zero-noise evidence.
 
-    **Arguments:** `X` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
+    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
     () for none; `prior_var`, the variance of the weights times their fan-in.
 
     Exact at every width, for L = 100 and P = 500 in a millisecond beyond a factorization of X. At y = 0
@@ -117,7 +119,7 @@ def deep_linear_log_evidence(X: Any, y: Any, widths: Sequence[int], prior_var: f
     """
     widths = wholes(widths, "widths")
     prior_var = checked_var(prior_var, "prior_var")
-    return log_evidence(interpolation(X, y), widths, float(prior_var))
+    return log_evidence(interpolation(x, y), widths, float(prior_var))
 
 
 def effective_depth(points: int, widths: Sequence[int]) -> float:
@@ -141,12 +143,13 @@ def most_probable_var(data: Interpolant, widths: tuple[int, ...]) -> float:
     return float(np.exp((np.log(data.square) - peak - log_gain(in_dim, widths, 1.0)) / len(shapes)))
 
 
-def best_prior_var(X: Any, y: Any, widths: Sequence[int]) -> float:
+@renamed(X="x")
+def best_prior_var(x: Any, y: Any, widths: Sequence[int]) -> float:
     r"""The `prior_var` under which the data are most probable: where E[t/S] = P over the posterior of S.
 
     For many points it tends to (n_0 t / P)^(1/(L+1)). Arguments as of `deep_linear_log_evidence`; y may not be 0.
     """
-    data, widths = interpolation(X, y), wholes(widths, "widths")
+    data, widths = interpolation(x, y), wholes(widths, "widths")
     if data.square == 0:
         raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
     return most_probable_var(data, widths)

@@ -19,12 +19,14 @@ import scipy.special as special
 from .._check import inputs, numeric, whole, wholes
 from .._keys import Key, generator
 from .._memory import require_fits
+from .._moved import renamed
+from .._result import Result
 from ._deep_linear import Interpolant, checked_var, interpolation, log_evidence, log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
 
-class DeepLinearPosterior(eqx.Module):
+class DeepLinearPosterior(Result, eqx.Module):
     r"""The law of theta and of predictions z(x) = theta . x, given data without noise.
 
     **Fields:** `theta` (n_0,), the shortest interpolant theta_*, which is the mean; `basis` (n_0, P), an orthonormal
@@ -123,16 +125,17 @@ def _probabilities(q: Any) -> np.ndarray:
     return q
 
 
+@renamed(X="x")
 def deep_linear_posterior(
-    X: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
+    x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
 ) -> DeepLinearPosterior:
     """The exact posterior of a deep linear network, given data without noise.
 
-    **Arguments:** `X` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
+    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
     () for none; `prior_var`, the variance of the weights times their fan-in.
     """
     widths = wholes(widths, "widths")
-    return posterior_of(interpolation(X, y), widths, float(checked_var(prior_var, "prior_var")))
+    return posterior_of(interpolation(x, y), widths, float(checked_var(prior_var, "prior_var")))
 
 
 def posterior_of(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> DeepLinearPosterior:

@@ -7,6 +7,8 @@ import equinox as eqx
 import numpy as np
 
 from .._check import shown, wholes
+from .._moved import renamed
+from .._result import Result
 from ._deep_linear import checked_var, effective_depth, interpolation, log_evidence, most_probable_var
 from ._deep_linear_posterior import posterior_of
 
@@ -23,7 +25,7 @@ class ModelRow(NamedTuple):
     scale: float
 
 
-class ModelTable(eqx.Module):
+class ModelTable(Result, eqx.Module):
     """Models of one data set, the most probable first.
 
     **Fields:** `rows`, one `ModelRow` a model; `scale` in them is n_0 E[S] of the posterior, the variance of
@@ -50,8 +52,9 @@ class ModelTable(eqx.Module):
         return "\n".join([*lines, "* best for the data"])
 
 
+@renamed(X="x")
 def deep_linear_table(
-    X: Any,
+    x: Any,
     y: Any,
     depths: Sequence[int],
     widths: Sequence[int],
@@ -59,10 +62,10 @@ def deep_linear_table(
 ) -> ModelTable:
     """Exact evidence of every depth, width and prior variance; `None` stands for the best variance of that model.
 
-    **Arguments:** `X` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model, whatever the
+    **Arguments:** `x` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model, whatever the
     width); `widths`, of each hidden layer; `prior_vars`.
     """
-    data = interpolation(X, y)
+    data = interpolation(x, y)
     if data.square == 0:
         raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
     depths, widths = wholes(depths, "depths", 0), wholes(widths, "widths")

@@ -12,7 +12,7 @@ from .._memory import available_bytes, human_bytes
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ..dynamics._solution import status_at
+from ..dynamics._abstract_solution import status_at
 from ..models import MLP
 from ._fluctuations import fluctuations, is_smooth
 from ._gaussian import GaussianOutputs
@@ -73,9 +73,8 @@ class FiniteForecast(GaussianOutputs):
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
 
-    @property
-    def std(self) -> np.ndarray:
-        return np.sqrt(np.maximum(_variances(self.cov, self.mean.shape), 0.0))
+    def _variance(self) -> np.ndarray:
+        return _variances(self.cov, self.mean.shape)
 
     @property
     def ok(self) -> bool:

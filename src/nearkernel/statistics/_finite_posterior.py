@@ -1,6 +1,6 @@
 """The posterior of a network of finite width, by the law of its scale."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,17 +10,21 @@ import scipy.special as special
 
 from .._check import inputs, positive, shown, targets, wholes
 from .._precision import in_float64
+from .._result import Result
 from ..dynamics._factor import cholesky
 from ..kernels import NNGP
 from ..models import MLP
 from ._scale_mixture import is_homogeneous, mixture
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _FAITHFUL = (0.15, 3.0)  # misfits between which the kernel keeps its shape
 _CROWDED = 1.5  # points per neuron
 _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 
 
-class FinitePosterior(eqx.Module):
+class FinitePosterior(Result, eqx.Module):
     """The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
     **Fields:** `mean`, `std` (m,); `scale` and `scale_std`, mean and standard deviation of the kernel's scale, (1,), or
@@ -55,6 +59,12 @@ class FinitePosterior(eqx.Module):
             found.append(scipy.optimize.brentq(below, self.mean[i] - reach, self.mean[i] + reach, rtol=1e-12))
         return np.array(found)
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
+        from .._plots.bands import draw_band
+
+        return draw_band(self.mean, self.std, axes)
+
 
 def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths: Any) -> FinitePosterior:
     """`posterior` of a network, `widths` given."""
@@ -88,7 +98,7 @@ def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths:
     )
 
 
-class WidthEvidence(eqx.Module):
+class WidthEvidence(Result, eqx.Module):
     """Log evidence of networks of several widths and depths.
 
     **Fields:** `widths` (k,); `depths` (l,); `log_evidence` (l, k); `infinite` (l,), of infinitely wide networks;
@@ -100,6 +110,18 @@ class WidthEvidence(eqx.Module):
     log_evidence: np.ndarray
     infinite: np.ndarray
     best: tuple[int, int | None]
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the log evidence over the width, a line a depth, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        found = draw_lines(
+            np.array(self.widths), self.log_evidence.T, axes, labels=[f"depth {depth}" for depth in self.depths],
+            xlabel="width", ylabel="log evidence", log="x",
+        )  # fmt: skip
+        for line, value in zip(found.lines, self.infinite, strict=False):
+            found.axhline(value, color=line.get_color(), linestyle="--", linewidth=1)
+        return found
 
 
 @in_float64

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import activations
 from .._memory import available_bytes, cores, human_bytes
+from .._result import Result
 from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
 from ..models import MLP
@@ -35,7 +36,7 @@ FIELDS = {
 }
 
 
-class Fluctuations(eqx.Module):
+class Fluctuations(Result, eqx.Module):
     r"""A layer to order 1/n. Field / `width` is what one would measure, up to terms of order 1/width^2.
 
     z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i and j, dH = H - E[H]; 0 and 1 are two

@@ -14,13 +14,13 @@ from .._blas import one_thread
 from .._check import inputs, one_of, positive, targets, whole
 from .._precision import in_float64
 from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
+from ..dynamics._abstract_solution import status_of
 from ..dynamics._losses import Squared, get_loss
-from ..dynamics._solution import status_of
 from ..kernels import AbstractKernel
 from ..models import MLP, AbstractNetwork, FeatureModel, Scaled
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
-from ._gaussian import GaussianOutputs
+from ._gaussian import GaussianOutputs, Places
 from ._law import NewPoints, TrainedLaw
 from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
@@ -46,6 +46,9 @@ class Forecast(GaussianOutputs):
     @property
     def _finite(self) -> bool:
         return self.ok or not math.isinf(self.algorithm.end())
+
+    def _places(self) -> Places:
+        return Places(self._points.x_new, self._law.x, self._law.y)
 
     @in_float64
     def _covariance(self) -> np.ndarray:

@@ -3,7 +3,8 @@
 import abc
 import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,15 +14,52 @@ from .._check import whole
 from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import in_float64
+from .._result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class GaussianOutputs(abc.ABC):
+class Places(NamedTuple):
+    """New inputs (m, d), inputs of training (n, d) and their targets."""
+
+    x_new: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+class GaussianOutputs(Result, abc.ABC):
     """Independent outputs with means and one shared covariance.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output; `std` (m,).
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output; `variance` and `std` (m,), which are made
+    without `cov` where that is cheaper.
     """
 
     mean: np.ndarray
+
+    def _places(self) -> Places | None:
+        """Inputs, and training data, to draw the law over; None if they are not kept."""
+        return None
+
+    def _shown(self) -> Mapping[str, object]:
+        named = {name: getattr(self, name, None) for name in ("algorithm", "status", "width")}
+        shown = {
+            "points": len(self.mean),
+            **{name: value for name, value in named.items() if value is not None},
+        }
+        if "cov" in vars(self):  # nothing is computed to be printed
+            shown["std"] = self.std
+        return {**shown, "mean": self.mean}
+
+    @in_float64
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: over a single input, or point by point."""
+        from .._plots.bands import draw_band
+
+        places = self._places()
+        if places is None:
+            return draw_band(self.mean, self.std, axes)
+        return draw_band(self.mean, self.std, axes, x=places.x_new, data=(places.x, places.y))
 
     @functools.cached_property
     def cov(self) -> np.ndarray:
@@ -33,8 +71,8 @@ class GaussianOutputs(abc.ABC):
 
     @functools.cached_property
     def variance(self) -> np.ndarray:
-        """The diagonal of `cov`, (m,), without the matrix where that is possible."""
-        return self._variance()
+        """The diagonal of `cov`, without the matrix where that is possible."""
+        return np.maximum(self._variance(), 0.0)
 
     def _variance(self) -> np.ndarray:
         half = self.cov.shape[: self.cov.ndim // 2]
@@ -42,7 +80,7 @@ class GaussianOutputs(abc.ABC):
 
     @property
     def std(self) -> np.ndarray:
-        return np.sqrt(np.maximum(self.variance, 0.0))
+        return np.sqrt(self.variance)
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:

@@ -19,12 +19,13 @@ import scipy.special as special
 from .._check import between, finite_number, finite_result, numeric, positive, whole, wholes
 from .._keys import Key, generator
 from .._memory import require_fits
+from .._result import Result
 from ._deep_linear import log_gain
 from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
 
-class GaussianProduct(eqx.Module):
+class GaussianProduct(Result, eqx.Module):
     """The law of |theta|^2, theta the product of Gaussian matrices.
 
     **Fields:** `sizes` (N_0, ..., N_L); `weight_var`, the variance of the entries times their fan-in.

@@ -12,6 +12,7 @@ import scipy.stats
 from .._check import inputs, whole
 from .._keys import Key, random_key
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import NNGP
 from ..models import MLP
 
@@ -19,7 +20,7 @@ _CHUNK = 1024
 _GRID = np.linspace(0.05, 5.0, 100)  # in standard deviations; the laws are symmetric
 
 
-class Gaussianity(eqx.Module):
+class Gaussianity(Result, eqx.Module):
     """The law of one output at each input, against the Gaussian of infinite width.
 
     **Fields** (each one number an input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;

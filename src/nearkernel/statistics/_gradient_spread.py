@@ -8,7 +8,7 @@ Carried from layer to layer, at one input, relative to their means and already d
 A gradient's own spread is a + 2 b, as for a chi^2. Relu: v = 5 sum 1/n and a + 2 b = 5 sum 1/n.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
@@ -17,11 +17,15 @@ import scipy.stats
 from .. import activations
 from .._check import inputs, positive
 from .._precision import in_float64
+from .._result import Result
 from ..activations._series import nodes_per_row, on_numpy, series, slope_of
 from ..models import MLP
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class GradientSpread(eqx.Module):
+
+class GradientSpread(Result, eqx.Module):
     """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
 
     **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron by the preactivations of the first layer;
@@ -41,6 +45,15 @@ class GradientSpread(eqx.Module):
         if positive(factor, "factor") <= 1:
             raise ValueError(f"`factor` must be greater than 1; got {factor}.")
         return outside(self.gradient[-1], factor)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the relative variance of squared gradients over the layers, a line an input, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        number = np.arange(1, len(self.gradient) + 1)
+        return draw_lines(
+            number, self.gradient, axes, xlabel="layer", ylabel="relative variance of squared gradients"
+        )
 
 
 def outside(variance: Any, factor: float) -> np.ndarray:

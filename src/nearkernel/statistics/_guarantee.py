@@ -22,6 +22,7 @@ import numpy as np
 
 from .._check import inputs, numeric, targets
 from .._precision import in_float64
+from .._result import Result
 from ..activations._series import slope_of
 from ..kernels import EmpiricalNTK
 from ..models import MLP
@@ -29,7 +30,7 @@ from ..models._params import checked_params
 from ._concentration import supremum
 
 
-class Guarantee(eqx.Module):
+class Guarantee(Result, eqx.Module):
     """What is certain of gradient flow of the first layer's weights.
 
     **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at the start; `loss` at the start,

@@ -17,11 +17,12 @@ from .._check import numeric, whole
 from .._keys import Key, generator
 from .._memory import require_fits
 from .._precision import in_float64
+from .._result import Result
 from ..models import MLP
 from ._paths import piecewise_linear
 
 
-class InputGradient(eqx.Module):
+class InputGradient(Result, eqx.Module):
     r"""The law of g = sum over `coordinates` inputs p of (dz/dx_p)^2, for one output of a random relu network.
 
     **Fields:** `coordinates` m; `in_dim`; `widths` n_1 ... n_L; `gain`, what multiplies the product of

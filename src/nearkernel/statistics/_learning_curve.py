@@ -9,11 +9,12 @@ import numpy as np
 from .._check import inputs, numeric, shown, targets, whole
 from .._keys import Key, generator
 from .._precision import in_float64
+from .._progress import report, task
 from ..dynamics import GradientFlow, SpectralAlgorithm
+from ..dynamics._abstract_solution import status_at
 from ..dynamics._factor import Spectrum, spectrum
 from ..dynamics._leave_one_out import LeaveOneOut, ridges_for
 from ..dynamics._ridges import Ridges
-from ..dynamics._solution import status_at
 from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
 from ._curve_record import LearningCurve, Tail, TrainedCurve
@@ -95,7 +96,8 @@ def learning_curve(
     tail = Tail(tail_sizes, np.array([summands(int(m))[0] for m in tail_sizes]))
     trained = None
     if check:
-        trained = _trained(matrix, columns, labels, covariance, x, at_size, chosen, check, rng)
+        with task("learning curve"):
+            trained = _trained(matrix, columns, labels, covariance, x, at_size, chosen, check, rng)
     rate = None
     if labels is not None and covariance is None:
         left = pool.left_out(pool.matched(at_size.ridges(n).strengths, n)) @ at_size.ridges(n).weights
@@ -196,7 +198,8 @@ def _trained(matrix, columns, labels, covariance, x, at_size, sizes, check, rng)
         if n - m < max(n // 20, 2):
             continue
         errors, rates = [], []
-        for _ in range(check):
+        for k in range(check):
+            report("learning curve", i * check + k, total=len(sizes) * check)
             order = rng.permutation(n)
             rows, rest = order[:m], order[m:]
             right = columns[rows] if start is None else np.concatenate([columns[rows], start[rows]], axis=1)

@@ -7,13 +7,14 @@ import numpy as np
 
 from .._check import inputs
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import NTK
 from ..models import AbstractNetwork
 from ..models._network import require_wide
 from ._shares import layer_settings, tangent_shares
 
 
-class LearningRates(eqx.Module):
+class LearningRates(Result, eqx.Module):
     """Rates of gradient descent on 1/2 sum (z - y)^2, with the factors of `net.lr_factors()` on each parameter.
 
     **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): what the weights

@@ -8,7 +8,7 @@ and, if g > 1, a share 1 - 1/g of zeros: N points in M < N dimensions span only 
 """
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
@@ -18,9 +18,13 @@ from .._blas import one_thread
 from .._check import finite_number, finite_result, inputs, numeric, plain_array, positive, whole
 from .._keys import Key, generator
 from .._memory import require_fits
+from .._result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-class Comparison(eqx.Module):
+class Comparison(Result, eqx.Module):
     """Eigenvalues beside a law.
 
     **Fields:** `eigenvalues` (N,), ascending; `law`; `distance`, the largest difference of the distribution functions
@@ -37,8 +41,14 @@ class Comparison(eqx.Module):
     moments: np.ndarray
     expected: np.ndarray
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the histogram of eigenvalues and the density of the law on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_density
 
-class MarchenkoPastur(eqx.Module):
+        return draw_density(self.law.density, self.law.edges, axes, eigenvalues=self.eigenvalues)
+
+
+class MarchenkoPastur(Result, eqx.Module):
     """The limit law of eigenvalues of `shift` + (1/M) X X^T.
 
     **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
@@ -153,6 +163,12 @@ class MarchenkoPastur(eqx.Module):
         expected = np.array([self.moment(k) for k in range(1, 5)])
         above = np.sum(found > high + above)
         return Comparison(found, self, float(distance), int(below), int(above), powers, expected)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the density on Matplotlib's `axes`."""
+        from .._plots.spectra import draw_density
+
+        return draw_density(self.density, self.edges, axes)
 
 
 def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPastur:

@@ -1,6 +1,7 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
 import contextlib
+import operator
 import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,13 +15,15 @@ from .._check import array_of, numeric, positive, shown, whole
 from .._keys import Key, random_key
 from .._memory import cores, parse_bytes
 from .._precision import in_float64
+from .._progress import watched
+from .._result import Result
 from .._threads import in_order
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
-class Estimate(eqx.Module):
+class Estimate(Result, eqx.Module):
     """A mean over `size` independent draws with its standard error; each a tree like the observable."""
 
     mean: Any
@@ -67,7 +70,8 @@ def measure(
     call `nk.simulate`; `key`, the same key gives the same draws; `memory`, what a chunk of draws may take;
     `scheduler`, the address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers draw and observe.
 
-    Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`.
+    Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`. Ctrl-C at a prompt or in a
+    notebook gives the estimate of the draws so far, with their number in `size`.
     """
     if not callable(observable):
         raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
@@ -82,7 +86,7 @@ def measure(
             parts = in_order(draw.compiled(), starts, threads)
         else:
             parts = in_sequence(client, _draw_on_worker, starts, shared_by_tasks(client, draw))
-        return _combined(parts)
+        return _combined(watched("measure", size, parts, operator.itemgetter(0)))
 
 
 def _one(observable: Callable[[Any], Any], net: AbstractModel, key: jax.Array) -> Callable[[Any], Any]:

@@ -1,7 +1,7 @@
 """The experiment to `posterior` with `widths`: networks drawn from their posterior by Hamiltonian Monte Carlo."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import jax
@@ -11,13 +11,17 @@ import numpy as np
 from .._check import inputs, positive, shown, targets, whole
 from .._keys import Key, random_key
 from .._precision import in_float64
+from .._result import Result
 from ..models import MLP
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _LEAPS = 12  # at most, of one proposal
 _ACCEPT = 0.8  # share of proposals that the step is tuned for
 
 
-class PosteriorDraws(eqx.Module):
+class PosteriorDraws(Result, eqx.Module):
     """Posterior mean and standard deviation at m inputs, with their standard errors over chains.
 
     **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,); `acceptance`, share of accepted proposals; `r_hat` (m,), 1
@@ -31,6 +35,12 @@ class PosteriorDraws(eqx.Module):
     acceptance: float
     r_hat: np.ndarray
     size: int
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
+        from .._plots.bands import draw_band
+
+        return draw_band(self.mean, self.std, axes)
 
 
 @in_float64

@@ -5,24 +5,28 @@ chi_perp > 1 drives them apart to a correlation c* < 1 (chaotic), and the critic
 """
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import numeric
 from .._precision import in_float64
+from .._result import Result
 from ..activations import AbstractActivation, Moments, get, moments
 from ..activations._base import dual_of
 from ..models._layer import AbstractLayer
 from ._block import NEAR_ONE, checked_block, correlation_at_the_end, depth_scale, ends_of, phases, varied
 from ._taylor import Scan, scan
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _MOST_STEPS = 55
 _SAME = 1e-14  # relative
 
 
-class PhaseDiagram(eqx.Module):
+class PhaseDiagram(Result, eqx.Module):
     """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
     **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
@@ -56,6 +60,12 @@ class PhaseDiagram(eqx.Module):
         cells = (self.kernel, self.chi_perp, *np.meshgrid(self.weight_vars, self.bias_vars, indexing="ij"))
         found = _pairs_at_the_end(self._activation, *(cell.ravel() for cell in cells))
         return tuple(each.reshape(self.kernel.shape) for each in found)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the growth of gradients over both variances, and the critical line, on Matplotlib's `axes`."""
+        from .._plots.phases import draw_phases
+
+        return draw_phases(self.weight_vars, self.bias_vars, self.chi_perp, self.critical_line, axes)
 
 
 @in_float64

@@ -11,16 +11,20 @@ eigenvalues spread by the law of Marchenko and Pastur in its general form; v = v
     x = -1/v + g mean[tau / (1 + tau v)],     density = Im v / (pi g).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import numeric, positive, whole
 from .._memory import require_fits
+from .._result import Result
 from ..kernels import AbstractKernel
 from ..kernels._positivity import cross
 from ._marchenko_pastur import MarchenkoPastur
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastur:
@@ -45,7 +49,7 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
     return MarchenkoPastur(points / dim, float(slope), float(f_one - f_zero - slope))
 
 
-class SampledSpectrum(eqx.Module):
+class SampledSpectrum(Result, eqx.Module):
     """The law of eigenvalues of (1/M) F F^T, given those of its mean.
 
     **Fields:** `population` tau (N,), eigenvalues of the mean; `ratio` g = N/M.
@@ -84,6 +88,14 @@ class SampledSpectrum(eqx.Module):
             if height <= blur:
                 return v
             height = max(height * 0.6, blur)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the density over the eigenvalue, both logarithmic, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        low, high = self.population[self.population > 0].min(), self.population.max()
+        grid = np.geomspace(low / 10, high * (1 + np.sqrt(self.ratio)) ** 2 * 1.2, 400)
+        return draw_lines(grid, self.density(grid), axes, xlabel="eigenvalue", ylabel="density", log="xy")
 
 
 def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrum:

@@ -7,12 +7,13 @@ import numpy as np
 
 from .._blas import one_thread
 from .._check import inputs, positive, targets
+from .._memory import rows_that_fit
 from .._precision import in_float64
 from ..dynamics._factor import cholesky
 from ..kernels import AbstractKernel
 from ..kernels._base import require_kernel
 from ._finite_posterior import finite_posterior
-from ._gaussian import GaussianOutputs
+from ._gaussian import GaussianOutputs, Places
 
 
 class Posterior(GaussianOutputs):
@@ -37,6 +38,19 @@ class Posterior(GaussianOutputs):
             return prior - whitened.T @ whitened
 
     @in_float64
+    def _variance(self) -> np.ndarray:
+        """In pieces: nothing of size (m, m)."""
+        found = np.asarray(self._training.kernel.diag(self._x_new), np.float64).copy()
+        chunk = rows_that_fit(16 * len(self._training.x))
+        for at in range(0, len(found), chunk):
+            whitened = self._training.factor.whiten(self._cross[at : at + chunk].T)
+            found[at : at + chunk] -= np.einsum("ij,ij->j", whitened, whitened)
+        return found
+
+    def _places(self) -> Places:
+        return Places(self._x_new, self._training.x, self._training.y)
+
+    @in_float64
     def predict(self, x_new: Any) -> "Posterior":
         """The same posterior at other inputs; the factor is kept."""
         return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1:]))
@@ -46,7 +60,7 @@ class _Training:
     """K + noise factored once."""
 
     def __init__(self, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, vector: bool, noise: float):
-        self.kernel, self.x, self.vector = kernel, x, vector
+        self.kernel, self.x, self.y, self.vector = kernel, x, y, vector
         factor = cholesky(np.asarray(kernel.entries(x, None), np.float64), noise, need_max=False)
         if factor is None:
             raise ValueError(

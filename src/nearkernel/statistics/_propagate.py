@@ -1,20 +1,24 @@
 """The verb `propagate`: the statistics of all layers of random networks, at infinite width and to order 1/n."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
 
 from .._check import inputs, whole
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import layer_kernels
 from ..models import MLP, AbstractNetwork
 from ..models._network import require_wide
 from ._fluctuations import fluctuations
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-class Layer(eqx.Module):
+
+class Layer(Result, eqx.Module):
     """Averages over initializations of the outputs of one layer, at infinite width; means over positions, if any.
 
     **Fields,** each (n, n) for n inputs: `kernel`, the covariance of a neuron; `ntk`, the tangent kernel of a neuron;
@@ -26,7 +30,7 @@ class Layer(eqx.Module):
     correlation: np.ndarray
 
 
-class Propagation(eqx.Module):
+class Propagation(Result, eqx.Module):
     """All layers of a network: `found[l]` for l = 1 .. number of layers with parameters; iterable, in that order.
 
     **Fields:** `layers`, a `Layer` or, with order=1, a `Fluctuations` each.
@@ -44,6 +48,17 @@ class Propagation(eqx.Module):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.layers)
+
+    def _shown(self) -> Mapping[str, object]:
+        return {"layers": len(self.layers), "inputs": len(self.layers[0].kernel), "last": self.layers[-1]}
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the variance of a neuron over the layers, a line an input, on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        variances = np.array([np.diagonal(layer.kernel) for layer in self.layers])
+        number = np.arange(1, len(variances) + 1)
+        return draw_lines(number, variances, axes, xlabel="layer", ylabel="variance of a neuron", log="y")
 
 
 @in_float64

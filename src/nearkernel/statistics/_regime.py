@@ -6,13 +6,14 @@ import equinox as eqx
 import numpy as np
 
 from .._check import numeric, positive, targets
+from .._result import Result
 from ..models import MLP, AbstractModel, Scaled, richness
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
 SMALL = 0.1  # corrections that an expansion can be trusted with
 
 
-class Regime(eqx.Module):
+class Regime(Result, eqx.Module):
     """Where a network stands between a kernel machine and one that learns features.
 
     **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness`, of `nk.richness`; `strength`, richness times the

@@ -7,13 +7,14 @@ import numpy as np
 
 from .._check import inputs
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import NTK
 from ..models import MLP
 from ._mean_ntk import mean_ntk
 from ._paths import piecewise_linear
 
 
-class ReluNTK(eqx.Module):
+class ReluNTK(Result, eqx.Module):
     r"""The tangent kernel Theta (of one output) over initializations.
 
     **Fields:** `mean` (n, n), over networks of these widths. It is in closed form on the diagonal, 2 (L + 1) |x|^2 / d

@@ -2,7 +2,8 @@
 
 import functools
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -23,6 +24,9 @@ from ._rich_limit import NARROW, Limit, drawn_outputs, limit_of
 from ._rich_problem import Problem
 from ._rich_records import Kernels, Neurons, Spread
 from ._rich_status import rich_status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class RichForecast(GaussianOutputs):
@@ -64,6 +68,25 @@ class RichForecast(GaussianOutputs):
         upto = self._limit.train[: len(self.times)]
         with jax.enable_x64(True):
             return np.array([self._problem.signal.loss(outputs) for outputs in upto])
+
+    def _shown(self) -> Mapping[str, object]:
+        return {
+            **super()._shown(),
+            "error": self.error,
+            "richness": self.richness,
+            "loss": float(self.loss[-1]),
+        }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean and 2 standard errors on Matplotlib's `axes`: over a single input, or point by point.
+
+        Networks of a finite width scatter around it: `spread(width).plot()`.
+        """
+        from .._plots.bands import draw_band
+
+        return draw_band(
+            self.mean, self.error, axes, x=self._problem.x_new, data=(self._problem.x, self._problem.y)
+        )
 
     @property
     def status(self) -> Status:

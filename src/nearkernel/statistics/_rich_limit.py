@@ -18,6 +18,7 @@ import scipy.stats
 
 from .._blas import one_thread
 from .._memory import available_bytes, cores, require_fits
+from .._progress import reporter, task
 from .._threads import in_order
 from ..dynamics._drive import Descent, Flow
 from ._rich_problem import COORDINATES, Problem, Run
@@ -50,7 +51,7 @@ class Limit:
 
 def limit_of(problem: Problem) -> Limit:
     """From as many runs as `problem.clouds` says; of a deep linear network from one, which is exact."""
-    with one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what diverges
+    with task("forecast", 1.0), one_thread(), np.errstate(over="ignore", invalid="ignore"):  # what diverges
         return _exact(problem) if problem.linear else _sampled(problem)
 
 
@@ -118,8 +119,8 @@ def drawn_outputs(problem: Problem, draws: int) -> np.ndarray:
         f"`draws` = {draws} networks",
         "draw fewer",
     )
-    progress = Progress(problem.clouds.watch, draws)
-    with one_thread():
+    with task("forecast", 1.0), one_thread():
+        progress = Progress(problem.clouds.watch, draws)
         return np.array(list(in_order(one, range(draws), cores())))
 
 
@@ -225,16 +226,17 @@ class Progress:
 
     def __init__(self, watch: Callable[[float, float], None] | None, runs: int):
         self._watch, self._shares = watch, [0.0] * runs
+        self._report = reporter("forecast")
         self._lock, self._began = threading.Lock(), time.perf_counter()
 
     def of(self, run: int) -> Callable[[float], None]:
         def tell(share: float) -> None:
-            if self._watch is None:
-                return
             with self._lock:
                 self._shares[run] = share
                 total = sum(self._shares) / len(self._shares)
                 passed = time.perf_counter() - self._began
-                self._watch(total, passed * (1.0 - total) / total if total else np.inf)
+                self._report(total)
+                if self._watch is not None:
+                    self._watch(total, passed * (1.0 - total) / total if total else np.inf)
 
         return tell

@@ -9,10 +9,11 @@ import numpy as np
 from .._check import whole
 from .._keys import Key, random_key
 from .._precision import in_float64
+from .._result import Result
 from ._gaussian import GaussianOutputs
 
 
-class Kernels(eqx.Module):
+class Kernels(Result, eqx.Module):
     """Kernels of a trained network at all points, those of training first.
 
     **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel
@@ -31,7 +32,7 @@ class Kernels(eqx.Module):
     error: np.ndarray
 
 
-class Neurons(eqx.Module):
+class Neurons(Result, eqx.Module):
     """Neurons of a hidden layer after training, a weighted sample of their law.
 
     **Fields:** `preactivations` and `start` (M, P), after training and at initialization, at all points, those of
@@ -61,8 +62,8 @@ class Spread(GaussianOutputs):
         return self._cov.reshape(*self.mean.shape, *self.mean.shape)
 
     @property
-    def std(self) -> np.ndarray:
-        return np.sqrt(np.diagonal(self._cov)).reshape(self.mean.shape)
+    def variance(self) -> np.ndarray:
+        return np.diagonal(self._cov).reshape(self.mean.shape)
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:

@@ -7,7 +7,8 @@ import dataclasses
 import functools
 import itertools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -19,11 +20,15 @@ from .._check import inputs, numeric, positive, whole
 from .._keys import Key, generator, random_key
 from .._memory import require_fits
 from .._precision import in_float64
+from .._result import Result
 from .._status import Status
 from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
 from ..dynamics._losses import AbstractLoss
 from ._pair import KernelPair
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _TOGETHER = 2**21  # outputs that are trained at once
 _ROUNDING = 1e-14  # of the largest eigenvalue: below, a direction of the start does not vary
@@ -101,7 +106,7 @@ class Starts:
         return np.ascontiguousarray(np.moveaxis(z.reshape(len(x_new), self.size, -1), 1, 0))
 
 
-class SampledForecast:
+class SampledForecast(Result):
     """Trained outputs of many networks, each from its own initialization: a sample of their law.
 
     **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
@@ -118,6 +123,18 @@ class SampledForecast:
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def _shown(self) -> Mapping[str, object]:
+        names = {"networks": len(self.samples), "points": len(self._x_new), "algorithm": self.algorithm}
+        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean}
+
+    @in_float64
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: over a single input, or point by point."""
+        from .._plots.bands import draw_band
+
+        starts = self._networks.starts
+        return draw_band(self.mean, self.std, axes, x=self._x_new, data=(starts.x, starts.y))
 
     @functools.cached_property
     def mean(self) -> np.ndarray:

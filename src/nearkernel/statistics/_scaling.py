@@ -7,16 +7,20 @@ poles of exp(-2 lam t) as ridges s_j with weights w_j,
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 import scipy.optimize
 
 from .._check import numeric, positive, real_number, shown
+from .._result import Result
 from ..dynamics._ridges import ridges_of_flow
 from ._effective_ridge import effective
 from ._task import KernelTask, SpectrumMoments
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class ScalingExponents(NamedTuple):
@@ -71,7 +75,7 @@ def _population(moments: SpectrumMoments, task: KernelTask, time: float, p: floa
     return float((ridges.weights * left).sum().real)
 
 
-class ComputeOptimal(eqx.Module):
+class ComputeOptimal(Result, eqx.Module):
     """The best number of features at every budget C = features * time, with endless data.
 
     **Fields:** `budgets`, `features`, `times`, `error`, each (k,); `slope`, -d ln error / d ln C between the last two.
@@ -85,6 +89,14 @@ class ComputeOptimal(eqx.Module):
     @property
     def slope(self) -> float:
         return float(-np.diff(np.log(self.error))[-1] / np.diff(np.log(self.budgets))[-1])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the least error over the budget on Matplotlib's `axes`."""
+        from .._plots.lines import draw_lines
+
+        return draw_lines(
+            self.budgets, self.error, axes, xlabel="compute, features x time", ylabel="error", log="xy"
+        )
 
 
 def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimal:

@@ -22,7 +22,7 @@ from ..dynamics._sgd_moments import (
 )
 from ..dynamics._sgd_solution import squared_covariance, status_of_steps
 from ._finite_forecast import Flat
-from ._gaussian import GaussianOutputs
+from ._gaussian import GaussianOutputs, Places
 from ._pair import FeaturePair, KernelPair, NetworkPair
 
 
@@ -59,6 +59,9 @@ class StochasticForecast(GaussianOutputs):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def _places(self) -> Places:
+        return Places(self._x_new, self._x, self._y)
 
     @in_float64
     def _covariance(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 from .. import activations
 from .._check import inputs
 from .._precision import in_float64
+from .._result import Result
 from ..activations._series import series
 from ..kernels import layer_kernels
 from ..models import MLP
@@ -16,7 +17,7 @@ _TERMS = 256
 _POWERS = np.unique(np.r_[0:9, np.geomspace(8, _TERMS - 1, 13).astype(int)])
 
 
-class SmallestEigenvalue(eqx.Module):
+class SmallestEigenvalue(Result, eqx.Module):
     """Smallest eigenvalues of the kernel matrices of n inputs at infinite width, and lower bounds on them.
 
     **Fields:** `nngp`, `ntk`: the eigenvalues; `nngp_bound`, `ntk_bound`: the Hermite bounds.

@@ -8,13 +8,14 @@ import scipy.special as special
 
 from .._check import inputs, numeric, positive, real_number, shown, whole
 from .._precision import in_float64
+from .._result import Result
 from ..kernels import AbstractKernel
 from ._effective_ridge import AbstractMoments, Degrees, Moments
 
 _BLOCKS_FROM = 300  # modes of a power law kept one by one
 
 
-class KernelTask(eqx.Module):
+class KernelTask(Result, eqx.Module):
     r"""K(x, x') = sum_i lam_i phi_i(x) phi_i(x') and y = sum_i v_i phi_i(x) + noise, with E phi_i^2 = 1.
 
     **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the square v_i^2, summed over the `multiplicity` of its

@@ -28,9 +28,9 @@ class Sawtooth(Claim):
     def run(self, seed: int) -> Result:
         levels = np.arange(1, self.levels + 1)
         pieces = np.array(
-            [len(nk.geometry.breakpoints(*nk.geometry.sawtooth(int(l)), 0, 1)) + 1 for l in levels]
+            [len(nk.geometry.breakpoints(*nk.examples.sawtooth(int(l)), 0, 1)) + 1 for l in levels]
         )
-        net, params = nk.geometry.sawtooth(self.levels)
+        net, params = nk.examples.sawtooth(self.levels)
         wide = len(nk.geometry.breakpoints(net, params, -1, 2)) + 1
         grid = np.linspace(0, 1, 2 * 2**self.levels + 1)
         teeth = net(params, grid[:, None])[:, 0]

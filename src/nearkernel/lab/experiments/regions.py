@@ -130,7 +130,7 @@ class Regions(Experiment):
             Number("regions at most", float(bounds.layers), "in the whole plane, whatever the weights"),
             Number(
                 "one layer at most",
-                nk.geometry.zaslavsky(self.width * self.depth, 2),
+                nk.examples.zaslavsky(self.width * self.depth, 2),
                 "regions of as many neurons in one layer, for all but special weights",
             ),
             Number("pieces on the line", len(bends) + 1, "of the output in the second picture"),

@@ -1,0 +1,203 @@
+"""What every solution can be asked, whatever it was found by."""
+
+import abc
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import equinox as eqx
+import numpy as np
+
+from .._check import positive
+from .._precision import in_float64
+from .._result import Result
+from .._status import Status, StatusKind
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
+from ._factor import AbstractFactor
+from ._tangent import AbstractTangent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Prediction(Result, eqx.Module):
+    """Outputs at new inputs, in the shape of `y`.
+
+    **Fields:** `terms`, one array an order; `cov`, of `SGD` over its batches and noise, (m, m), or (m, out, m, out) for
+    targets (n, out); else None.
+    """
+
+    terms: tuple[np.ndarray, ...]
+    cov: np.ndarray | None = None
+
+    @property
+    def mean(self) -> np.ndarray:
+        """The sum of the terms."""
+        return sum(self.terms[1:], self.terms[0])
+
+    @property
+    def correction(self) -> float | None:
+        """|z^I| / |z^F|: the size of the first correction; None at order 0."""
+        if len(self.terms) < 2:
+            return None
+        linear, first = (float(np.linalg.norm(term)) for term in self.terms[:2])
+        if first == 0:
+            return 0.0
+        return first / linear if linear > 0 else np.inf
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the outputs, one line a point of `x_new`, order by order, on Matplotlib's `axes` (new ones if None)."""
+        from .._plots.orders import draw_orders
+
+        return draw_orders(self.terms, axes)
+
+    @property
+    def std(self) -> np.ndarray | None:
+        """Root of the diagonal of `cov`, in the shape of the mean."""
+        if self.cov is None:
+            return None
+        shape = self.terms[0].shape
+        diagonal = np.diagonal(self.cov.reshape(math.prod(shape), -1)).reshape(shape)
+        return np.sqrt(np.maximum(diagonal, 0.0))
+
+
+class AbstractSolution(Result, abc.ABC):
+    """A trained model: `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok`, `plot()`."""
+
+    algorithm: SpectralAlgorithm
+    _x: np.ndarray
+    _y: np.ndarray
+    _vector: bool
+
+    @property
+    @abc.abstractmethod
+    def status(self) -> Status:
+        """How training ends, with its numbers."""
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
+
+    @abc.abstractmethod
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new` (m, d); with a `time`, those of `at(time)`."""
+
+    @abc.abstractmethod
+    def at(self, moment: Any) -> Self:
+        """The same training at another time (steps for gradient descent)."""
+
+    @in_float64
+    def residual(self, time: float | None = None) -> np.ndarray:
+        """z - y on the training set, in the shape of `y`."""
+        fitted = self.predict(self._x, time).mean
+        return fitted - (self._y[:, 0] if self._vector else self._y)
+
+    def loss(self, time: float | None = None) -> float:
+        """On the training set: 1/2 sum (z - y)^2."""
+        with np.errstate(over="ignore"):
+            return 0.5 * float((self.residual(time) ** 2).sum())
+
+    @in_float64
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the loss over time, for gradient flow and descent, or else outputs over targets, on Matplotlib's `axes`.
+
+        New axes are made if None; returns the axes.
+        """
+        from .._plots.training import draw_fit, draw_loss
+
+        if isinstance(self.algorithm, GradientDescent | GradientFlow):
+            return draw_loss(*self._losses(), axes, name=_unit(self.algorithm))
+        fitted = self.residual() + (self._y[:, 0] if self._vector else self._y)
+        return draw_fit(self._y, fitted.reshape(self._y.shape), axes)
+
+    def _losses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times and losses at them, up to the end or to when nothing moves any more."""
+        times = self._moments()
+        return times, np.array([self.loss(time) for time in times])
+
+    def _moments(self) -> np.ndarray:
+        """A few dozen times that show all of training."""
+        end = float(self.algorithm.end())
+        descends = isinstance(self.algorithm, GradientDescent)
+        first = 1.0 if descends else min(end, 1.0) / 1e3
+        times = (
+            np.geomspace(first, end if math.isfinite(end) else 1e4, 33) if end > first else np.array([end])
+        )
+        return np.unique(np.round(times)) if descends else times
+
+    def _shown(self) -> Mapping[str, object]:
+        return {
+            "n": len(self._x),
+            "outputs": self._y.shape[1],
+            "algorithm": self.algorithm,
+            "status": self.status,
+        }
+
+
+class FactoredSolution(AbstractSolution):
+    """One that knows its kernel matrix by a factor."""
+
+    _tangent: AbstractTangent
+    _factor: AbstractFactor
+
+    @property
+    def rank(self) -> int:
+        return self._factor.rank
+
+    @property
+    def cutoff(self) -> float:
+        return self._factor.cutoff
+
+    @property
+    @in_float64
+    def lambda_max(self) -> float:
+        """The largest eigenvalue of the kernel matrix."""
+        if math.isnan(self._factor.lam_max):
+            self._factor.lam_max = self._tangent.largest_eigenvalue(self._x)
+        return self._factor.lam_max
+
+    @property
+    def status(self) -> Status:
+        """Converged, stopped early, singular, or divergent with the limit named."""
+        return status_of(self.algorithm, self._factor)
+
+    def _moments(self) -> np.ndarray:
+        if math.isfinite(self.algorithm.end()) or not isinstance(
+            self.algorithm, GradientDescent | GradientFlow
+        ):
+            return super()._moments()
+        rate = self.lambda_max * (self.algorithm.lr if isinstance(self.algorithm, GradientDescent) else 1.0)
+        times = np.geomspace(1e-2, 1e4, 33) / rate if rate else np.ones(1)
+        return np.unique(np.round(times) + 1) if isinstance(self.algorithm, GradientDescent) else times
+
+
+def _unit(algorithm: SpectralAlgorithm) -> str:
+    return algorithm.unit if isinstance(algorithm, TimedAlgorithm) else "time"
+
+
+def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
+    """The algorithm stopped at another `time`."""
+    if not isinstance(algorithm, TimedAlgorithm):
+        raise ValueError(
+            f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
+        )
+    return algorithm.at(positive(time, "time", zero=True, finite=False))
+
+
+def end_of(algorithm: SpectralAlgorithm) -> str:
+    """The end in words, such as "step 100"."""
+    return f"{_unit(algorithm)} {algorithm.end():g}"
+
+
+def status_at(algorithm: SpectralAlgorithm, lam_max: float) -> Status:
+    """How training with a kernel of this largest eigenvalue ends."""
+    if lam_max >= algorithm.limit():
+        return Status(StatusKind.diverged, algorithm.advice(lam_max))
+    if math.isinf(algorithm.end()):
+        return Status(StatusKind.converged, "converged")
+    return Status(StatusKind.finished, f"stopped at {end_of(algorithm)}")
+
+
+def status_of(algorithm: SpectralAlgorithm, factor: AbstractFactor) -> Status:
+    """The same, with what the factor says of its matrix."""
+    return factor.judged(status_at(algorithm, factor.lam_max))

@@ -1,0 +1,20 @@
+"""A network that is as complicated as its size allows."""
+
+import numpy as np
+
+from .._check import whole
+from ..models import MLP
+
+
+def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
+    """A relu network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
+
+    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
+    has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
+    """
+    levels = whole(levels, "levels", 1, most=1000)
+    net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")
+    params = [{"weight": np.ones((1, 2)), "bias": np.array([0.0, -0.5])}]
+    for _ in range(levels - 1):
+        params.append({"weight": np.array([[2.0, 2.0], [-4.0, -4.0]]), "bias": np.array([0.0, -0.5])})
+    return net, [*params, {"weight": np.array([[2.0], [-4.0]]), "bias": np.zeros(1)}]

@@ -1,0 +1,44 @@
+"""Old names work for one release, and say what they are called now."""
+
+import numpy as np
+import pytest
+
+import nearkernel as nk
+from nearkernel._moved import renamed
+
+OLD = {
+    "phase": (nk, nk.learning_rate_phase),
+    "sawtooth": (nk.geometry, nk.examples.sawtooth),
+    "zaslavsky": (nk.geometry, nk.examples.zaslavsky),
+    "lipschitz_code": (nk.geometry, nk.examples.lipschitz_code),
+    "lipschitz_decode": (nk.geometry, nk.examples.lipschitz_decode),
+    "walk_density": (nk.dynamics, nk.examples.walk_density),
+    "Scaled": (nk.kernels, nk.kernels.Multiple),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_old_names_lead_to_new_ones(name):
+    room, new = OLD[name]
+    with pytest.warns(DeprecationWarning, match=rf"nk[\w.]*\.{name} is now nk\.\w+"):
+        assert getattr(room, name) is new
+    assert name not in dir(room)
+
+
+def test_names_that_never_were_are_refused():
+    for room in (nk.geometry, nk.dynamics, nk.kernels):
+        with pytest.raises(AttributeError, match="has no attribute 'sawteeth'"):
+            _ = room.sawteeth
+
+
+def test_old_arguments_are_taken():
+    x, labels = np.array([[1.0, 0.0], [-1.0, 0.5]]), [1, -1]
+    with pytest.warns(DeprecationWarning, match="`X` of max_margin is now `x`"):
+        old = nk.dynamics.max_margin(X=x, labels=labels)
+    assert old.margin == nk.dynamics.max_margin(x, labels).margin
+
+    @renamed(a="b")
+    def same(b):
+        return b
+
+    assert same(1) == same(b=1) == 1
