@@ -14,7 +14,7 @@ from .._status import Status
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
 from ._divergence import RISE, ROUNDING, growth
-from ._losses import loss_of_zero, squared
+from ._losses import Squared, loss_of_zero
 from ._movement import Movement, movement, tangent_matrix
 from ._simulate import Record, simulate
 
@@ -99,7 +99,7 @@ def learning_rate_phase(
     else:
         losses = np.append(losses, np.inf)
         top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
-    zero = loss_of_zero(squared, jnp.asarray(y))
+    zero = loss_of_zero(Squared(), jnp.asarray(y))
     name = _bounded_phase(losses, zero) if run.ok else "divergent"
     return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
 

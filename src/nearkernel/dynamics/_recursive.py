@@ -12,6 +12,7 @@ from .._precision import in_float64
 from .._result import Result
 from ..kernels import AbstractKernel, Laplace, Mahalanobis
 from ._algorithms import Ridge, SpectralAlgorithm
+from ._iterative import MachineSolution
 from ._solution import Solution
 from ._solve import solve
 from ._subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
@@ -31,7 +32,7 @@ class RecursiveFeatures(Result, eqx.Module):
     """
 
     matrices: tuple[np.ndarray, ...]
-    solutions: tuple[Solution, ...] = eqx.field(static=True)
+    solutions: tuple[Solution | MachineSolution, ...] = eqx.field(static=True)
     overlaps: tuple[float, ...] | None
 
     @property
@@ -40,7 +41,7 @@ class RecursiveFeatures(Result, eqx.Module):
         return self.matrices[-1]
 
     @property
-    def solution(self) -> Solution:
+    def solution(self) -> Solution | MachineSolution:
         """The machine of the last round, to predict with."""
         return self.solutions[-1]
 

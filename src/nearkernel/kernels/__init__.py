@@ -9,6 +9,7 @@ from ._base import AbstractKernel as AbstractKernel
 from ._classic import RBF as RBF
 from ._classic import Laplace as Laplace
 from ._classic import Linear as Linear
+from ._classic import Matern as Matern
 from ._classic import Polynomial as Polynomial
 from ._dntk import EmpiricalDDNTK as EmpiricalDDNTK
 from ._dntk import EmpiricalDNTK as EmpiricalDNTK
@@ -16,6 +17,8 @@ from ._empirical import EmpiricalNTK as EmpiricalNTK
 from ._features import FeatureKernel as FeatureKernel
 from ._features import RandomFeatures as RandomFeatures
 from ._mahalanobis import Mahalanobis as Mahalanobis
+from ._mapped import ARD as ARD
+from ._mapped import Periodic as Periodic
 from ._mercer import Mercer as Mercer
 from ._mercer import mercer as mercer
 from ._network import NNGP as NNGP

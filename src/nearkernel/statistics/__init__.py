@@ -84,11 +84,13 @@ from ._rich_records import Kernels as Kernels
 from ._rich_records import Neurons as Neurons
 from ._rich_records import Spread as Spread
 from ._sample_law import sample_law as sample_law
+from ._sampled_forecast import SampledForecast as SampledForecast
 from ._scaling import ComputeOptimal as ComputeOptimal
 from ._scaling import ScalingExponents as ScalingExponents
 from ._scaling import compute_optimal as compute_optimal
 from ._scaling import population_law as population_law
 from ._scaling import scaling_exponents as scaling_exponents
+from ._sgd_forecast import StochasticForecast as StochasticForecast
 from ._smallest import SmallestEigenvalue as SmallestEigenvalue
 from ._smallest import smallest_eigenvalue as smallest_eigenvalue
 from ._task import KernelTask as KernelTask
