@@ -22,7 +22,7 @@ class Found:
     measure: str
     scale: float  # by which errors of the standardised target are multiplied
     training: str
-    curve: nk.statistics.LearningCurve
+    curve: nk.statistics.LearningCurveResult
     ahead: nk.statistics.Extrapolation
 
     @property

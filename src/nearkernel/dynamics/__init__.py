@@ -36,13 +36,13 @@ from ._losses import CrossEntropy as CrossEntropy
 from ._losses import Huber as Huber
 from ._losses import Squared as Squared
 from ._margin import MarginPath as MarginPath
-from ._margin import MaxMargin as MaxMargin
+from ._margin import MaxMarginResult as MaxMarginResult
 from ._margin import margin_flow as margin_flow
 from ._margin import max_margin as max_margin
-from ._movement import Movement as Movement
+from ._movement import MovementResult as MovementResult
 from ._movement import movement as movement
 from ._nearly import NearlyKernelSolution as NearlyKernelSolution
-from ._one_step import OneStepFeatures as OneStepFeatures
+from ._one_step import OneStepFeaturesResult as OneStepFeaturesResult
 from ._one_step import OneStepNetwork as OneStepNetwork
 from ._one_step import one_step_features as one_step_features
 from ._orders import Unbounded as Unbounded
@@ -51,7 +51,7 @@ from ._phase import learning_rate_phase as learning_rate_phase
 from ._phase import phase_boundaries as phase_boundaries
 from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
-from ._recursive import RecursiveFeatures as RecursiveFeatures
+from ._recursive import RecursiveFeaturesResult as RecursiveFeaturesResult
 from ._recursive import recursive_features as recursive_features
 from ._ridges import Ridges as Ridges
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
@@ -75,4 +75,9 @@ from ._tune import Tuned as Tuned
 from ._tune import tune as tune
 from ._verdict import Verdict as Verdict
 
-__getattr__ = _moved(__name__, {"phase": "learning_rate_phase", "walk_density": "examples.walk_density"})
+_RECORDS = ("MaxMargin", "Movement", "OneStepFeatures", "RecursiveFeatures")
+_OLD = {name: f"dynamics.{name}Result" for name in _RECORDS} | {
+    "phase": "learning_rate_phase",
+    "walk_density": "examples.walk_density",
+}
+__getattr__ = _moved(__name__, _OLD)

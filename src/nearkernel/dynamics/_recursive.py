@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _RIDGE = 1e-3
 
 
-class RecursiveFeatures(Result, eqx.Module):
+class RecursiveFeaturesResult(Result, eqx.Module):
     """A kernel machine after each round of learning its matrix.
 
     **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
@@ -71,7 +71,7 @@ def recursive_features(
     rounds: int = 5,
     *,
     subspace: Any = None,
-) -> RecursiveFeatures:
+) -> RecursiveFeaturesResult:
     r"""A recursive feature machine: f = k_M(., X) a, then M <- average of nabla f nabla f^T over X, and again.
 
     k_M(x, y) = k(M^(1/2) x, M^(1/2) y) is `nk.kernels.Mahalanobis`; M starts as the identity and keeps the trace d.
@@ -101,7 +101,7 @@ def recursive_features(
     if true is not None:
         seen_by = (subspace_overlap(top_directions(m, len(true)), true) for m in matrices[1:])
         overlaps = (len(true) / d, *seen_by)
-    return RecursiveFeatures(tuple(matrices), tuple(solutions), overlaps)
+    return RecursiveFeaturesResult(tuple(matrices), tuple(solutions), overlaps)
 
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from ._network import NNGP as NNGP
 from ._network import NTK as NTK
 from ._network import layer_kernels as layer_kernels
 from ._network import nngp_and_ntk as nngp_and_ntk
-from ._positivity import Positivity as Positivity
+from ._positivity import PositivityResult as PositivityResult
 from ._positivity import positivity as positivity
 from ._processes import DPP as DPP
 from ._processes import gp_samples as gp_samples
@@ -33,4 +33,6 @@ from ._rkhs import RKHSFunction as RKHSFunction
 from ._rkhs import feature_map as feature_map
 from ._rkhs import representer as representer
 
-__getattr__ = _moved(__name__, {"Scaled": "kernels.Multiple"})
+_RECORDS = ("Positivity",)
+_OLD = {name: f"kernels.{name}Result" for name in _RECORDS} | {"Scaled": "kernels.Multiple"}
+__getattr__ = _moved(__name__, _OLD)

@@ -31,7 +31,7 @@ from ._sampled_forecast import SampledForecast, sampled_forecast
 from ._sgd_forecast import StochasticForecast
 
 
-class Forecast(GaussianOutputs):
+class WideForecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std` (m,),
@@ -74,21 +74,23 @@ class Forecast(GaussianOutputs):
         return self.status.ok
 
     @in_float64
-    def at(self, time: float) -> "Forecast":
+    def at(self, time: float) -> "WideForecast":
         """The same networks at another time (steps for gradient descent); factors are kept."""
         if not isinstance(self.algorithm, TimedAlgorithm):
             raise ValueError(f"`time` has no meaning for {type(self.algorithm).__name__}.")
         later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
-        return Forecast(self._law, self._points, later)
+        return WideForecast(self._law, self._points, later)
 
     @in_float64
-    def predict(self, x_new: Any) -> "Forecast":
+    def predict(self, x_new: Any) -> "WideForecast":
         """The same networks at other inputs; factors are kept."""
         x_new = inputs(x_new, "x_new", self._law.x.shape[1:])
-        return Forecast(self._law, NewPoints(self._law, x_new), self.algorithm)
+        return WideForecast(self._law, NewPoints(self._law, x_new), self.algorithm)
 
 
-AnyForecast = Forecast | StochasticForecast | SampledForecast | FiniteForecast | KinkForecast | RichForecast
+AnyForecast = (
+    WideForecast | StochasticForecast | SampledForecast | FiniteForecast | KinkForecast | RichForecast
+)
 
 
 @overload
@@ -113,7 +115,7 @@ def forecast(
     x_new: Any = None,
     *,
     loss: Literal["squared"] | Squared = "squared",
-) -> Forecast: ...
+) -> WideForecast: ...
 
 
 @overload
@@ -125,7 +127,7 @@ def forecast(
     x_new: Any = None,
     *,
     loss: Literal["squared"] | Squared = "squared",
-) -> Forecast | StochasticForecast: ...
+) -> WideForecast | StochasticForecast: ...
 
 
 @overload
@@ -185,7 +187,7 @@ def forecast(
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `Forecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at order
+    **Returns:** a `WideForecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at order
     1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which have
     more fields. `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where the
     correction of order 1 is not small.
@@ -261,4 +263,4 @@ def forecast(
         return correct(inner, x, columns, vector, algorithm, x_new, options)
     columns = targets(y, len(x), out=pair.out_dim())
     law = TrainedLaw(pair, x, columns, algorithm, np.ndim(y) == 1, together=True)
-    return Forecast(law, NewPoints(law, x_new), algorithm)
+    return WideForecast(law, NewPoints(law, x_new), algorithm)
