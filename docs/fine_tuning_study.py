@@ -19,8 +19,8 @@ from fine_tuning_runs import pretrained, trainers
 from scipy.stats import spearmanr
 
 import nearkernel as nk
-from nearkernel.dynamics._inspect import halfway
 from nearkernel.dynamics import CrossEntropy, Squared
+from nearkernel.dynamics._inspect import halfway
 
 SEEDS, FRESH, STEPS, PIECES = 5, 2, 100, 6  # seeds that the promised errors were chosen by, and others
 LOSSES = {"squared": Squared(), "cross_entropy": CrossEntropy()}
