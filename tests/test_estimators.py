@@ -328,7 +328,7 @@ def test_standard_deviations_do_not_depend_on_the_memory_they_take(estimator, mo
     x, y, x_new = problem()
     model = estimator().fit(x, y)
     whole = model.predict(x_new, return_std=True)[1]
-    monkeypatch.setattr("nearkernel.estimators._law.rows_that_fit", lambda bytes_per_row: 3)
+    monkeypatch.setattr("nearkernel.statistics._law.rows_that_fit", lambda bytes_per_row: 3)
     np.testing.assert_allclose(model.predict(x_new, return_std=True)[1], whole, rtol=1e-10)
 
 
