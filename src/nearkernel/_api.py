@@ -19,6 +19,7 @@ from .dynamics import Adam as Adam
 from .dynamics import DirectOptimization as DirectOptimization
 from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
+from .dynamics import Optax as Optax
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
 from .dynamics import inspect as inspect

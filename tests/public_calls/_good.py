@@ -91,6 +91,11 @@ def kink_forecast():
 
 
 @functools.cache
+def sampled_forecast():
+    return nk.forecast(NET, X, ONE_HOT, GD, X_NEW, loss="cross_entropy", key=0, samples=4)
+
+
+@functools.cache
 def posterior():
     return S.posterior(RBF, X, Y, X_NEW, 0.1)
 

@@ -8,7 +8,9 @@ import nearkernel as nk
 
 from ._good import (
     FLOW,
+    GD,
     NET,
+    ONE_HOT,
     PARAMS,
     RBF,
     RELU,
@@ -32,6 +34,7 @@ from ._good import (
     params,
     posterior,
     rich_forecast,
+    sampled_forecast,
     x,
     x_new,
     y,
@@ -44,7 +47,7 @@ CALLS = [
         "forecast",
         nk.forecast,
         dict(
-            net=net,
+            problem=net,
             x=x,
             y=y,
             algorithm=("algorithm", FLOW),
@@ -52,6 +55,25 @@ CALLS = [
             order=("whole", 0),
             trained=("choice", "all"),
         ),
+    ),
+    Call(
+        "forecast, kernels",
+        functools.partial(nk.forecast, (RBF, RBF)),
+        dict(x=x, y=y, algorithm=("algorithm", FLOW), x_new=x_new),
+    ),
+    Call(
+        "forecast, cross_entropy",
+        functools.partial(nk.forecast, NET, algorithm=GD, loss="cross_entropy"),
+        dict(x=x, y=("probabilities", ONE_HOT), x_new=x_new, key=key, samples=("whole", 4)),
+    ),
+    Call("SampledForecast.quantile", method(sampled_forecast, "quantile"), dict(q=("positive", 0.5))),
+    Call("SampledForecast.sample", method(sampled_forecast, "sample"), dict(size=("whole", 2), key=key)),
+    Call("SampledForecast.at", method(sampled_forecast, "at"), dict(time=("steps", 2))),
+    Call("SampledForecast.predict", method(sampled_forecast, "predict"), dict(x_new=x_new)),
+    Call(
+        "forecast, SGD",
+        lambda **a: nk.forecast((RBF, RBF), algorithm=nk.SGD(0.05, 2, 3), **a).cov,
+        dict(x=x, y=y, x_new=x_new),
     ),
     Call("forecast, relu", functools.partial(nk.forecast, RELU), dict(x=x, y=y, x_new=x_new)),
     Call(

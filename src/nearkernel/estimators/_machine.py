@@ -9,7 +9,7 @@ from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
 from ._data import new_inputs, regression_data, require_trained
 from ._estimator import Estimator
-from ._law import chosen
+from ._tuned import chosen
 
 
 class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):

@@ -10,10 +10,14 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._check import positive, whole
 from .._predict.scores import log_class_probabilities
+from ..dynamics import Ridge, tune
+from ..kernels import NNGP, NTK
 from ..models import MLP, AbstractNetwork
+from ..statistics._law import TrainedLaw
+from ..statistics._pair import pair_of
 from ._data import class_data, converged, new_inputs, regression_data
 from ._estimator import Estimator
-from ._law import Bayesian, Law, Trained
+from ._tuned import chosen
 
 _WIDTH = 1  # of the hidden layers; the kernels are those of infinite width, whatever it is
 _LEAST_VARIANCE = np.finfo(float).eps ** 0.5  # of the start's; where data fix an output, the rest is rounding
@@ -34,7 +38,7 @@ class Units:
 
 
 class _Network(Estimator, abc.ABC):
-    """What the four network estimators share: centred targets, learnt by the `Law` of a network."""
+    """What the four network estimators share: centred targets, learnt by the law of trained networks."""
 
     depth: int
     activation: Any
@@ -44,7 +48,7 @@ class _Network(Estimator, abc.ABC):
     standardize: bool
 
     @abc.abstractmethod
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law: ...
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw: ...
 
     def _learn(self, x: np.ndarray, y: np.ndarray) -> None:
         net = self._net(x.shape[1])
@@ -78,14 +82,16 @@ class _Network(Estimator, abc.ABC):
         """Checked new inputs, in the shape of the network's."""
         x = new_inputs(self, self._rows(X))
         x = x if self._units is None else self._units.inputs(x)
-        return x.reshape(-1, *self._law.net.in_shape)
+        return x.reshape(-1, *self._law.x.shape[1:])
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
         mean = self.solution_.predict(x).mean
         return (mean if self._units is None else mean * self._units.target) + self.target_mean_
 
     def _std(self, x: np.ndarray, least: float = 0.0) -> np.ndarray:
-        std = self._law.std(x, least)
+        """(m,); the variance is at least `least` times that at the start."""
+        floor = least * self._law.pair.start.diag(x) if least else 0.0
+        std = np.sqrt(np.maximum(self._law.variance(x), floor))
         return std if self._units is None else std * self._units.target
 
 
@@ -108,8 +114,9 @@ class _NTK(_Network):
         self.network = network
         self.standardize = standardize
 
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
-        return Trained(net, x, y, self.algorithm)
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw:
+        algorithm = chosen(self.algorithm, NTK(net), x, y)
+        return TrainedLaw(pair_of(net), x, y.reshape(len(x), -1), algorithm, y.ndim == 1)
 
 
 class _NNGP(_Network):
@@ -131,9 +138,13 @@ class _NNGP(_Network):
         self.network = network
         self.standardize = standardize
 
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
-        by_data = isinstance(self.noise, str) and self.noise in ("loo", "auto")
-        return Bayesian(net, x, y, None if by_data else positive(self.noise, "noise", zero=True))
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw:
+        if isinstance(self.noise, str) and self.noise in ("loo", "auto"):
+            noise = tune(NNGP(net), x, y, "ridge").value
+        else:
+            noise = positive(self.noise, "noise", zero=True)
+        pair = pair_of(net, last_only=True)
+        return TrainedLaw(pair, x, y.reshape(len(x), -1), Ridge(noise), y.ndim == 1, noise=noise)
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
@@ -162,7 +173,7 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         return self
 
     def _in_deviations(self, x: np.ndarray) -> np.ndarray:
-        std = np.maximum(self._std(x, _LEAST_VARIANCE), _LEAST_STD)
+        std = np.maximum(self._std(x, least=_LEAST_VARIANCE), _LEAST_STD)
         return self._mean(x) / std[:, None]
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -14,7 +14,7 @@ from ..models._params import checked_params
 from ._classes import class_labels
 
 
-class Collapse(Result, eqx.Module):
+class CollapseResult(Result, eqx.Module):
     """Four distances from neural collapse, each 0 when collapsed. M are the class means minus their mean.
 
     **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the
@@ -30,7 +30,7 @@ class Collapse(Result, eqx.Module):
     nc4: float
 
 
-def collapse(features: Any, labels: Any, classifier: Any = None) -> Collapse:
+def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
     """The metrics of neural collapse of `features` (n, k) with `labels` (n,), or one-hot (n, C).
 
     **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of
@@ -62,7 +62,7 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> Collapse:
     nc3 = np.sum((weights / length - spread / size) ** 2) if length > 0 else 2.0
     chosen = np.argmax(h @ weights.T + biases, axis=1)
     distance = np.sum(means**2, axis=1) - 2 * h @ means.T  # up to |h|^2, the same for all classes
-    return Collapse(
+    return CollapseResult(
         nc1=float(nc1),
         nc2_norms=float(norms.std() / norms.mean()),
         nc2_angles=float(np.mean(np.abs(cosines + 1 / (classes - 1)))),

@@ -16,7 +16,7 @@ from ..models._walk import Walk
 _READY = Layout(0, outer=False)
 
 
-class _Alone(Walk):
+class Alone(Walk):
     """Rows of concrete variances without what pairs would need: averages of one input are cheap."""
 
     on_host = True
@@ -30,7 +30,7 @@ class _Alone(Walk):
 def _rows(layers: Sequential, k: np.ndarray, tangent: float) -> Row:
     row = Row(np.sqrt(k), np.full_like(k, tangent))
     after = (
-        _Alone().rows(layers, row, False)[0] if layers.depends_on_range() else _compiled_rows(layers, row)[0]
+        Alone().rows(layers, row, False)[0] if layers.depends_on_range() else _compiled_rows(layers, row)[0]
     )
     return jax.tree.map(np.asarray, after)
 

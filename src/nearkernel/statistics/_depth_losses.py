@@ -20,7 +20,7 @@ from ._finite_training import ExactTraining
 from ._fluctuations import Fluctuations, fluctuations
 
 
-class DepthLosses(Result, eqx.Module):
+class DepthLossesResult(Result, eqx.Module):
     """Expected loss 1/2 |f - y|^2 of a row that was left out, mean over rows, for networks of 1 to L hidden layers.
 
     **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;
@@ -46,7 +46,7 @@ class DepthLosses(Result, eqx.Module):
 
 
 @in_float64
-def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLosses:
+def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLossesResult:
     """The expected loss, to order 1/width, of trained networks as deep as `net` and of all shallower ones.
 
     Each row is left out in turn, and networks trained on the others are asked for it.
@@ -73,7 +73,7 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     parts = np.array(rows).transpose(2, 0, 1)  # [part, depth, row]
     bias, variance, bias_slope, variance_slope = parts[:4].mean(axis=2)
     depths, expansion = np.arange(1, len(rows) + 1), np.median(parts[4], axis=1)
-    return DepthLosses(depths, bias, variance, bias_slope, variance_slope, expansion)
+    return DepthLossesResult(depths, bias, variance, bias_slope, variance_slope, expansion)
 
 
 def _left_out(

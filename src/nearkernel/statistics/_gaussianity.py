@@ -25,7 +25,7 @@ Draw = Callable[[jax.Array], tuple[jax.Array, jax.Array]]  # of a key: another, 
 _GRID = np.linspace(0.05, 5.0, 100)  # in standard deviations; the laws are symmetric
 
 
-class Gaussianity(Result, eqx.Module):
+class GaussianityResult(Result, eqx.Module):
     """The law of one output at each input, against the Gaussian of infinite width.
 
     **Fields** (each one number an input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;
@@ -42,7 +42,7 @@ class Gaussianity(Result, eqx.Module):
 
 
 @in_float64
-def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> Gaussianity:
+def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
     """Draws `size` networks and compares the law of their output with the Gaussian limit, input by input.
 
     Given its last hidden layer an output is exactly Gaussian, with a variance v that differs from network to network.
@@ -88,7 +88,7 @@ def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> Gaussianit
     levels = np.stack([scipy.special.ndtr(t * scaled).mean(axis=0) for t in _GRID])  # (grid, n)
     away = np.abs(levels - scipy.special.ndtr(_GRID)[:, None])
     at = away.argmax(axis=0)
-    return Gaussianity(
+    return GaussianityResult(
         kurtosis=3 * second / mean**2,
         kurtosis_sem=influence.std(axis=0) / np.sqrt(size),
         distance=away.max(axis=0),

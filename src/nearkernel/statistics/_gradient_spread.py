@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class GradientSpread(Result, eqx.Module):
+class GradientSpreadResult(Result, eqx.Module):
     """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
 
     **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron by the preactivations of the first layer;
@@ -65,13 +65,13 @@ def outside(variance: Any, factor: float) -> np.ndarray:
 
 
 @in_float64
-def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpread:
+def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     """How much signals and gradients of networks like `net` vary from draw to draw.
 
     **Arguments:** `net`, `Dense` and `Activation` in turn, such as an `nk.MLP`, in "ntk" or "standard" scaling, of any
     activations, variances and widths; `x` (n, d).
 
-    **Returns:** a `GradientSpread`, layer l in row l - 1. It is the first order in depth/width: where it reaches 1, the
+    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is the first order in depth/width: where it reaches 1, the
     logarithms still spread by about it, but moments are dominated by rare draws.
     """
     if not isinstance(net, AbstractNetwork):
@@ -94,7 +94,7 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpread:
         v = (c / k_next) ** 2 * (at["0000"] - at["00"] ** 2) / n + (par * k / k_next) ** 2 * v
         k, mean = k_next, mean * chi
         rows.append((mean, v, a + 2 * b))
-    return GradientSpread(*(np.stack(column) for column in zip(*rows, strict=True)))
+    return GradientSpreadResult(*(np.stack(column) for column in zip(*rows, strict=True)))
 
 
 def _averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
 from ..models import MLP
 from ._finite_forecast import Contribution, trainable
-from ._gaussian import GaussianOutputs
+from ._gaussian import Flat, GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
 from ._sampled import Draw, root
@@ -70,7 +70,7 @@ class KinkForecast(GaussianOutputs):
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:
         """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = _Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
+        flat = Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
         return flat.sample(size, key).reshape(-1, *self.mean.shape)
 
     @in_float64
@@ -85,14 +85,6 @@ class KinkForecast(GaussianOutputs):
         old = self._crossings
         x_new = inputs(x_new, "x_new", old.net.in_shape)
         return KinkForecast(_Crossings(old.net, old.x, old.y, old.vector, x_new, old.options), self.algorithm)
-
-
-class _Flat(GaussianOutputs):
-    def __init__(self, mean: np.ndarray, cov: np.ndarray):
-        self.mean, self._cov = mean, cov
-
-    def _covariance(self) -> np.ndarray:
-        return self._cov
 
 
 class _Crossings:

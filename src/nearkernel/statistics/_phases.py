@@ -26,7 +26,7 @@ _MOST_STEPS = 55
 _SAME = 1e-14  # relative
 
 
-class PhaseDiagram(Result, eqx.Module):
+class PhaseDiagramResult(Result, eqx.Module):
     """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
     **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
@@ -69,7 +69,7 @@ class PhaseDiagram(Result, eqx.Module):
 
 
 @in_float64
-def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagram:
+def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagramResult:
     """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
 
     **Arguments:** `activation`, a name or a JAX callable, or a block of layers as for `critical`, whose weights and
@@ -83,16 +83,20 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     found = _at_the_end(activation, *(cell.ravel() for cell in cells))
     kernel, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, activation)
+    return PhaseDiagramResult(
+        weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, activation
+    )
 
 
-def _block_diagram(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> PhaseDiagram:
+def _block_diagram(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> PhaseDiagramResult:
     """The same for a block of layers."""
     cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
     found = ends_of(block, *(cell.ravel() for cell in cells))
     kernel, _, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
     line = _block_line(block, weight_vars, bias_vars, chi_perp)
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, block)
+    return PhaseDiagramResult(
+        weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, block
+    )
 
 
 def _block_line(

@@ -25,7 +25,7 @@ _TERMS = 256
 _POWERS = np.unique(np.r_[0:9, np.geomspace(8, _TERMS - 1, 13).astype(int)])
 
 
-class SmallestEigenvalue(Result, eqx.Module):
+class SmallestEigenvalueResult(Result, eqx.Module):
     """Smallest eigenvalues of the kernel matrices of n inputs at infinite width, and lower bounds on them.
 
     **Fields:** `nngp`, `ntk`: the eigenvalues; `nngp_bound`, `ntk_bound`: the Hermite bounds.
@@ -38,7 +38,7 @@ class SmallestEigenvalue(Result, eqx.Module):
 
 
 @in_float64
-def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalue:
+def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResult:
     r"""Smallest eigenvalues of NNGP and NTK at `x`, and bounds from Hermite polynomials.
 
     With a_k the Hermite coefficients of s and C the correlations that enter a layer, E[s s^T] = sum_k a_k^2 C^(k),
@@ -64,7 +64,7 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalue:
         own = stages(net, "smallest_eigenvalue")
     except TypeError:
         last = _last_bound(net, x)
-        return SmallestEigenvalue(nngp, ntk, nngp_bound=last, ntk_bound=last)
+        return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last)
     below = last = 0.0  # what all layers but the last contribute to the NTK, and what the last does
     for stage, (covariance, _, gap) in zip(own[1:], layer_kernels(flat(net), x)[:-1], strict=True):
         variance = np.diagonal(covariance)
@@ -72,7 +72,7 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalue:
         slope = activations.moments(stage.activation, variance).slope
         below = stage.weight_var * (with_slopes + below * float(slope.min()))
         last = stage.weight_var * last
-    return SmallestEigenvalue(nngp, ntk, nngp_bound=last, ntk_bound=last + below)
+    return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last + below)
 
 
 def _last_bound(net: AbstractNetwork, x: np.ndarray) -> float:
