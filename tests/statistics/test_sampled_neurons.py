@@ -58,12 +58,12 @@ def test_sampled_neurons_agree_with_tensors():
 @pytest.mark.parametrize(
     "activation, widths, out, algorithm",
     [
-        ("gelu", (90,), 2, nk.GradientDescent(0.12)),
-        ("sin", (70,), 1, nk.GradientFlow(1.7)),
-        ("tanh", (90, 60), 1, nk.GradientFlow()),
-        ("erf", (60, 90), 2, nk.GradientDescent(0.15, 6)),
-        ("gelu", (40, 90, 60), 1, nk.GradientDescent(0.1, 9)),
-        ("tanh", (50, 70, 90), 1, nk.GradientDescent(0.15)),
+        ("gelu", (2700,), 2, nk.GradientDescent(0.12)),
+        ("sin", (2100,), 1, nk.GradientFlow(1.7)),
+        ("tanh", (2700, 1800), 1, nk.GradientFlow()),
+        ("erf", (1800, 2700), 2, nk.GradientDescent(0.15, 6)),
+        ("gelu", (1200, 2700, 1800), 1, nk.GradientDescent(0.1, 9)),
+        ("tanh", (1500, 2100, 2700), 1, nk.GradientDescent(0.15)),
     ],
 )
 def test_any_depth_time_and_number_of_outputs(activation, widths, out, algorithm):
