@@ -64,7 +64,10 @@ def _kernels(images: np.ndarray, heads: tuple[str, ...]) -> dict[str, tuple[np.n
             net = nk.CNN(shape, (1,) * 4, weight_var=2.0, bias_var=0.01, head=head)
             made = nk.kernels.NTK(net)(images)
         found[name] = made, time.process_time() - start
-        print(f"  {name}, {len(images)} images of {shape[0]} x {shape[1]}: {found[name][1]:.0f} CPU s", flush=True)
+        print(
+            f"  {name}, {len(images)} images of {shape[0]} x {shape[1]}: {found[name][1]:.0f} CPU s",
+            flush=True,
+        )
     return found
 
 
@@ -82,7 +85,9 @@ def images() -> plt.Figure:
         for name, (kernel, seconds) in _kernels(pictures, heads).items():
             found = 100 * errors(kernel, labels, sizes, tests, splits=8)
             mean, spread = found.mean(axis=1), found.std(axis=1, ddof=1) / np.sqrt(found.shape[1])
-            panel.errorbar(sizes, mean, spread, fmt="o-", color=colors[name], label=f"{name}: {seconds:.0f} CPU s")
+            panel.errorbar(
+                sizes, mean, spread, fmt="o-", color=colors[name], label=f"{name}: {seconds:.0f} CPU s"
+            )
             print(
                 f"  {name}: {mean[-1]:.1f} ± {spread[-1]:.1f} % wrong with {sizes[-1]} images of {side} x {side}"
             )

@@ -44,6 +44,31 @@ def test_it_is_the_formula_with_the_meta_kernel():
     np.testing.assert_allclose(solution.trained_kernel(p.x), kernel - (drift + drift.T) / 2, atol=1e-12)
 
 
+@pytest.mark.parametrize("algorithm", [nk.GradientFlow(), nk.GradientDescent(0.1)], ids=["flow", "descent"])
+def test_the_kernel_at_a_time_is_that_of_training_that_stops_then(algorithm):
+    p = problem(6, 4)
+    whole = nk.solve(quadratic(0.01), p.x, p.y, algorithm, order=1)
+    stopped = nk.solve(quadratic(0.01), p.x, p.y, algorithm.at(7.0), order=1)
+    found = whole.effective_kernel(p.x_new, p.x, time=7.0)
+    np.testing.assert_allclose(found, stopped.effective_kernel(p.x_new, p.x), atol=1e-12)
+    assert np.abs(found - whole.effective_kernel(p.x_new, p.x)).max() > 1e-6
+    frozen = whole.effective_kernel(p.x_new, p.x, time=0.0)
+    np.testing.assert_allclose(frozen, p.x_new[:, :F] @ p.x[:, :F].T, atol=1e-12)
+
+
+def test_deformed_labels_make_the_linear_model_learn_the_first_order():
+    p, eps = problem(6, 5), 0.01
+    solution = nk.solve(quadratic(eps), p.x, p.y, nk.DirectOptimization(), order=1)
+    first, second = (np.ravel(each) for each in solution.weights)
+    form = np.einsum("njk,j,k->n", psi_array(p.x_new), first, first)
+    np.testing.assert_allclose(solution.quadratic_form(p.x_new), form, atol=1e-12)
+    linear = nk.FeatureModel(lambda x: x[:, :F])
+    fitted = nk.solve(linear, p.x, solution.deformed_labels(), nk.DirectOptimization())
+    np.testing.assert_allclose(np.ravel(fitted.params()), first + second, atol=1e-12)
+    together = fitted.predict(p.x_new).mean + eps / 2 * form
+    np.testing.assert_allclose(together, solution.predict(p.x_new).mean, atol=1e-12)
+
+
 def test_several_outputs_have_a_kernel_each():
     p = problem(6, 3, outputs=2)
     both = nk.solve(quadratic(0.01), p.x, p.y, order=1).effective_kernel(p.x_new, p.x)

@@ -186,6 +186,7 @@ CALLS = [
     Call("Solution.response", method(solution, "response"), dict(x_new=x_new)),
     Call("NearlyKernelSolution.predict", method(nearly, "predict"), dict(x_new=x_new)),
     Call("NearlyKernelSolution.effective_kernel", method(nearly, "effective_kernel"), dict(x1=x, x2=x_new)),
+    Call("NearlyKernelSolution.quadratic_form", method(nearly, "quadratic_form"), dict(x_new=x_new)),
     Call(
         "NearlyKernelSolution.feature_learning", method(nearly, "feature_learning"), dict(x_test=x, y_test=y)
     ),
@@ -315,6 +316,17 @@ CALLS = [
         dict(beta=("vector", np.ones(3)), alpha=("positive", 0.5), theta0=("vector", np.ones(3))),
     ),
     Call("max_margin", D.max_margin, dict(x=("inputs", X[:2]), labels=("labels", LABELS[:2]))),
+    Call("kernel_margin", D.kernel_margin, dict(kernel=("kernel", RBF), x=x, labels=("labels", LABELS))),
+    Call(
+        "KernelMargin.__call__",
+        lambda x_new: D.kernel_margin(RBF, X, LABELS)(x_new),
+        dict(x_new=x_new),
+    ),
+    Call(
+        "normalized_margin",
+        D.normalized_margin,
+        dict(net=("net", RELU), params=("params", RELU.init(0)), x=x, labels=("labels", LABELS)),
+    ),
     Call(
         "margin_flow",
         D.margin_flow,

@@ -168,6 +168,13 @@ CALLS = [
         "ellipsoid_width", G.ellipsoid_width, dict(axes=("vector", np.array([1.0, 0.5])), dims=("whole", 1))
     ),
     Call("kernel_axes", G.kernel_axes, dict(kernel=kernel, x=x, weights=("vector", np.ones(6)))),
+    Call("sobolev_axes", G.sobolev_axes, dict(count=("whole", 3), dim=("whole", 2))),
+    Call("projection_dims", G.projection_dims, dict(points=("whole", 3), eps=("positive", 0.5))),
+    Call(
+        "random_projection",
+        G.random_projection,
+        dict(x=x, eps=("positive", 0.5), key=key, tries=("steps", 5)),
+    ),
     Call("set_entropy", G.set_entropy, dict(functions=x, bits=("whole", 2))),
     Call(
         "lipschitz_entropy",

@@ -114,6 +114,11 @@ CALLS = [
         dict(kernel=kernel, x=x, coefficients=("vector", np.ones(6))),
     ),
     Call("RKHSFunction.__call__", K.RKHSFunction(RBF, X, np.ones(6)).__call__, dict(x_new=x_new)),
-    Call("representer", K.representer, dict(kernel=kernel, x=x, y=y, ridge=("positive", 0.1))),
+    Call(
+        "representer",
+        K.representer,
+        dict(kernel=kernel, x=x, y=y, ridge=("positive", 0.1), loss=("choice", "squared")),
+    ),
+    Call("norm_bounded", K.norm_bounded, dict(kernel=kernel, x=x, y=y, norm=("positive", 0.1))),
     Call("feature_map", K.feature_map, dict(kernel=("kernel", K.Linear()), x=x)),
 ]

@@ -63,6 +63,7 @@ CALLS = [
         ),
     ),
     Call("MLP.init", NET.init, dict(key=key)),
+    Call("symmetric_init", M.symmetric_init, dict(net=("net", NET), key=key, kurtosis=("positive", 2.0))),
     Call("MLP.__call__", NET.__call__, dict(params=("call params", PARAMS), x=x)),
     Call(
         "FeatureModel",

@@ -332,6 +332,7 @@ CALLS = [
     Call("input_gradient", S.input_gradient, dict(net=("net", RELU), coordinates=("whole", 2))),
     Call("InputGradient.cdf", S.input_gradient(RELU).cdf, dict(log_value=("array", 0.0))),
     Call("InputGradient.sample", S.input_gradient(RELU).sample, dict(size=("whole", 2), key=key)),
+    Call("relu_moments", S.relu_moments, dict(net=("net", RELU), x=x, kurtosis=("positive", 2.0))),
     Call("relu_ntk", S.relu_ntk, dict(net=("net", RELU), x=x)),
     Call("path_sum", S.path_sum, dict(net=("net", RELU), params=("params", RELU_PARAMS), x=x)),
     Call("learning_rates", S.learning_rates, dict(net=net, x=x)),

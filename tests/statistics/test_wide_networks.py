@@ -61,6 +61,9 @@ def guaranteed(width, steps=400):
     descent = nk.GradientDescent(0.02, steps)
     run = nk.simulate(net, params, SQUARE, TARGETS, descent, lr_factors=found.lr_factors)
     later = nk.kernels.EmpiricalNTK(net, run.params, found.lr_factors)(SQUARE)
+    moved = np.asarray(run.params[0]["weight"]) - np.asarray(params[0]["weight"])
+    assert np.linalg.norm(moved) <= found.distance
+    assert np.linalg.norm(moved, axis=0).max() <= found.neuron_distance
     return found, 0.02 * run.history["time"], run.history["loss"], np.linalg.eigvalsh(later)[0]
 
 
@@ -89,6 +92,11 @@ def test_the_threshold_grows_with_the_loss_and_falls_with_the_smallest_eigenvalu
     curvature, lengths = 4 / (3 * np.sqrt(3)), np.sum(SQUARE**2, axis=1) / 4
     by_hand = 32 * curvature**2 * np.sum(lengths**2) * one.loss / one.smallest**2
     assert one.threshold == pytest.approx(by_hand, rel=1e-6)
+    assert one.distance == pytest.approx(2 * np.sqrt(2 * one.loss / one.smallest))
+    by_hand = (
+        4 * np.sqrt(2 * one.loss) / one.smallest * np.sqrt(lengths.sum() / 16)
+    )  # tanh' and readouts are at most 1
+    assert one.neuron_distance == pytest.approx(by_hand, rel=1e-6)
     twins = nk.statistics.convergence_guarantee(net, params, SQUARE[[0, 0, 1]], [1.0, 1.0, 0.0])
     assert twins.threshold > 1e20 and not twins.holds
 

@@ -30,6 +30,9 @@ from ._inspect import Inspection as Inspection
 from ._inspect import inspect as inspect
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
+from ._kernel_margin import KernelMargin as KernelMargin
+from ._kernel_margin import kernel_margin as kernel_margin
+from ._kernel_margin import normalized_margin as normalized_margin
 from ._leave_one_out import LeaveOneOut as LeaveOneOut
 from ._losses import AbstractLoss as AbstractLoss
 from ._losses import CrossEntropy as CrossEntropy
@@ -75,7 +78,7 @@ from ._tune import Tuned as Tuned
 from ._tune import tune as tune
 from ._verdict import Verdict as Verdict
 
-_RECORDS = ("MaxMargin", "Movement", "OneStepFeatures", "RecursiveFeatures")
+_RECORDS = ("MaxMarginResult", "MovementResult", "OneStepFeaturesResult", "RecursiveFeaturesResult")
 _OLD = {name: f"dynamics.{name}Result" for name in _RECORDS} | {
     "phase": "learning_rate_phase",
     "walk_density": "examples.walk_density",

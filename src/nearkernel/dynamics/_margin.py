@@ -96,7 +96,7 @@ def _with_bias(x: Any, labels: Any) -> MaxMarginResult:
     from scipy.optimize import nnls
 
     x = inputs(x, "x")
-    signs, center = _signs(labels, len(x)), x.mean(axis=0)
+    signs, center = signs_of(labels, len(x)), x.mean(axis=0)
     scale = 1.0 / max(float(np.linalg.norm(x - center, axis=1).max()), 1e-300)
     rows = signs[:, None] * (x - center) * scale
     for weight in _WEIGHTS:
@@ -178,9 +178,10 @@ def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -
     w = path[1:] if times[0] > 0 else path
     w = w + times[:, None] * limit.w
     length = np.maximum(np.linalg.norm(w, axis=1), 1e-300)
-    unit = w / length[:, None]
-    gap = limit.margin - (unit @ rows.T).min(axis=1)
-    error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
+    with np.errstate(invalid="ignore"):  # of a flow that was too stiff: the status says so
+        unit = w / length[:, None]
+        gap = limit.margin - (unit @ rows.T).min(axis=1)
+        error = np.linalg.norm(unit - limit.w * limit.margin, axis=1)
     if bool(success) and np.isfinite(w).all():
         status = Status(StatusKind.finished, "finished")
     else:
@@ -210,14 +211,14 @@ def _follow(rows, w_hat, times, loss):
 def _signed_rows(x: Any, labels: Any) -> tuple[np.ndarray, float]:
     """y_i x_i, scaled to a largest length 1, and the factor by which they were scaled."""
     x = inputs(x, "x")
-    rows = x * _signs(labels, len(x))[:, None]
+    rows = x * signs_of(labels, len(x))[:, None]
     longest = np.linalg.norm(rows, axis=1).max()
     if longest == 0:
         raise ValueError("`x` is 0 everywhere: nothing separates it.")
     return rows / longest, 1.0 / longest
 
 
-def _signs(labels: Any, count: int) -> np.ndarray:
+def signs_of(labels: Any, count: int) -> np.ndarray:
     """1 for the larger of the two values of `labels`, -1 for the other."""
     labels = class_names(labels, count)
     names = np.unique(labels)

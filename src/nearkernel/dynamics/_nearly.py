@@ -156,33 +156,59 @@ class NearlyKernelSolution(FactoredSolution):
         return self._tangent.arrived(sum(moved[1:], moved[0]))
 
     @in_float64
-    def effective_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
+    def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
         """k^E, the tangent kernel of the trained model to first order in eps: k plus what moved features add.
 
-        (n1, n2) for one output, (n1, out, n2, out) for several.
+        At the end of training, or at another `time`. (n1, n2) for one output, (n1, out, n2, out) for several.
         """
-        return self._part_of_the_way(x1, x2, 1.0)
+        return self._part_of_the_way(x1, x2, 1.0, time)
 
     @in_float64
     def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
         """k# = (k + k^E) / 2, half-way between the kernels before and after training; shapes as `effective_kernel`."""
-        return self._part_of_the_way(x1, x2, 0.5)
+        return self._part_of_the_way(x1, x2, 0.5, None)
 
-    def _part_of_the_way(self, x1: Any, x2: Any, share: float) -> np.ndarray:
+    @in_float64
+    def quadratic_form(self, x_new: Any) -> np.ndarray:
+        """psi(x)[W^F, W^F] at `x_new` (m, d), in the shape of predictions: nearly the square of a norm of W^F.
+
+        Of any sign, since psi need not be positive. Half of it times eps is what the weights of order 0 add to outputs.
+        """
+        return 2 * self._curve(inputs(x_new, "x_new", self._x.shape[1:]))
+
+    @in_float64
+    def deformed_labels(self) -> np.ndarray:
+        """y - eps/2 psi(x)[W^F, W^F], in the shape of `y`: labels by which a linear model learns the first order.
+
+        Fitted to them, one of the same features has the weights W^F + eps W^I, up to what the algorithm adds to W^I at
+        right angles to the features of the data.
+        """
+        require_fitted("a deformed label", self._factor, self._derivatives.outputs, self.algorithm)
+        return (self._y[:, 0] if self._vector else self._y) - self.eps * self._curve(self._x)
+
+    def _curve(self, x_new: np.ndarray) -> np.ndarray:
+        """1/2 psi[W^F, W^F], without eps."""
+        found = self._tangent.derivatives(x_new).curve(1, self._moved)
+        found = self._tangent.unflat(found.T, self._y.shape[1])
+        return found[:, 0] if self._vector else found
+
+    def _part_of_the_way(self, x1: Any, x2: Any, share: float, time: float | None) -> np.ndarray:
         """The kernel at the start plus a `share` of what training added to it."""
         x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
         x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
-        return self._shaped(self._kernel(x1, x2) + share * self.eps * self._drift(x1, x2), len(x1), len(x2))
+        drift = self._drift(x1, x2, None if time is None else self._at(time)[0])
+        return self._shaped(self._kernel(x1, x2) + share * self.eps * drift, len(x1), len(x2))
 
     def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         """At the start, (columns, m1, m2)."""
         found = self._tangent.cross(x1, x2)
         return np.broadcast_to(found, (len(self._residual), *found.shape))
 
-    def _drift(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+    def _drift(self, x1: np.ndarray, x2: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """How the kernel moved, (columns, m1, m2), without eps."""
-        there = self._tangent.half_drift(self._moved[0], x1, x2)
-        return there + self._tangent.half_drift(self._moved[0], x2, x1).transpose(0, 2, 1)
+        moved = self._moved[0] if moved is None else moved
+        there = self._tangent.half_drift(moved, x1, x2)
+        return there + self._tangent.half_drift(moved, x2, x1).transpose(0, 2, 1)
 
     def _shaped(self, columns: np.ndarray, n1: int, n2: int) -> np.ndarray:
         out = self._y.shape[1]

@@ -27,6 +27,9 @@ from ._operator import AbstractOperator as AbstractOperator
 from ._plane import Region as Region
 from ._plane import RegionsResult as RegionsResult
 from ._plane import regions as regions
+from ._projection import projection_dims as projection_dims
+from ._projection import random_projection as random_projection
+from ._projection import sobolev_axes as sobolev_axes
 from ._region_laws import RegionBoundsResult as RegionBoundsResult
 from ._region_laws import mean_crossings as mean_crossings
 from ._region_laws import measure_crossings as measure_crossings
@@ -41,7 +44,14 @@ from ._stable_width import LipschitzExtension as LipschitzExtension
 from ._stable_width import StablePairResult as StablePairResult
 from ._stable_width import stable_pair as stable_pair
 
-_RECORDS = ("Collapse", "Crossings", "RegionBounds", "Regions", "SpectralDensity", "StablePair")
+_RECORDS = (
+    "CollapseResult",
+    "CrossingsResult",
+    "RegionBoundsResult",
+    "RegionsResult",
+    "SpectralDensityResult",
+    "StablePairResult",
+)
 _EXAMPLES = ("sawtooth", "zaslavsky", "lipschitz_code", "lipschitz_decode")
 _OLD = {name: f"geometry.{name}Result" for name in _RECORDS} | {
     name: f"examples.{name}" for name in _EXAMPLES

@@ -131,8 +131,8 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
     rng = generator(key)
     for _ in range(whole(tries, "tries", 1)):
         projection = rng.normal(size=(functions.shape[1], dims)) / np.sqrt(dims)
-        projection /= _largest_stretch(functions, functions @ projection)
-        constant = _largest_stretch(centres @ projection, centres)
+        projection /= largest_stretch(functions, functions @ projection)
+        constant = largest_stretch(centres @ projection, centres)
         if constant <= 2:
             break
     else:
@@ -143,9 +143,9 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
     codes = functions @ projection
     back = decoder(codes)
     error = float(np.sqrt(np.max(np.sum((functions - back) ** 2, axis=1))))
-    encoder_constant = _largest_stretch(functions, codes)
+    encoder_constant = largest_stretch(functions, codes)
     return StablePairResult(
-        n, dims, projection, decoder, float(radii[-1]), error, encoder_constant, _largest_stretch(codes, back)
+        n, dims, projection, decoder, float(radii[-1]), error, encoder_constant, largest_stretch(codes, back)
     )
 
 
@@ -154,7 +154,7 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.maximum(squares, 0.0)
 
 
-def _largest_stretch(x: np.ndarray, y: np.ndarray) -> float:
+def largest_stretch(x: np.ndarray, y: np.ndarray) -> float:
     """The largest |y_i - y_j| / |x_i - x_j| over pairs that differ, 1 if there are none."""
     before, after = squared_distances(x, x), squared_distances(y, y)
     apart = before > 1e-13 * max(

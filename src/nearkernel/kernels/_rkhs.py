@@ -1,10 +1,11 @@
 """Functions of a kernel's Hilbert space: representer form, norms and inner products, and their feature form."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
 from .._check import finite_number, finite_result, inputs, numeric, positive
 from .._precision import in_float64
@@ -12,6 +13,7 @@ from .._result import Result
 from ._algebra import Multiple, Product, Sum
 from ._classic import Linear, Polynomial
 from ._features import AbstractFeatureKernel
+from ._minimizer import minimizer
 from ._positivity import KernelLike, cross, gram, positive_gram
 
 
@@ -85,24 +87,65 @@ class RKHSFunction(Result, eqx.Module):
 
 
 @in_float64
-def representer(kernel: KernelLike, x: Any, y: Any, ridge: float = 0.0) -> RKHSFunction:
-    r"""The minimizer of 1/2 sum (f(x_i) - y_i)^2 + ridge/2 |f|^2 over the whole space: a = (K + ridge)^-1 y.
+def representer(
+    kernel: KernelLike, x: Any, y: Any, ridge: float = 0.0, loss: Any = "squared"
+) -> RKHSFunction:
+    r"""The minimizer of loss(f(x), y) + ridge/2 |f|^2 over the whole space, which the representer theorem makes finite.
 
-    With `ridge` = 0 it is the interpolant of least norm (of least squares, if no function of the space interpolates).
+    For the squared loss 1/2 sum (f(x_i) - y_i)^2 it is a = (K + ridge)^-1 y. With `ridge` = 0 that is the interpolant
+    of least norm (of least squares, if no function of the space interpolates). Other losses are minimized by Newton's
+    method: at the end a = -loss'(f)/ridge.
 
-    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `ridge` >= 0.
+    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `ridge` >= 0, and > 0 for other losses; `loss`: "squared";
+    "logistic", sum log(1 + exp(-y f)) with `y` of -1 and 1; or any JAX function loss(f, y) of vectors (n,) that is
+    convex and smooth in f.
     """
     x, y = inputs(x), numeric(y, "y")
     if y.shape != (len(x),):
         raise ValueError(f"`y` must have shape ({len(x)},), one number a point; got {y.shape}.")
     ridge = positive(ridge, "ridge", zero=True)
     matrix = positive_gram(kernel, x)
+    if not isinstance(loss, str) or loss != "squared":
+        return RKHSFunction(kernel, x, minimizer(matrix, y, ridge, loss))
     if ridge > 0:
         shifted = matrix + ridge * np.eye(len(x))
         return RKHSFunction(kernel, x, scipy.linalg.solve(shifted, y, assume_a="pos"))
     values, vectors = scipy.linalg.eigh(matrix)
     real = values > len(x) * np.finfo(float).eps * values[-1]
     return RKHSFunction(kernel, x, vectors[:, real] @ ((vectors[:, real].T @ y) / values[real]))
+
+
+class NormBounded(NamedTuple):
+    """A `function` (`RKHSFunction`) and the `ridge` of which it is the minimizer, 0 if the bound does not bind."""
+
+    function: RKHSFunction
+    ridge: float
+
+
+@in_float64
+def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded:
+    r"""The minimizer of sum (f(x_i) - y_i)^2 over |f| <= `norm`: that of a ridge, which is returned beside it.
+
+    |f|^2 = y^T K (K + ridge)^-2 y falls as the ridge grows, so every norm below that of the interpolant has one ridge.
+
+    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `norm` > 0.
+    """
+    norm = float(positive(norm, "norm"))
+    free = representer(kernel, x, y)
+    if free.norm() <= norm:
+        return NormBounded(free, 0.0)
+    values, vectors = scipy.linalg.eigh(positive_gram(kernel, free.x))
+    parts = np.maximum(values, 0.0) * (vectors.T @ numeric(y, "y")) ** 2
+
+    def excess(log_ridge: float) -> float:
+        return 0.5 * np.log(np.sum(parts / (values + np.exp(log_ridge)) ** 2)) - np.log(norm)
+
+    high = 0.5 * np.log(parts.sum()) - np.log(norm)  # |f| <= sqrt(y^T K y) / ridge
+    low = high - 1.0
+    while excess(low) < 0:
+        low -= 2 * (high - low)
+    ridge = float(np.exp(scipy.optimize.brentq(excess, low, high + 1e-9, xtol=1e-13)))
+    return NormBounded(representer(kernel, x, y, ridge), ridge)
 
 
 @in_float64

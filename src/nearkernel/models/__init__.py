@@ -25,6 +25,7 @@ from ._quadratic import CubicModel as CubicModel
 from ._quadratic import QuadraticModel as QuadraticModel
 from ._richness import richness as richness
 from ._scaled import Scaled as Scaled
+from ._symmetric import symmetric_init as symmetric_init
 from ._torch import from_torch as from_torch
 from ._torch import to_torch as to_torch
 from ._torch import torch_operations as torch_operations

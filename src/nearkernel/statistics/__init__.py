@@ -78,6 +78,8 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._regime import RegimeResult as RegimeResult
 from ._regime import regime as regime
+from ._relu_moments import ReluMoments as ReluMoments
+from ._relu_moments import relu_moments as relu_moments
 from ._relu_ntk import ReluNTKResult as ReluNTKResult
 from ._relu_ntk import relu_ntk as relu_ntk
 from ._rich import RichForecast as RichForecast
@@ -100,28 +102,28 @@ from ._task import sphere_task as sphere_task
 from ._trained_observables import trained_observables as trained_observables
 
 _RECORDS = (
-    "ComputeOptimal",
-    "Concentration",
-    "CoordinateCheck",
-    "Critical",
-    "DeepLinearPosterior",
-    "DepthLosses",
-    "GaussianProduct",
-    "Gaussianity",
-    "GradientSpread",
-    "InputGradient",
-    "LargestEigenvalue",
-    "LearningCurve",
-    "LearningRates",
-    "MarchenkoPastur",
-    "PhaseDiagram",
-    "Posterior",
-    "Regime",
-    "ReluNTK",
-    "SampledSpectrum",
-    "ScalingExponents",
-    "SmallestEigenvalue",
-    "WidthEvidence",
+    "ComputeOptimalResult",
+    "ConcentrationResult",
+    "CoordinateCheckResult",
+    "CriticalResult",
+    "DeepLinearPosteriorResult",
+    "DepthLossesResult",
+    "GaussianProductResult",
+    "GaussianityResult",
+    "GradientSpreadResult",
+    "InputGradientResult",
+    "LargestEigenvalueResult",
+    "LearningCurveResult",
+    "LearningRatesResult",
+    "MarchenkoPasturResult",
+    "PhaseDiagramResult",
+    "PosteriorResult",
+    "RegimeResult",
+    "ReluNTKResult",
+    "SampledSpectrumResult",
+    "ScalingExponentsResult",
+    "SmallestEigenvalueResult",
+    "WidthEvidenceResult",
 )
-_OLD = {name: f"statistics.{name}Result" for name in _RECORDS} | {"Forecast": "statistics.WideForecast"}
+_OLD = {name: f"statistics.{name}Result" for name in _RECORDS} | {"WideForecast": "statistics.WideForecast"}
 __getattr__ = _moved(__name__, _OLD)

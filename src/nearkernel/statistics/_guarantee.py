@@ -7,6 +7,9 @@ stays above sigma/2 if
 
     4 M |r(0)| <= lambda_0.
 
+Since |r| then falls at least as exp(-lambda_0 t/4), weights that move at most at the speed c |r| move at most by
+4 c |r(0)| / lambda_0.
+
 For one hidden layer M falls like 1 / sqrt(width), which makes this a condition on the width,
 
     width >= 32 sup(s'')^2 max(v)^2 C_W1^2 C_W2 sum_a (|x_a|^2 / d)^2 L(0) / lambda_0^2,   L = 1/2 sum r^2:
@@ -35,7 +38,7 @@ class Guarantee(Result, eqx.Module):
 
     **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at the start; `loss` at the start,
     1/2 sum (z - y)^2; `width` of the network; `threshold`, the width from which it is certain; `lr_factors`, the
-    tree that freezes all other parameters.
+    tree that freezes all other parameters; `speed`, how fast a neuron's weights move at most, over |z - y|.
     """
 
     smallest: float
@@ -43,10 +46,21 @@ class Guarantee(Result, eqx.Module):
     width: int = eqx.field(static=True)
     threshold: float
     lr_factors: Any
+    speed: float
 
     @property
     def holds(self) -> bool:
         return self.width >= self.threshold
+
+    @property
+    def distance(self) -> float:
+        """2 |z - y| / sqrt(lambda_0): all weights together never move further from their start if `holds`."""
+        return float(2 * np.sqrt(2 * self.loss / self.smallest)) if self.smallest > 0 else np.inf
+
+    @property
+    def neuron_distance(self) -> float:
+        """4 |z - y| `speed` / lambda_0, which falls as 1/sqrt(width): no neuron's weights move further if `holds`."""
+        return float(4 * np.sqrt(2 * self.loss) * self.speed / self.smallest) if self.smallest > 0 else np.inf
 
     def bound(self, time: Any) -> np.ndarray:
         """L(0) exp(-lambda_0 t / 2): above the loss at every time if `holds`."""
@@ -86,4 +100,7 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     scale = float(net.dense(0).weight_var) * float(net.dense(1).weight_var) ** 0.5
     change = curvature * readout * scale * float(np.linalg.norm(lengths))  # M sqrt(width)
     threshold = (4 * change * residual / smallest) ** 2 if smallest > 0 else np.inf
-    return Guarantee(smallest, 0.5 * float(residual) ** 2, net.widths[0], float(threshold), factors)
+    slope = supremum(slope_of(net.activation))
+    speed = float(net.weight_var) * slope * readout * np.sqrt(lengths.sum() / net.widths[0])
+    loss = 0.5 * float(residual) ** 2
+    return Guarantee(smallest, loss, net.widths[0], float(threshold), factors, float(speed))

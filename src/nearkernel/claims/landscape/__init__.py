@@ -1,0 +1,1 @@
+"""How a loss is shaped where training goes: steep directions, gradients, noise."""

@@ -1,0 +1,90 @@
+r"""Margins beyond linear classifiers: of functions of a kernel's space, and of homogeneous networks."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, truth
+from .._precision import in_float64
+from .._result import Result
+from ..activations import PiecewiseLinear
+from ..kernels import RKHSFunction
+from ..kernels._positivity import KernelLike, positive_gram
+from ..models import MLP
+from ..models._params import checked_params
+from ._margin import max_margin, signs_of
+
+
+class KernelMargin(Result, eqx.Module):
+    """The maximum-margin classifier sign(f(x) + b) of a kernel's space: a support vector machine without slack.
+
+    **Fields:** `function` f, the shortest with y_i (f(x_i) + b) >= 1; `margin` = 1/|f|; `dual` (n,), a_i >= 0 with
+    f = sum a_i y_i k(x_i, .); `support`, indices with a_i > 0; `b`, 0 without a bias.
+    """
+
+    function: RKHSFunction
+    margin: float
+    dual: np.ndarray
+    support: np.ndarray
+    b: float = 0.0
+
+    @in_float64
+    def __call__(self, x_new: Any) -> np.ndarray:
+        """f(x) + b at new points (m, d): (m,). The larger label where it is positive."""
+        return self.function(x_new) + self.b
+
+
+@in_float64
+def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -> KernelMargin:
+    """The function of largest margin in the Hilbert space of `kernel`: min |f| with y_i (f(x_i) + b) >= 1.
+
+    By the representer theorem it is that of `max_margin` for any features with this kernel; here those are roots of the
+    kernel matrix.
+
+    **Arguments:** `kernel`, positive; `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`,
+    whether there is a b. Data that no function of the space separates are refused.
+    """
+    x, bias = inputs(x), truth(bias, "bias")
+    signs = signs_of(labels, len(x))
+    values, vectors = np.linalg.eigh(positive_gram(kernel, x))
+    real = values > len(x) * np.finfo(float).eps * values[-1]
+    try:
+        found = max_margin(vectors[:, real] * np.sqrt(values[real]), labels, bias)
+    except ValueError:
+        raise ValueError(
+            "no function of the space of `kernel` separates `x` by `labels`: no margin."
+        ) from None
+    return KernelMargin(
+        RKHSFunction(kernel, x, found.dual * signs), found.margin, found.dual, found.support, found.b
+    )
+
+
+@in_float64
+def normalized_margin(net: MLP, params: Any, x: Any, labels: Any) -> float:
+    r"""min_i y_i z(x_i) / |theta|^k of a network whose outputs are homogeneous of degree k in its weights.
+
+    Scaling the weights leaves it as it is. Once the data are separated, gradient flow on an exponential or logistic
+    loss makes it grow.
+
+    **Arguments:** `net`, an `nk.MLP` with one output and relu-like activations; its degree is the number of its layers;
+    `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
+    """
+    if not isinstance(net, MLP) or net.out_dim != 1:
+        raise ValueError("`net` must be an nk.MLP with one output.")
+    if not all(isinstance(each, PiecewiseLinear) for each in net.activations):
+        raise ValueError("`net` must have relu-like activations: others are not homogeneous.")
+    params = checked_params(net, params)
+    x = inputs(x, "x", net.in_dim)
+    signs = signs_of(labels, len(x))
+    shifts = [float(net.scales(layer)[1]) * np.abs(entry["bias"]).max() for layer, entry in enumerate(params)]
+    if max(shifts) > 0:
+        raise ValueError(
+            "`params` must have biases 0: a network with biases is not homogeneous in its weights."
+        )
+    square = sum(float(np.sum(np.asarray(entry["weight"]) ** 2)) for entry in params)
+    return float(np.min(signs * np.asarray(_outputs(net, params, x))) / square ** (len(params) / 2))
+
+
+_outputs = jax.jit(lambda net, params, x: net(params, x)[:, 0])

@@ -1,0 +1,89 @@
+r"""Moments of random relu networks with weights of any symmetric law, exact at any width.
+
+Whatever the input, a neuron is on with probability 1/2, independently of even functions of the weights. So three
+numbers go from layer to layer. For vectors a and b of a layer, such as columns of its derivative with respect to the
+input,
+
+    A = E[|a|^2 |b|^2],    C = E[(a.b)^2],    B = E[sum_i a_i^2 b_i^2],    M = A + 2 C + (mu_4 - 3) B.
+
+With weights of variance v and fourth moment mu_4 v^2, slopes s and n neurons in the next layer,
+
+    B' = n E[s^4] v^2 M,    A' = B' + n (n - 1) E[s^2]^2 v^2 A,    C' = B' + n (n - 1) E[s^2]^2 v^2 C,
+
+and v^2 M is the moment of an output. Only B sees the law of the weights: its weight falls as 1/width.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import inputs, real_number
+from .._precision import in_float64
+from .._result import Result
+from ..models import MLP
+from ._paths import piecewise_linear
+
+
+class ReluMoments(Result, eqx.Module):
+    """Moments of one output z of a random relu network, and of g = |dz/dx|^2.
+
+    **Fields:** `second` E[z^2] and `fourth` E[z^4], each (n,); `gradient_second` E[g] and `gradient_fourth` E[g^2], the
+    same at every input; `kurtosis` of the weights.
+    """
+
+    second: np.ndarray
+    fourth: np.ndarray
+    gradient_second: float
+    gradient_fourth: float
+    kurtosis: float
+
+    @property
+    def excess(self) -> np.ndarray:
+        """(n,) excess kurtosis of z, 0 for a normal law."""
+        return self.fourth / self.second**2 - 3
+
+
+@in_float64
+def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMoments:
+    """Second and fourth moments of outputs and input gradients over initializations, for weights of any symmetric law.
+
+    **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`
+    (n, d), none of them 0; `kurtosis` >= 1, the fourth moment of weights over their squared variance: 3 for normal
+    weights, 1.8 for uniform ones. The law must have no single values of positive probability.
+    `nk.models.symmetric_init` draws such networks.
+    """
+    activation = piecewise_linear(net, "Fourth moments with weights of any law")
+    if any(float(net.dense(layer).bias_var) != 0 for layer in range(len(net.sizes) - 1)):
+        raise ValueError("moments of weights of any law are known without biases: `bias_var` must be 0.")
+    x = inputs(x, "x", net.in_dim)
+    if np.any(np.sum(x * x, axis=1) == 0):
+        raise ValueError("`x` holds the input 0, where outputs are 0.")
+    kurtosis = float(real_number(kurtosis, "kurtosis"))
+    if not 1 <= kurtosis < np.inf:
+        raise ValueError(f"`kurtosis` must be a finite number of at least 1; got {kurtosis:g}.")
+    squares = np.sum(x * x, axis=1)
+    m = float(net.in_dim)
+    start = np.column_stack([squares**2, squares**2, np.sum(x**4, axis=1)])
+    start = np.vstack(
+        [start, [m * m, m, m]]
+    )  # all pairs of unit vectors: equal ones, and those at right angles
+    second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
+    return ReluMoments(second[:-1], fourth[:-1], float(second[-1]), float(fourth[-1]), kurtosis)
+
+
+def _through(net: MLP, activation: Any, square: np.ndarray, start: np.ndarray, kurtosis: float):
+    """E[z^2] and E[z^4] of one output, from squared lengths and (A, C, B), each row its own."""
+    power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
+    a, c, b = start.T
+    for layer, n in enumerate(net.sizes[1:]):
+        dense, fan_in = net.dense(layer), net.sizes[layer]
+        scale = float(net.scales(layer)[0]) ** 2
+        v = scale * (float(dense.weight_var) / fan_in if dense.parametrization == "standard" else 1.0)
+        both = v * v * (a + 2 * c + (kurtosis - 3) * b)
+        if layer == len(net.widths):
+            return v * square, both
+        b = n * power4 * both
+        others = n * (n - 1) * (power2 * v) ** 2
+        a, c, square = b + others * a, b + others * c, n * power2 * v * square
+    raise AssertionError("a network has an output")
