@@ -30,7 +30,7 @@ from ._inspect import Inspection as Inspection
 from ._inspect import inspect as inspect
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
-from ._kernel_margin import KernelMargin as KernelMargin
+from ._kernel_margin import KernelMarginResult as KernelMarginResult
 from ._kernel_margin import kernel_margin as kernel_margin
 from ._kernel_margin import normalized_margin as normalized_margin
 from ._leave_one_out import LeaveOneOut as LeaveOneOut

@@ -30,8 +30,8 @@ class DeepLinearBayes(RegressorMixin, Estimator):
     - `prior_var`: variance of the weights times their fan-in; "best" for the one that makes the data most probable.
     - `fit_intercept`: whether the means of inputs and targets are removed before and added after.
 
-    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosteriorResult` of the centred data;
-    `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
+    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosteriorResult` of the centred
+    data; `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
 
     ```python
     model = DeepLinearBayes(widths=(200,) * 5, prior_var="best").fit(x, y)

@@ -92,6 +92,7 @@ class AbstractCurvature(AbstractOperator):
 
 class Hessian(AbstractCurvature):
     __doc__ = "The Hessian of the loss. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
         gradient = jax.grad(lambda params: self.loss(self.model(params, x), y))
@@ -100,6 +101,7 @@ class Hessian(AbstractCurvature):
 
 class GaussNewton(AbstractCurvature):
     __doc__ = "The Gauss-Newton matrix J^T L'' J. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
         def outer(z, dz):
@@ -110,6 +112,7 @@ class GaussNewton(AbstractCurvature):
 
 class Fisher(AbstractCurvature):
     __doc__ = "The Fisher information of the model's own labels. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__
 
     def __check_init__(self):
         self.loss.fisher(jnp.zeros((1, 2)), jnp.zeros((1, 2)))  # refused at once if there is none
@@ -122,6 +125,7 @@ class EmpiricalFisher(AbstractCurvature):
     __doc__ = "The sum of the points' squared gradients, sum_i g_i g_i^T. " + (
         AbstractCurvature.__doc__ or ""
     )
+    __init__ = AbstractCurvature.__init__
 
     def rows_product(self, direction, x, y):
         def losses(params):

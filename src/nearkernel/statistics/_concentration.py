@@ -69,9 +69,9 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
     **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
     row sum), `frobenius` and `trace`, which bound it from above. `trace` is exact; with two or more hidden layers the
-    others have the relative error that `ReluNTKResult` states for its mean. Of the kernel of one network, exceeded with at
-    most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality
-    with one summand).
+    others have the relative error that `ReluNTKResult` states for its mean. Of the kernel of one network, exceeded with
+    at most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix
+    inequality with one summand).
     """
 
     mean: float

@@ -187,10 +187,10 @@ def forecast(
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `WideForecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at order
-    1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which have
-    more fields. `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where the
-    correction of order 1 is not small.
+    **Returns:** a `WideForecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at
+    order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
+    have more fields. `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
+    the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem

@@ -176,8 +176,8 @@ def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) ->
 
     **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
 
-    **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample` draws
-    such a matrix, `compare` puts given eigenvalues beside the law.
+    **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample`
+    draws such a matrix, `compare` puts given eigenvalues beside the law.
     """
     ratio, variance = positive(ratio, "ratio"), positive(variance, "variance")
     return MarchenkoPasturResult(float(ratio), float(variance), float(finite_number(shift, "shift")))

@@ -50,8 +50,8 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
     `x` (n, d), none of them 0.
 
-    **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, each width that is new to this process
-    takes about a second; the number of inputs hardly matters.
+    **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, each width that is new to this
+    process takes about a second; the number of inputs hardly matters.
     """
     activation = piecewise_linear(net, "The second moment of the tangent kernel")
     if net.bias_var != 0:

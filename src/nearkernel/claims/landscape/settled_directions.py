@@ -1,6 +1,7 @@
 """Where a loss is steep stays the same."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 
@@ -27,7 +28,7 @@ class SettledDirections(Claim):
         problem, states = on_the_way(seed, self.classes, self.points, self.width, steps)
         k = self.classes - 1
         spaces = [nk.geometry.top_eigenpairs(hessian(problem, params), k).vectors for params in states]
-        overlap = np.array([np.sum((a.T @ b) ** 2) / k for a, b in zip(spaces, spaces[1:], strict=False)])
+        overlap = np.array([np.sum((a.T @ b) ** 2) / k for a, b in itertools.pairwise(spaces)])
         rows = (
             at_most("overlap of the first 20 steps", 0.8, overlap[0]),
             at_least("overlap of steps 80 and 160", 0.9, overlap[3]),
