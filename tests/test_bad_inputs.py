@@ -140,7 +140,7 @@ NOT_CALLED = {
     ),  # a record; networks that are made of layers, which are called
     *("build", "names", "open_store"),  # files have tests of their own
     *("Inspection", "Verdict"),
-    *("KernelMarginResult", "NormBounded", "ReluMomentsResult"),
+    *("KernelMarginResult", "NormBoundedResult", "ReluMomentsResult"),
     *(
         "NetworkModel",
         "TorchModel",

@@ -14,11 +14,11 @@ OLD = {
     "lipschitz_decode": (nk.geometry, nk.examples.lipschitz_decode),
     "walk_density": (nk.dynamics, nk.examples.walk_density),
     "Scaled": (nk.kernels, nk.kernels.Multiple),
-    "CriticalResult": (nk.statistics, nk.statistics.CriticalResult),
-    "WideForecast": (nk.statistics, nk.statistics.WideForecast),
-    "RegionsResult": (nk.geometry, nk.geometry.RegionsResult),
-    "MaxMarginResult": (nk.dynamics, nk.dynamics.MaxMarginResult),
-    "PositivityResult": (nk.kernels, nk.kernels.PositivityResult),
+    "Critical": (nk.statistics, nk.statistics.CriticalResult),
+    "Forecast": (nk.statistics, nk.statistics.WideForecast),
+    "Regions": (nk.geometry, nk.geometry.RegionsResult),
+    "MaxMargin": (nk.dynamics, nk.dynamics.MaxMarginResult),
+    "Positivity": (nk.kernels, nk.kernels.PositivityResult),
 }
 
 

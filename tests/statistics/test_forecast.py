@@ -181,7 +181,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             lambda: nk.forecast(NET, X, Y, nk.Adam(0.1, 3), NEW),
             "`algorithm` must be one that can be solved",
         ),
-        (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .* or 1 .*; got 2"),
+        (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .*, 1 .*, or 0.5 .*; got 2"),
         (
             lambda: nk.forecast(NET, X, Y, None, NEW, trained="first"),
             "`trained` must be one of 'all', 'last'; got 'first'",

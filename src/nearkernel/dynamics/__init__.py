@@ -78,7 +78,7 @@ from ._tune import Tuned as Tuned
 from ._tune import tune as tune
 from ._verdict import Verdict as Verdict
 
-_RECORDS = ("MaxMarginResult", "MovementResult", "OneStepFeaturesResult", "RecursiveFeaturesResult")
+_RECORDS = ("MaxMargin", "Movement", "OneStepFeatures", "RecursiveFeatures")
 _OLD = {name: f"dynamics.{name}Result" for name in _RECORDS} | {
     "phase": "learning_rate_phase",
     "walk_density": "examples.walk_density",

@@ -45,12 +45,12 @@ from ._stable_width import StablePairResult as StablePairResult
 from ._stable_width import stable_pair as stable_pair
 
 _RECORDS = (
-    "CollapseResult",
-    "CrossingsResult",
-    "RegionBoundsResult",
-    "RegionsResult",
-    "SpectralDensityResult",
-    "StablePairResult",
+    "Collapse",
+    "Crossings",
+    "RegionBounds",
+    "Regions",
+    "SpectralDensity",
+    "StablePair",
 )
 _EXAMPLES = ("sawtooth", "zaslavsky", "lipschitz_code", "lipschitz_decode")
 _OLD = {name: f"geometry.{name}Result" for name in _RECORDS} | {

@@ -29,12 +29,12 @@ from ._positivity import PositivityResult as PositivityResult
 from ._positivity import positivity as positivity
 from ._processes import DPP as DPP
 from ._processes import gp_samples as gp_samples
-from ._rkhs import NormBounded as NormBounded
+from ._rkhs import NormBoundedResult as NormBoundedResult
 from ._rkhs import RKHSFunction as RKHSFunction
 from ._rkhs import feature_map as feature_map
 from ._rkhs import norm_bounded as norm_bounded
 from ._rkhs import representer as representer
 
-_RECORDS = ("PositivityResult",)
+_RECORDS = ("Positivity",)
 _OLD = {name: f"kernels.{name}Result" for name in _RECORDS} | {"Scaled": "kernels.Multiple"}
 __getattr__ = _moved(__name__, _OLD)

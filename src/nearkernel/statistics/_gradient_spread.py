@@ -71,8 +71,8 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     **Arguments:** `net`, `Dense` and `Activation` in turn, such as an `nk.MLP`, in "ntk" or "standard" scaling, of any
     activations, variances and widths; `x` (n, d).
 
-    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is the first order in depth/width: where it reaches 1,
-    the logarithms still spread by about it, but moments are dominated by rare draws.
+    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is the first order in depth/width: where it reaches
+    1, the logarithms still spread by about it, but moments are dominated by rare draws.
     """
     if not isinstance(net, AbstractNetwork):
         raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")

@@ -12,8 +12,7 @@ from .._drawing import pair
 
 @dataclasses.dataclass(frozen=True)
 class KinkFlux(Claim):
-    """The mean of trained relu networks differs from infinite width by c/sqrt(n), not by c/n, and c is the flux of
-    neurons through the kinks at the training points."""
+    """Trained relu networks differ from infinite width by c/sqrt(n), not c/n; c is the flux of neurons through kinks."""
 
     source = "talk on the principles of deep learning theory: p(f*), for activations with a kink"
     formula = "E f* = infinite width + c n^(-1/2),   dx = -(F_a + theta_aa xi_a e_a s'(x)) dt near u_a = 0"
