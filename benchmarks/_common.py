@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import re
@@ -154,6 +155,18 @@ def deviation(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     """|ours - theirs| relative to theirs, or to a thousandth of their largest entry where theirs is smaller."""
     scale = np.maximum(np.abs(theirs), 1e-3 * np.abs(theirs).max())
     return np.abs(ours - theirs) / scale
+
+
+def deviations(ours: dict[str, np.ndarray], theirs: dict[str, np.ndarray]) -> tuple[float, float]:
+    """The largest on and off the diagonal, over all matrices (rows and outputs are one index)."""
+    on, off = 0.0, 0.0
+    for name in theirs:
+        size = math.isqrt(ours[name].size)
+        apart = deviation(ours[name], theirs[name]).reshape(size, size)
+        on = max(on, float(np.diagonal(apart).max()))
+        np.fill_diagonal(apart, 0.0)
+        off = max(off, float(apart.max()))
+    return on, off
 
 
 def machine(*packages: str) -> str:

@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from _common import Measured, Worker, data, deviation, in_turn, report, table_of
+from _common import Measured, Worker, data, deviation, deviations, in_turn, report, table_of
 
 DIM = 784
 AGREE = 1e-9
@@ -96,21 +96,11 @@ def run(row: Row, rival: str) -> dict[str, str]:
         limit.ask("load", task="limit", folder=str(folder), passes=len(row.options.get("widths", [0] * 3)))
         measured = in_turn([ours, theirs, limit], [row.repeats, row.rival_repeats, max(row.repeats, 5)])
         found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
-    return line(row, *measured, *deviations(row, found, expected))
-
-
-def deviations(row: Row, found: dict, expected: dict) -> tuple[float, float]:
-    """The largest on and off the diagonal, over all matrices; for predictions, in covariances and in means."""
-    if row.task == "forecast":
-        return tuple(float(deviation(found[name], expected[name]).max()) for name in ("cov", "mean"))
-    on, off = 0.0, 0.0
-    for name in expected:
-        size = math.isqrt(found[name].size)
-        apart = deviation(found[name], expected[name]).reshape(size, size)
-        on = max(on, float(np.diagonal(apart).max()))
-        np.fill_diagonal(apart, 0.0)
-        off = max(off, float(apart.max()))
-    return on, off
+    if row.task == "forecast":  # in covariances and in means
+        return line(
+            row, *measured, *(float(deviation(found[name], expected[name]).max()) for name in ("cov", "mean"))
+        )
+    return line(row, *measured, *deviations(found, expected))
 
 
 def line(

@@ -9,6 +9,7 @@ networks, in turns with `measure`, and scaled up.
 
 import resource
 import time
+import warnings
 
 import jax
 import numpy as np
@@ -77,13 +78,12 @@ def measured_v(networks: int) -> list[dict[str, str]]:
     return lines
 
 
-def propagated(inputs: int, limit: float) -> dict[str, str]:
-    net = nk.MLP(10, (128,) * 9, 1, "tanh", weight_var=1.0)
-    x = np.random.default_rng(inputs).normal(size=(inputs, 10))
+def limited(name: str, limit: float, function) -> dict[str, str]:
+    """A line on a call that should take no longer than `limit` seconds."""
     before = peak()
-    seconds, cpu = timed(lambda: nk.propagate(net, x, order=1))
+    seconds, cpu = timed(function)
     return {
-        "row": f"propagate(order=1), tanh, 10 layers, {inputs} inputs, first call",
+        "row": name,
         "ours, s": f"{seconds:.1f}",
         "in CPU s": f"{cpu:.1f}",
         "limit, s": f"{limit:g}",
@@ -92,26 +92,86 @@ def propagated(inputs: int, limit: float) -> dict[str, str]:
     }
 
 
-def forecast(train: int, new: int, limit: float) -> dict[str, str]:
+def propagated(inputs: int, limit: float) -> dict[str, str]:
+    net = nk.MLP(10, (128,) * 9, 1, "tanh", weight_var=1.0)
+    x = np.random.default_rng(inputs).normal(size=(inputs, 10))
+    name = f"propagate(order=1), tanh, 10 layers, {inputs} inputs, first call"
+    return limited(name, limit, lambda: nk.propagate(net, x, order=1))
+
+
+def forecast(train: int, new: int) -> nk.statistics.FiniteForecast:
     net = nk.MLP(4, (128,) * 3, 1, "tanh", weight_var=1.5, bias_var=0.15)
     rng = np.random.default_rng(train)
     x, x_new = rng.normal(size=(train, 4)), rng.normal(size=(new, 4))
-    before = peak()
-    seconds, cpu = timed(lambda: nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1))
+    law = nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1)
+    assert isinstance(law, nk.statistics.FiniteForecast)
+    return law
+
+
+def forecasts(train: int, new: int, limit: float) -> dict[str, str]:
+    name = f"forecast(order=1), tanh, 3 hidden layers, {train} + {new} points"
+    return limited(name, limit, lambda: forecast(train, new))
+
+
+def cumulants(train: int, new: int, limit: float) -> dict[str, str]:
+    """After a forecast: averages of three and four new inputs, if there are as many, are made for them."""
+    law = forecast(train, new)
+    name = f"cumulants(3), cumulants(4), 10000 draws of it, {train} + {new} points"
+    return limited(name, limit, lambda: (law.cumulants(3), law.cumulants(4), law.sample(10_000, 0)))
+
+
+def depths(rows: int, deepest: int, limit: float) -> dict[str, str]:
+    net = nk.MLP(4, (128,) * deepest, 1, "tanh", weight_var=1.0)
+    x = np.random.default_rng(rows).normal(size=(rows, 4))
+    name = f"depth_losses, tanh, 1 to {deepest} hidden layers, {rows} rows"
+    return limited(name, limit, lambda: nk.statistics.depth_losses(net, x, np.sin(x.sum(axis=1))))
+
+
+def sampled(train: int, new: int, depth: int, neurons: int, limit: float) -> dict[str, str]:
+    """Many points, by neurons that are drawn: seconds, and errors relative to the correction, rms over new points."""
+    net = nk.MLP(5, (512,) * depth, 1, "tanh", weight_var=1.5, bias_var=0.15)
+    rng = np.random.default_rng(train)
+    x, x_new = rng.normal(size=(train, 5)), rng.normal(size=(new, 5))
+    before, options = peak(), nk.statistics.SampledNeurons(tolerance=1e-9, most=neurons)
+    found = []
+
+    def run() -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # not small at this width
+            found.append(nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1, neurons=options))
+
+    seconds, cpu = timed(run)
+    law = found[0]
+    shares = [
+        np.sqrt(np.mean(error**2) / np.mean(size**2))
+        for error, size in (
+            (law.error.mean, law.terms[1]),
+            (np.diagonal(law.error.cov), np.diagonal(law.cov_terms[1])),
+        )
+    ]
     return {
-        "row": f"forecast(order=1), tanh, 3 hidden layers, {train} + {new} points",
+        "row": f"forecast(order=1), tanh, {depth} hidden, {train} + {new} points, {law.neurons} neurons per layer",
         "ours, s": f"{seconds:.1f}",
         "in CPU s": f"{cpu:.1f}",
         "limit, s": f"{limit:g}",
+        "error of mean, variance": ", ".join(f"{100 * share:.1f} %" for share in shares),
         "peak, MB": f"{(peak() - before) / 1e6:.0f}",
         "missed": "speed" if seconds > limit else "none",
     }
 
 
 def measured(chosen) -> str:
-    theory = [propagated(2, 5.0), propagated(8, 120.0), forecast(2, 2, 30.0), forecast(8, 8, 300.0)]
+    theory = [propagated(2, 5.0), propagated(8, 120.0), forecasts(2, 2, 30.0), forecasts(8, 4, 300.0)]
+    theory += [cumulants(2, 2, 1.0), cumulants(3, 4, 60.0), depths(6, 8, 60.0)]
+    scale = 16 if chosen.quick else 1
+    many = [
+        sampled(64, 100, 1, 2**17 // scale, 60.0),
+        sampled(128, 100, 1, 2**17 // scale, 180.0),
+        sampled(64, 100, 2, 2**15 // scale, 180.0),
+        sampled(256, 100, 1, 2**14 // scale, 600.0),
+    ]
     experiment = measured_v(NETWORKS // 10 if chosen.quick else NETWORKS)
-    return f"{table(experiment)}\n\n{table(theory)}"
+    return f"{table(experiment)}\n\n{table(theory)}\n\n{table(many)}"
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ from fine_tuning_runs import pretrained, trainers
 from scipy.stats import spearmanr
 
 import nearkernel as nk
+from nearkernel.dynamics import CrossEntropy, Squared
 from nearkernel.dynamics._inspect import halfway
-from nearkernel.dynamics._losses import cross_entropy, squared
 
 SEEDS, FRESH, STEPS, PIECES = 5, 2, 100, 6  # seeds that the promised errors were chosen by, and others
-LOSSES = {"squared": squared, "cross_entropy": cross_entropy}
+LOSSES = {"squared": Squared(), "cross_entropy": CrossEntropy()}
 
 
 def parameters(name, seed):

@@ -57,7 +57,9 @@ VERBS = {
         isinstance(layer, AbstractOuterLayer) or not layer.has_params() or bool(layer.branches())
     ),
     "`breakpoints`, `regions`": lambda layer: isinstance(layer, AbstractPiecewiseLayer),
-    "order 1/n of `propagate`, `forecast`": lambda layer: isinstance(layer, L.Dense | L.Activation),
+    "order 1/n of `propagate`, `forecast`": lambda layer: isinstance(
+        layer, L.Dense | L.Activation | L.Identity | L.Repeat
+    ),
 }
 
 

@@ -13,8 +13,9 @@ import nearkernel as nk
 from commands import nearkernel, self_contained
 from drawn import Drawn
 from helpers import points
-from nearkernel._advise import flow
+from nearkernel._advise import blocks, flow
 from nearkernel._advise.advice import bad_draw
+from nearkernel._advise.blocks import BLOCKS, Point
 from nearkernel._advise.starts import DEFAULTS, how_to_type
 
 FILES = ["advice.json", "advice.png", "report.html"]
@@ -83,10 +84,69 @@ def test_relu_with_data_as_json():
 
 def test_predicted_signals_are_those_of_propagation():
     flax = DEFAULTS[1]
-    found = flow.predicted("tanh", flax, 5, 100, 30, 1.7)
+    found = flow.predicted("tanh", BLOCKS["plain"], flax, 5, 100, 30, 1.7)
     net = nk.MLP(30, (100,) * 4, 1, "tanh", weight_var=1.0)
     layers = nk.propagate(net, np.sqrt(1.7) * np.ones((1, 30)))
     np.testing.assert_allclose(found.signal, [float(layer.kernel[0, 0]) for layer in layers], rtol=1e-9)
+
+
+@pytest.mark.parametrize("block", ["residual", "prenorm", "normalized"])
+def test_residual_and_normalized_networks(block):
+    """Variances to give, theory and drawn networks, learning rates: those of the library's own networks."""
+    found = json.loads(nearkernel("advise", "--block", block, *SHAPE, "--json").stdout)
+    point, numbers = found["critical"], found["critical"]["block"]
+    assert point["universality"] == block and numbers["blocks"] == 5
+    starts = found["initializations"]
+    assert starts["critical"]["verdict"] == "fine"
+    for start in starts.values():
+        for name in ("signal", "gradient"):
+            theory, measured, error = (
+                start[name][key] for key in ("predicted", "measured", "standard_error")
+            )
+            assert abs(measured - theory) < 4 * error + 0.15 * theory
+    gradient = starts["critical"]["gradient"]["predicted"] ** 2
+    if block == "residual":  # (1 + C_W/2)^5 = e
+        assert point["weight_var"] == pytest.approx(2 * (np.exp(0.2) - 1)) and gradient == pytest.approx(np.e)
+        assert "about 2.21 / blocks" in point["message"]
+        assert starts["Keras"]["gradient"]["predicted"] == pytest.approx(1.5**2.5)
+    elif block == "prenorm":  # K_5 / K_0
+        assert point["weight_var"] == 1.0 and gradient == pytest.approx(3.5)
+    else:
+        assert (
+            gradient == pytest.approx(0.5) and numbers["depth_scale"] == "inf"
+        )  # the first block sees K = 1
+        gradient = 2 * gradient
+    assert gradient == pytest.approx(numbers["gradient_growth"], rel=1e-6)
+    net = blocks.network(
+        BLOCKS[block], Point(nk.activations.get("relu"), *variances(point), np.nan, "", ""), 48, 48, 6
+    )
+    rates = nk.statistics.learning_rates(net, np.ones((1, 48)))
+    assert found["learning_rates"]["stable"] == pytest.approx(rates.stable)
+    assert found["fluctuations"]["networks"] == 32 and 0 < found["fluctuations"]["variance"] < 0.7
+    with open("out/report.html", encoding="utf-8") as file:
+        assert "<svg " in file.read()
+
+
+def variances(point):
+    return point["weight_var"], point["bias_var"]
+
+
+def test_normalized_layers_of_smooth_activations_need_biases():
+    point = blocks.block_point(BLOCKS["normalized"], "tanh", 11)
+    assert point.bias_var > 0.05 and point.block["chi_perp"] == pytest.approx(1.0, abs=1e-6)
+    assert point.block["gradient_growth"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_words_of_blocks():
+    result = nearkernel("advise", "--block", "prenorm", *SHAPE)
+    assert "a first layer and 5 residual blocks z + W s(LayerNorm(z)) of width 48" in result.stdout
+    assert "squared gradients grow by 3.5 in 5 blocks, by a power of their number" in result.stdout
+    assert "Inputs of correlation 0.5 leave the last block with" in result.stdout
+    assert "(measured on 32 networks)" in result.stdout
+    message = "--tolerance is for --block plain: the order 1/width of prenorm networks is not known"
+    assert message in nearkernel(
+        "advise", "--block", "prenorm", "--activation", "tanh", "--tolerance", 0.1, "--data", "iris", code=2
+    ).stderr.replace("\n", " ")
 
 
 def test_numbers_are_drawn_with_the_laws_of_the_frameworks():
@@ -111,7 +171,7 @@ def test_the_single_rate_is_that_of_drawn_networks():
 
     x = points(30, 5)
     net = nk.MLP(5, (300, 300), 1, "relu", 1.8, 0.1, "standard")
-    rates = _rates(net, Inputs(x, 5, "", ()), 1.0)
+    rates = _rates(net, Inputs(x, 5, "", ()), 1.0, 300, Point(net.activation, 1.8, 0.1, 1.0, "", ""))
     drawn = Drawn(net, x, 20)  # NTK scaling has the same signals
     enters = [np.broadcast_to(x, (20, 30, 5)), *(np.maximum(z, 0) for z in drawn.z[:-1])]
     signals = [signal[:, :, 0] for signal in drawn.signals]
@@ -197,6 +257,9 @@ def test_which_width_is_enough_for_trained_networks():
         abs(sum(part["mean"] for part in found["contributions"].values()))
     )
     assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert len(found["losses"]) == len(found["losses_when_wide"]) == 2
+    assert found["best_depth"] == 1 + np.argmin(found["losses"])
+    assert f"Of depths 1 to 2 the best at this width is {found['best_depth']}" in result.stdout
     assert "the next may not be small" in result.stdout
 
 

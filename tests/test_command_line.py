@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 # Every command: what to type, and the function that does its work.
 COMMANDS = {
     ("predict",): (("iris",), "_predict.command.predict_and_report"),
+    ("apply",): ((__file__, "new.csv"), "_predict.apply.apply_and_write"),  # any file that is there
     ("inspect",): (("net.py:net", "digits"), "_inspect.command.inspect_and_report"),
     ("curve",): (("iris",), "_curve.command.curve_and_report"),
     ("advise",): ((), "_advise.command.advise_and_report"),
@@ -79,6 +80,7 @@ def test_flags_are_the_same_everywhere(command):
 def test_each_way_to_end_has_its_exit_code_and_one_line(words, monkeypatch):
     """2, bad input; 1, unexpected; 130, interrupted; a traceback only with --debug; then nothing on stdout."""
     rest, where = COMMANDS[words]
+    open("new.csv", "w").close()  # `apply` looks for it before its work begins
     module, _, function = where.rpartition(".")
     place = importlib.import_module(f"nearkernel.{module}")
 
@@ -245,6 +247,7 @@ ASKED = {
         "predict",
         "curve",
         "inspect",
+        "apply",
         "advise",
         "ladder",
         "lab",

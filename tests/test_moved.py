@@ -14,6 +14,11 @@ OLD = {
     "lipschitz_decode": (nk.geometry, nk.examples.lipschitz_decode),
     "walk_density": (nk.dynamics, nk.examples.walk_density),
     "Scaled": (nk.kernels, nk.kernels.Multiple),
+    "Critical": (nk.statistics, nk.statistics.CriticalResult),
+    "Forecast": (nk.statistics, nk.statistics.WideForecast),
+    "Regions": (nk.geometry, nk.geometry.RegionsResult),
+    "MaxMargin": (nk.dynamics, nk.dynamics.MaxMarginResult),
+    "Positivity": (nk.kernels, nk.kernels.PositivityResult),
 }
 
 
@@ -42,3 +47,13 @@ def test_old_arguments_are_taken():
         return b
 
     assert same(1) == same(b=1) == 1
+
+
+def test_no_two_public_names_differ_by_case_alone():
+    rooms = (nk, nk.dynamics, nk.statistics, nk.geometry, nk.kernels, nk.scale, nk.models, nk.layers)
+    for room in rooms:
+        names = [name.lower().replace("_", "") for name in dir(room) if not name.startswith("_")]
+        assert not {name for name in names if names.count(name) > 1} - KNOWN, room.__name__
+
+
+KNOWN = {"mercer"}  # the kernel of features, and the features of a kernel

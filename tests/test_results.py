@@ -39,8 +39,8 @@ def runs():
         "FunctionSpaceSolution": nk.solve(KERNEL, X, Y, nk.GradientFlow(time=1.0), loss=_fourth_power),
         "Prediction": nk.solve(quadratic, X, Y, nk.GradientFlow(time=0.1), order=1).predict(GRID),
         "LeaveOneOut": nk.solve(KERNEL, X, Y, nk.Ridge(0.1)).leave_one_out(),
-        "Forecast": nk.forecast(NET, X, Y, nk.GradientFlow(time=5.0), GRID),
-        "Posterior": nk.statistics.posterior(KERNEL, X, Y, GRID, noise=0.1),
+        "WideForecast": nk.forecast(NET, X, Y, nk.GradientFlow(time=5.0), GRID),
+        "PosteriorResult": nk.statistics.posterior(KERNEL, X, Y, GRID, noise=0.1),
         "RichForecast": nk.forecast(
             mean_field,
             X[:3],
@@ -50,13 +50,13 @@ def runs():
             clouds=nk.statistics.Clouds(neurons=64, scrambles=2),
         ),
         "Trajectory": run,
-        "PhaseDiagram": nk.phase_diagram("erf", [0.5, 1.0, 2.0], [0.0, 0.1]),
+        "PhaseDiagramResult": nk.phase_diagram("erf", [0.5, 1.0, 2.0], [0.0, 0.1]),
         "Propagation": nk.propagate(NET, X),
-        "MarchenkoPastur": law,
+        "MarchenkoPasturResult": law,
         "Comparison": law.compare(law.sample(50, jax.random.key(0))),
         "Eigenpairs": nk.geometry.top_eigenpairs(hessian, 2),
-        "SpectralDensity": nk.geometry.spectral_density(hessian, outliers=1, probes=2, steps=8),
-        "Regions": nk.geometry.regions(linear, linear.init(jax.random.key(1)), [[-1, 1], [-1, 1]]),
+        "SpectralDensityResult": nk.geometry.spectral_density(hessian, outliers=1, probes=2, steps=8),
+        "RegionsResult": nk.geometry.regions(linear, linear.init(jax.random.key(1)), [[-1, 1], [-1, 1]]),
         "Tuned": nk.dynamics.tune(KERNEL, X, Y),
     }
 
@@ -83,11 +83,11 @@ def test_every_result_has_a_text_a_table_and_a_picture(results):
 def test_a_picture_makes_its_own_figure(results):
     import matplotlib.pyplot as plt
 
-    axes = results["Forecast"].plot()
+    axes = results["WideForecast"].plot()
     assert axes.figure in map(plt.figure, plt.get_fignums())
     plt.close("all")
     with pytest.raises(TypeError, match=r"`axes` must be Matplotlib axes, e.g. plt.gca\(\); got str."):
-        results["Forecast"].plot("new")
+        results["WideForecast"].plot("new")
 
 
 def test_values_are_shown_in_a_few_characters():

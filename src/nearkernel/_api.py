@@ -10,6 +10,8 @@ from . import scale as scale
 from . import statistics as statistics
 from ._precision import precision as precision
 from ._progress import progress as progress
+from ._saved.verbs import load as load
+from ._saved.verbs import save as save
 from ._status import Status as Status
 from ._status import StatusKind as StatusKind
 from .dynamics import SGD as SGD
@@ -17,6 +19,7 @@ from .dynamics import Adam as Adam
 from .dynamics import DirectOptimization as DirectOptimization
 from .dynamics import GradientDescent as GradientDescent
 from .dynamics import GradientFlow as GradientFlow
+from .dynamics import Optax as Optax
 from .dynamics import Record as Record
 from .dynamics import Ridge as Ridge
 from .dynamics import inspect as inspect

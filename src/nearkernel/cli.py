@@ -18,7 +18,7 @@ from ._inspect.app import inspect
 from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
-from ._predict.app import predict
+from ._predict.app import apply, predict
 from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
@@ -163,7 +163,7 @@ def completion(
         sys.stdout.write(text)
 
 
-for command in (predict, curve, inspect, advise, ladder, lab):
+for command in (predict, apply, curve, inspect, advise, ladder, lab):
     app.command()(command)
 app.add_typer(kernel_app, name="kernel")
 app.add_typer(claims_app, name="claims")

@@ -126,6 +126,10 @@ def test_movement_measures_what_it_says():
     assert moved.correlation == pytest.approx(np.corrcoef(*flat)[0, 1], abs=0.01)
     assert moved.features == 0.0 and moved.kernel > 1  # the last layer scales the kernel of the first by 4
     assert moved.ntk_start == pytest.approx(TOP)
+    conv = nk.CNN((3, 1), (4,))
+    first = jax.tree.map(np.asarray, conv.init(jax.random.key(0)))
+    second = [jax.tree.map(lambda a: 3.0 * a, first[0]), first[1]]  # relu features grow as weights do
+    assert nk.dynamics.movement(conv, first, second, np.ones((2, 3, 1))).features == pytest.approx(2.0)
     assert np.isnan(nk.dynamics.movement(nk.expand(WIDE, START), START, doubled, X).features)
 
 

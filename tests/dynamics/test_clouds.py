@@ -108,7 +108,7 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
     with jax.enable_x64(True):
         network, params = network_and_params(net, richness)
         system = system_of(network, net, centred)
-        signal = Signal(get_loss(loss, targets), targets, getattr(algorithm, "batch_size", None), key)
+        signal = Signal(get_loss(loss), targets, getattr(algorithm, "batch_size", None), key)
         flow = isinstance(algorithm, nk.GradientFlow)
         scale = 1 / richness**2
         driver = (
@@ -139,7 +139,7 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
 def test_flow_and_momentum_of_a_kernel_are_their_closed_forms():
     """A `LazySystem` has the outputs of `solve`; a flow finds steps of its own, and halving them changes little."""
     kernel = nk.kernels.NTK(nk.MLP(3, (8,), 1, "gelu", weight_var=1.5, bias_var=0.3))
-    signal, both = Signal(get_loss("squared", VECTOR[:, None]), VECTOR[:, None]), np.concatenate([X, NEW])
+    signal, both = Signal(get_loss("squared"), VECTOR[:, None]), np.concatenate([X, NEW])
     flow = Flow(0.9, 2.0, 0.5)
     runs = [
         (nk.GradientFlow(1.8), flow, 1e-4),

@@ -130,7 +130,7 @@ def test_kinks_are_told():
         (dict(pieces=0), "`pieces` must be at least 1; got 0"),
         (dict(steps=0), "`steps` must be at least 1; got 0"),
         (dict(y=Y[:5]), "`x` and `y` must have as many rows; got 6 and 5"),
-        (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy'; got 'hinge'"),
+        (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),
     ],
 )

@@ -153,6 +153,24 @@ def test_the_squared_loss_written_as_a_function_agrees_with_its_closed_form():
     np.testing.assert_allclose(custom.predict(NEW, 1.0).mean, closed.predict(NEW, 1.0).mean, atol=1e-7)
 
 
+def test_many_times_and_algorithms_share_one_kernel():
+    solution = nk.solve(KERNEL, X, Y, nk.GradientFlow())
+    times = [0.0, 0.3, 2.0]
+    many = solution.predict(NEW, times).mean
+    assert many.shape == (3, len(NEW), Y.shape[1])
+    for time, each in zip(times, many, strict=True):
+        np.testing.assert_allclose(each, solution.predict(NEW, time).mean, atol=1e-12)
+    np.testing.assert_allclose(solution.residual(times)[0], -Y, atol=1e-12)
+    rates = [0.01, 0.03, 1e3]
+    swept = solution.predict_each(NEW, [nk.GradientDescent(lr) for lr in rates] + [nk.Ridge(0.1)])
+    for lr, each in zip(rates, swept, strict=False):
+        np.testing.assert_allclose(
+            each, nk.solve(KERNEL, X, Y, nk.GradientDescent(lr)).predict(NEW).mean, rtol=1e-5, atol=1e-8
+        )
+    assert np.isinf(swept[2]).all()  # beyond the limit
+    np.testing.assert_allclose(swept[3], nk.solve(KERNEL, X, Y, nk.Ridge(0.1)).predict(NEW).mean, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
@@ -161,16 +179,19 @@ def test_the_squared_loss_written_as_a_function_agrees_with_its_closed_form():
             lambda: nk.solve(KERNEL, X[:, 0], Y),
             r"`x` must have shape \(n, d\); got \(17,\); for one feature pass",
         ),
-        (lambda: nk.solve(KERNEL, X, Y, nk.SGD(0.1, 2, 3)), "`algorithm` must be one that can be solved"),
+        (lambda: nk.solve(KERNEL, X, Y, nk.Adam(0.1, 3)), "`algorithm` must be one that can be solved"),
         (lambda: nk.solve(KERNEL, X, Y, 0.1), "`algorithm` must be one that can be solved.*got float"),
         (lambda: nk.solve(KERNEL, X, Y, order=1), "`order` must be 0"),
         (lambda: nk.solve(nk.MLP(6), X, Y), r"expand yours: nk.solve\(nk.expand\(model, params\)"),
         (lambda: nk.solve("rbf", X, Y), "`problem` must be a kernel or a model; got 'rbf'"),
         (
             lambda: nk.solve(KERNEL, X, Y, loss="hinge"),
-            "`loss` must be one of 'squared', 'cross_entropy'; got 'hinge'",
+            "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'",
         ),
-        (lambda: nk.solve(KERNEL, X, Y[:, :1], loss="cross_entropy"), "one column of `y` per class"),
+        (
+            lambda: nk.solve(KERNEL, X, Y[:, :1], loss="cross_entropy"),
+            "integer labels in `y`.* or one column per",
+        ),
         (
             lambda: nk.solve(KERNEL, X, np.eye(2)[np.arange(len(X)) % 2], loss="cross_entropy"),
             "needs a finite `time` or `steps`",
@@ -182,6 +203,16 @@ def test_the_squared_loss_written_as_a_function_agrees_with_its_closed_form():
         ),
         (lambda: nk.solve(KERNEL, X, Y).predict(NEW, time=-1.0), "`time` must be at least 0; got -1.0"),
         (lambda: nk.solve(KERNEL, X, Y).params(), "a kernel has no parameters"),
+        (
+            lambda: nk.solve(KERNEL, X, Y).predict(NEW, time=[[1.0]]),
+            r"`time` must be a number or a vector of them; got shape \(1, 1\)",
+        ),
+        (
+            lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, [0.1]),
+            "`algorithms` must be ones that act by a filter",
+        ),
+        (lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, []), "`algorithms` is empty"),
+        (lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, 3), "`algorithms` must be a list such as"),
         (lambda: nk.solve(nk.FeatureModel(lambda z: z[:, 0]), X, Y), r"`phi` must map \(n, d\) to \(n, f\)"),
     ],
 )

@@ -81,6 +81,20 @@ def test_backpropagated_gradients_are_the_sum_of_their_parts(layer):
     np.testing.assert_allclose(split.total, whole, atol=1e-13)
 
 
+def test_gradients_of_convolutions_are_split_too():
+    """By all numbers of a layer with positions; those of a network of dense layers are those of the MLP."""
+    L = nk.layers
+    conv = nk.Network((5, 1), [L.Conv(2, (3,)), L.Activation("tanh"), L.Flatten(), L.Dense(C)])
+    params = conv.init(jax.random.key(1))
+    split = G.gradient_classes(conv, params, X[..., None], LABELS, 1)
+    assert split.total.shape == (10, 10)
+    np.testing.assert_allclose(sum(split[:4]), split.total, atol=1e-14)
+    dense = nk.Network(5, [L.Dense(6, 1.5, 0.1), L.Activation("tanh"), L.Dense(C, 1.5, 0.1)])
+    for layer in (1, 2):
+        one, other = (G.gradient_classes(net, THETA, X, LABELS, layer) for net in (dense, NET))
+        np.testing.assert_allclose(one.total, other.total, atol=1e-13)
+
+
 def test_labels_are_outputs_by_number_by_row_or_by_name():
     from nearkernel.geometry._classes import output_labels
 
@@ -113,7 +127,10 @@ def test_second_moments_of_features_are_between_plus_within():
         (lambda: G.gauss_newton_classes(NET, THETA, X, LABELS[:5]), "`labels` must have shape \\(17,\\)"),
         (lambda: G.gradient_classes(NET, THETA, X, LABELS, 3), "`layer` must be at most 2"),
         (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` name 2 classes"),
-        (lambda: G.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1), "`model` must be an nk.MLP"),
+        (
+            lambda: G.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1),
+            "must be an nk.MLP or nk.Network",
+        ),
         (lambda: G.feature_classes(X[:, 0], LABELS), "`features` must have shape"),
     ],
 )

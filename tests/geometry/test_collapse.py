@@ -71,6 +71,10 @@ def test_the_last_layer_of_a_network_gives_its_outputs():
     theta, x = net.init(jax.random.key(0)), RNG.normal(size=(5, 4))
     features, (weights, biases) = nk.geometry.last_layer(net, theta, x)
     np.testing.assert_allclose(features @ weights.T + biases, net(theta, x), atol=1e-12)
+    net, x = nk.CNN((4, 4, 1), (5, 6), 3), RNG.normal(size=(2, 4, 4, 1))
+    features, (weights, biases) = nk.geometry.last_layer(net, theta := net.init(jax.random.key(0)), x)
+    assert features.shape == (2, 6)
+    np.testing.assert_allclose(features @ weights.T + biases, net(theta, x), atol=1e-12)
 
 
 @pytest.mark.parametrize(

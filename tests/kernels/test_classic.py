@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
+from sklearn.gaussian_process import kernels as sk
 
 import helpers
 import nearkernel as nk
@@ -20,6 +21,23 @@ X, Y = helpers.points(9, 4), helpers.points(5, 4, 1)
         (nk.kernels.RBF(0.4), lambda x, y: np.exp(-(cdist(x, y) ** 2) / 0.32)),
         (nk.kernels.Laplace(), lambda x, y: np.exp(-cdist(x, y))),
         (nk.kernels.Laplace(2.5), lambda x, y: np.exp(-cdist(x, y) / 2.5)),
+        (nk.kernels.Matern(2.5, nu=0.5), lambda x, y: np.exp(-cdist(x, y) / 2.5)),
+        (nk.kernels.Matern(1.3), sk.Matern(1.3, nu=1.5)),
+        (nk.kernels.Matern(0.6, nu=2.5), sk.Matern(0.6, nu=2.5)),
+        (
+            nk.kernels.Periodic(1.7, 0.8),
+            lambda x, y: np.exp(
+                -2 * (np.sin(np.pi * (x[:, None] - y[None]) / 1.7) ** 2).sum(axis=2) / 0.8**2
+            ),
+        ),
+        (
+            nk.kernels.ARD(nk.kernels.RBF(1.0), [0.5, 1.0, 2.0, 4.0]),
+            sk.RBF([0.5, 1.0, 2.0, 4.0]),
+        ),
+        (
+            nk.kernels.ARD(nk.kernels.Matern(2.0), [0.5, 1.0, 2.0, 4.0]),
+            sk.Matern([1.0, 2.0, 4.0, 8.0], nu=1.5),
+        ),
     ],
 )
 def test_equal_to_the_formula(kernel, formula):
@@ -57,6 +75,19 @@ def test_polynomial_is_the_dot_product_of_its_features(degree, bias):
         (lambda: nk.kernels.Polynomial(0), ValueError, "`degree` must be at least 1; got 0"),
         (lambda: nk.kernels.Polynomial(2.5), TypeError, "`degree` must be a whole number; got 2.5"),
         (lambda: nk.kernels.Polynomial(2, -1.0), ValueError, "`bias` must be at least 0; got -1.0"),
+        (lambda: nk.kernels.Matern(1.0, nu=2.0), ValueError, "`nu` must be 0.5, 1.5 or 2.5; got 2.0"),
+        (lambda: nk.kernels.Matern(0.0), ValueError, "`length` must be greater than 0; got 0.0"),
+        (lambda: nk.kernels.Periodic(0.0), ValueError, "`period` must be greater than 0; got 0.0"),
+        (
+            lambda: nk.kernels.ARD(nk.kernels.RBF(), [1.0, -1.0]),
+            ValueError,
+            r"`lengths` must be a vector of numbers greater than 0, one per column; .* smallest value -1",
+        ),
+        (
+            lambda: nk.kernels.ARD(nk.kernels.NNGP(nk.MLP(3)), [1.0, 1.0]),
+            ValueError,
+            r"`lengths` must be \(3,\), as `kernel` needs; got \(2,\)",
+        ),
         (lambda: nk.kernels.RBF(0.0), ValueError, "`length` must be greater than 0; got 0.0"),
         (lambda: nk.kernels.RBF("1"), TypeError, "`length` must be one number; got '1'"),
         (lambda: nk.kernels.Laplace(np.inf), ValueError, "`length` must be finite; got inf"),

@@ -7,7 +7,7 @@ from answers import number, part
 from nearkernel.lab import Watch, find
 from nearkernel.lab._experiment import Stopped
 
-Regions = find("regions")
+RegionsResult = find("regions")
 
 
 def outputs_and_signs(chosen, params, x):
@@ -22,7 +22,7 @@ def outputs_and_signs(chosen, params, x):
 
 
 def test_polygons_and_bends_are_those_of_the_network():
-    chosen = Regions(width=5, depth=2, window=1.5, direction=60.0, seed=4)
+    chosen = RegionsResult(width=5, depth=2, window=1.5, direction=60.0, seed=4)
     answer, params = chosen.theory(), chosen._drawn()
     cells = part(answer, 0, "output")
     middles = np.array([polygon.mean(axis=0) for polygon in cells.polygons])
@@ -44,7 +44,7 @@ def test_polygons_and_bends_are_those_of_the_network():
 
 
 def test_one_layer_reaches_its_bound():
-    answer = Regions(width=6, depth=1, window=20.0, seed=2, colour="region").theory()
+    answer = RegionsResult(width=6, depth=1, window=20.0, seed=2, colour="region").theory()
     assert (
         number(answer, "regions")
         <= number(answer, "one layer at most")
@@ -52,13 +52,14 @@ def test_one_layer_reaches_its_bound():
         == 22
     )
     counts = [
-        number(Regions(width=6, depth=1, window=20.0, seed=seed).theory(), "regions") for seed in range(8)
+        number(RegionsResult(width=6, depth=1, window=20.0, seed=seed).theory(), "regions")
+        for seed in range(8)
     ]
     assert max(counts) == 22
 
 
 def test_switches_are_those_of_many_networks():
-    chosen = [Regions(width=10, depth=2, direction=130.0, seed=seed) for seed in range(20)]
+    chosen = [RegionsResult(width=10, depth=2, direction=130.0, seed=seed) for seed in range(20)]
     curves = [
         [part(one.theory(), 2, name).y for name in ("this network", "infinitely wide")] for one in chosen
     ]
@@ -68,7 +69,7 @@ def test_switches_are_those_of_many_networks():
 
 
 def test_training_moves_regions_and_can_be_stopped():
-    chosen, seen = Regions(width=6, depth=1, steps=300, seed=1, colour="slope"), []
+    chosen, seen = RegionsResult(width=6, depth=1, steps=300, seed=1, colour="slope"), []
     answer = chosen.check(Watch(lambda *event: seen.append(event)))
     shown = [event[2] for event in seen if event[2] is not None]
     losses, regions = part(answer, 4, "loss"), part(answer, 3, "regions")
@@ -85,6 +86,8 @@ def test_training_moves_regions_and_can_be_stopped():
 
 @pytest.mark.parametrize("colour", ["output", "slope", "direction", "region"])
 def test_the_ends_of_all_settings(colour):
-    answer = Regions(width=1, depth=3, bias_var=0.0, window=20.0, direction=180.0, colour=colour).theory()
+    answer = RegionsResult(
+        width=1, depth=3, bias_var=0.0, window=20.0, direction=180.0, colour=colour
+    ).theory()
     assert all(np.isfinite(each.y).all() for picture in answer.pictures[1:] for each in picture.parts)
     assert np.isfinite(answer.pictures[0].parts[0].values).all()

@@ -1,7 +1,5 @@
 """Reading data: what is accepted, how it is encoded, and one clear line for everything else."""
 
-import re
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -58,7 +56,7 @@ def test_a_table_is_numbers_and_few_words_become_columns(csv):
     assert data.features == ("a", "b", "colour=x", "colour=y", "colour=z")
     np.testing.assert_array_equal(data.x[1], [1, 1.5, 0, 1, 0])
     assert data.classes == ("0", "1") and data.y[:3].tolist() == [0, 1, 0]
-    assert data.notes == ("one-hot encoded colour (3 values)",)
+    assert data.notes == ("one-hot encoded: colour (3 levels)",)
     assert load(csv(TABLE), target="label", drop=["colour", "b"]).features == ("a",)
 
 
@@ -82,7 +80,8 @@ def test_delimiter_byte_order_mark_and_pandas_row_numbers_are_understood(csv):
     np.testing.assert_array_equal(plain.x, semicolons.x)
     numbered = "\n".join([",a,b"] + [f"{i},{i % 5},{i / 2}" for i in range(9)])
     data = load(csv(numbered, "numbered.csv"), target="b")
-    assert data.features == ("a",) and data.notes == ("left out 1 column of row numbers without a name",)
+    assert data.features == ("a",)
+    assert data.notes == ("left out: a column without a name (row numbers)",)
 
 
 def test_whole_numbers_that_become_fractions_late_in_a_large_file_are_read(csv):
@@ -134,7 +133,9 @@ def test_wrong_columns_are_refused(csv):
     refuses(
         csv(TABLE), target="a", drop=["b", "colour", "label"], match="no feature column beside the target 'a'"
     )
-    refuses(csv("a,a,y\n" + "1,2,3\n" * 5), target="y", match="more than one column 'a'")
+    refuses(
+        csv("a,y,y\n" + "1,2,3\n" * 5), target="y", match="--target y: data.csv has more than one such column"
+    )
     many = ",".join(f"c{i}" for i in range(20)) + "\n" + (",".join("1" * 20) + "\n") * 5
     refuses(csv(many), target="q", match="'c11' and 8 more")
 
@@ -154,38 +155,62 @@ def test_broken_files_are_refused(csv, tmp_path):
     refuses(csv("not npz", "data.npz"), match="data.npz is not an .npz archive")
 
 
-def test_missing_and_infinite_values_are_counted_by_column(csv):
+def test_missing_and_infinite_values_are_filled_and_counted_by_column(csv):
+    data = load(csv("a,b,y\n1,,1.5\nNA,2,2.5\n,2,3.5\n3,4,5.5\n"), target="y")
+    assert [str(remark) for remark in data.troubles()] == [
+        "a: 2 of 4 values are missing, filled with the median and flagged",
+        "b: 1 of 4 values are missing, filled with the median and flagged",
+    ]
+    assert data.features == ("a", "a (missing)", "b", "b (missing)")
+    np.testing.assert_array_equal(data.x, [[1, 0, 2, 1], [2, 1, 2, 0], [2, 1, 2, 0], [3, 0, 4, 0]])
+    data = load(csv("a,y\n1,1.5\ninf,2.5\n3,3.5\n4,4.5\n"), target="y")
+    assert "a: 1 of 4 values are infinite, taken as missing" in map(str, data.troubles())
+
+
+def test_all_problems_are_listed_at_once_and_strictness_refuses_them(csv):
+    rows = [f"{i * i},,k,{i % 3}.5,p{i},{'' if i == 5 else i % 2}" for i in range(30)]
+    table = csv("id,empty,constant,b,name,y\n" + "\n".join(rows))
+    data = load(table, target="y")
+    assert data.features == ("b",) and len(data.y) == 29
+    assert [remark.done for remark in data.troubles()] == ["those rows are left out", *["left out"] * 4]
     refuses(
-        csv("a,b,y\n1,,1\nNA,2,2\n,2,3\n3,4,5\n"),
+        table,
         target="y",
-        match=re.escape(
-            "data.csv has missing values in a (2 of 4), b (1 of 4): fill them, remove those rows"
-        ),
+        strict=True,
+        match=r"--strict: data.csv has 5 problems: y: the target is missing in 1 of 30 rows, .*; id: .*; empty: .*; "
+        r"constant: always 'k', left out; name: text such as 'p0' \(29 distinct values\), left out\.",
     )
-    refuses(csv("a,y\n1,1\ninf,2\n3,3\n4,4\n"), target="y", match=r"infinite values in a \(1 of 4\)")
+    assert load(csv(TABLE), target="label", strict=True).notes
 
 
 def test_missing_values_of_parquet_may_be_nan(tmp_path):
     parquet.write_table(
         pa.table({"a": [1.0, float("nan"), 2.0, None], "y": [0, 1, 0, 1]}), tmp_path / "d.parquet"
     )
-    refuses(str(tmp_path / "d.parquet"), target="y", match=r"missing values in a \(2 of 4\)")
+    assert load(str(tmp_path / "d.parquet"), target="y").troubles()[0].found == "2 of 4 values are missing"
 
 
-def test_text_and_dates_that_are_no_category_are_refused(csv):
+def test_names_are_left_out_and_dates_become_numbers(csv):
     names = "name,y\n" + "\n".join(f"person {i},{i}" for i in range(30))
     refuses(
         csv(names),
         target="y",
-        match=r"column 'name' holds text such as 'person 0' \(30 distinct .* leave it out with --drop name",
+        match=r"no column is left to predict from \(name: text such as 'person 0' \(30 dist",
     )
-    dates = "day,y\n" + "\n".join(f"2024-01-{i:02d},{i}" for i in range(1, 30))
+    dates = "day,y\n" + "\n".join(f"2024-01-{i:02d},{i}.5" for i in range(1, 30))
+    data = load(csv(dates), target="y")
+    assert data.features == ("day days", "day week sin", "day week cos")
+    np.testing.assert_array_equal(data.x[:, 0], np.arange(29))
     refuses(
-        csv(dates),
-        target="y",
-        match=r"column 'day' holds date32\[day\], neither numbers nor words: .*--drop day",
+        csv(dates), target="day", match="column 'day' of data.csv holds dates: neither numbers nor labels"
     )
-    refuses(csv(dates), target="day", drop=[], match="neither numbers nor labels")
+
+
+def test_columns_of_one_name_and_decimal_commas_and_tabs(csv):
+    data = load(csv("a;a;y\n" + "\n".join(f"{i},5;{i % 4};{i % 2}" for i in range(8))), target="y")
+    assert data.features == ("a", "a (2)") and data.x[3].tolist() == [3.5, 3.0]
+    assert str(data.troubles()[0]) == "a: more than one column of this name, the other is called 'a (2)'"
+    assert load(csv("a\ty\n" + "1.5\t0\n2\t1\n" * 3, "data.tsv"), target="y").x[0, 0] == 1.5
 
 
 def test_too_little_to_learn_from_is_refused(csv):
@@ -196,7 +221,11 @@ def test_too_little_to_learn_from_is_refused(csv):
     refuses(
         csv("a,y\n" + "1,2\n2,2\n" * 3), target="y", task="regression", match="is always 2: there is nothing"
     )
-    refuses(csv("a,y\n" + "1,2\n1,3\n" * 3), target="y", match="every feature is constant")
+    refuses(
+        csv("a,y\n" + "1,2\n1,3\n" * 3),
+        target="y",
+        match=r"no column is left to predict from \(a: always 1, left out\)",
+    )
 
 
 def test_targets_that_do_not_fit_the_task_are_refused(csv):

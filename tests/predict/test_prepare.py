@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nearkernel._predict.data import Data, load
-from nearkernel._predict.prepare import split
+from nearkernel._predict.prepare import shuffled, split
 
 
 def table(rows=50, **changes):
@@ -86,3 +86,25 @@ def test_values_whose_squares_leave_the_numbers_are_refused():
         split(table(x=table().x * 1e-200), 0.2, 1000, seed=0)
     with pytest.raises(ValueError, match=r"target 'y' varies by \S+, too far"):
         split(table(y=table().y * 1e290), 0.2, 1000, seed=0)
+
+
+def test_columns_are_prepared_on_the_training_rows_alone(tmp_path):
+    rows = [f"{'' if i % 5 == 0 else i * i % 17},{'ab'[i % 2]},{i % 3}.5" for i in range(40)]
+    path = tmp_path / "table.csv"
+    path.write_text("a,k,y\n" + "\n".join(rows))
+    data = load(str(path), "y")
+    parts = split(data, 0.25, 1000, 0)
+    assert parts.preparation is not None and len(parts.trained) == 30
+    known = data.frame["a"].values[parts.trained]
+    assert parts.preparation.columns_[0].fill == np.median(known[~np.isnan(known)])
+    assert parts.x.shape[1] == len(parts.preparation.get_feature_names_out())
+    np.testing.assert_allclose(parts.x.mean(axis=0), 0.0, atol=1e-12)
+    last = [f"{int(i == 39)},{i % 3}.5" for i in range(40)]
+    path.write_text("a,y\n" + "\n".join(last))
+    late = load(str(path), "y")
+    for seed in range(20):  # until the only other value is in the test rows
+        train = shuffled(late, 40, 10, seed)[0]
+        if 39 not in train:
+            break
+    with pytest.raises(ValueError, match="every feature is constant in the 30 training rows; use more rows"):
+        split(late, 0.25, 1000, seed)

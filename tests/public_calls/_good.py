@@ -79,6 +79,23 @@ def forecast():
 
 
 @functools.cache
+def finite_forecast():
+    wide = nk.MLP(3, (4096,), activation="erf", bias_var=0.1)
+    return nk.forecast(wide, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=1)
+
+
+@functools.cache
+def kink_forecast():
+    few = nk.statistics.SampledNeurons(most=64, scrambles=2)
+    return nk.forecast(RELU, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=0.5, neurons=few)
+
+
+@functools.cache
+def sampled_forecast():
+    return nk.forecast(NET, X, ONE_HOT, GD, X_NEW, loss="cross_entropy", key=0, samples=4)
+
+
+@functools.cache
 def posterior():
     return S.posterior(RBF, X, Y, X_NEW, 0.1)
 

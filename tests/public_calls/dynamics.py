@@ -4,6 +4,7 @@ import functools
 
 import jax
 import numpy as np
+import optax
 
 import nearkernel as nk
 
@@ -93,6 +94,23 @@ CALLS = [
         dict(lr=("positive", 0.1), steps=("steps", 3), momentum=("positive", 0.5)),
     ),
     Call("GradientFlow", nk.GradientFlow, dict(time=("positive", 1.0), friction=("positive", 1.0))),
+    Call("Huber", D.Huber, dict(delta=("positive", 0.5))),
+    Call(
+        "tune, evidence",
+        lambda **a: nk.dynamics.tune(kind="evidence", **a).noise,
+        dict(problem=("kernel object", RBF), x=x, y=y, noise=("positive", 0.1)),
+    ),
+    Call("SGD.at", nk.SGD(0.1, 2, 3).at, dict(time=("steps", 2))),
+    Call(
+        "Optax",
+        functools.partial(nk.Optax, optax.sgd(0.1)),
+        dict(steps=("steps", 3), batch_size=("whole", 2)),
+    ),
+    Call(
+        "solve, SGD",
+        lambda **a: nk.solve(RBF, algorithm=nk.SGD(0.05, 2, 3), **a).predict(X_NEW).cov,
+        dict(x=x, y=y),
+    ),
     Call("Ridge", nk.Ridge, dict(strength=("positive", 0.1))),
     Call("SGD", nk.SGD, dict(lr=("positive", 0.1), batch_size=("whole", 2), steps=("steps", 3))),
     Call(
@@ -109,7 +127,14 @@ CALLS = [
     Call(
         "SGD, decay",
         functools.partial(nk.SGD, 0.1, 2, 3),
-        dict(momentum=("positive", 0.5), weight_decay=("positive", 0.1), schedule=("function", np.sin)),
+        dict(
+            momentum=("positive", 0.5),
+            weight_decay=("positive", 0.1),
+            schedule=("function", np.sin),
+            decay_to=("choice", "start"),
+            batches=("choice", "bernoulli"),
+            noise=("positive", 0.1),
+        ),
     ),
     Call(
         "ConjugateGradients",
@@ -145,6 +170,11 @@ CALLS = [
         dict(centres=("inputs", X[:3]), memory=("memory", "1MiB"), seed=("steps", 0)),
     ),
     Call("Solution.predict", method(solution, "predict"), dict(x_new=x_new, time=("positive", 1.0))),
+    Call(
+        "Solution.predict_each",
+        lambda **a: solution().predict_each(algorithms=[nk.Ridge(0.1), GD], **a),
+        dict(x_new=x_new),
+    ),
     Call("Solution.leave_one_out", method(solution, "leave_one_out"), dict(time=("positive", 1.0))),
     Call(
         "tune",

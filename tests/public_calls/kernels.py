@@ -27,6 +27,9 @@ from ._good import (
 
 CALLS = [
     Call("RBF", of(K.RBF, X), dict(length=("positive", 1.0))),
+    Call("Matern", of(K.Matern, X), dict(length=("positive", 1.0), nu=("positive", 1.5))),
+    Call("Periodic", of(K.Periodic, X), dict(period=("positive", 1.0), length=("positive", 1.0))),
+    Call("ARD", of(K.ARD, X), dict(kernel=("kernel object", RBF), lengths=("vector", np.ones(3)))),
     Call("Laplace", of(K.Laplace, X), dict(length=("positive", 1.0))),
     Call("Polynomial", of(K.Polynomial, X), dict(degree=("whole", 2), bias=("positive", 1.0))),
     Call("Linear.__call__", K.Linear().__call__, dict(x1=x, x2=x_new)),

@@ -67,8 +67,8 @@ CALLS = [
     Call("MLP.__call__", NET.__call__, dict(params=("call params", PARAMS), x=x)),
     Call(
         "FeatureModel",
-        lambda phi, out_dim, in_dim: nk.solve(nk.FeatureModel(phi, out_dim, in_dim), X, Y).predict(X_NEW),
-        dict(phi=("features", phi), out_dim=("whole", 1), in_dim=("whole", 3)),
+        lambda **a: nk.solve(nk.FeatureModel(**a), X, Y).predict(X_NEW),
+        dict(phi=("features", phi), out_dim=("whole", 1), in_dim=("whole", 3), weight_var=("positive", 0.1)),
     ),
     Call(
         "FeatureModel.__call__",

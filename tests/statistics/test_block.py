@@ -64,6 +64,32 @@ def test_residual_blocks_grow_by_a_factor_and_normalized_ones_by_a_power():
     np.testing.assert_allclose(gradient[1:] / gradient[:-1], 1 + 0.4 / kernel[:-1], rtol=1e-9)
 
 
+def test_branches_are_scaled_for_a_number_of_blocks():
+    """(1 + f C_W/2)^n = growth without normalization; 1 + n f C_W/2 with it; tanh by running the blocks."""
+    plain = nk.critical(L.Residual([L.Activation("relu"), dense(0.8)]))
+    assert plain.factor_for(40) == pytest.approx(2 * (np.exp(1 / 40) - 1) / 0.8, rel=1e-6)
+    assert plain.factor_for(40, growth=3.0, kernel=5.0) == pytest.approx(
+        2 * (3 ** (1 / 40) - 1) / 0.8, rel=1e-6
+    )
+    normalized = nk.critical(L.Residual([L.LayerNorm(), L.Activation("relu"), dense(0.8)]))
+    assert normalized.factor_for(40) == pytest.approx(2 * (np.e - 1) / 40 / 0.8, rel=1e-6)
+    factor = nk.critical(L.Residual([L.Activation("tanh"), dense(1.0)])).factor_for(12)
+    scaled = nk.critical(L.Residual([L.Activation("tanh"), dense(factor)]))
+    assert scaled.run(12)[1][-1] == pytest.approx(np.e, rel=1e-5)
+    with pytest.raises(ValueError, match="`depth` must be at least 1; got 0"):
+        plain.factor_for(0)
+    assert np.isnan(plain.factor_for(10, growth=0.5))  # no branch makes gradients shrink
+
+
+def test_depth_scales_of_blocks_are_those_of_activations():
+    ordered = nk.critical([L.Activation("tanh"), dense(0.8, 0.1)])
+    assert ordered.depth_scale == pytest.approx(-1 / np.log(ordered.chi_perp))
+    chaotic = nk.critical([L.Activation("tanh"), dense(2.0, 0.1)])
+    expected = nk.phase_diagram("tanh", [2.0], [0.1]).depth_scale
+    assert chaotic.depth_scale == pytest.approx(expected.item(), rel=1e-5)
+    assert nk.critical([L.LayerNorm(), L.Activation("relu"), dense(0.8)]).depth_scale == np.inf
+
+
 def test_blocks_describe_drawn_networks():
     """Signals and gradients through drawn blocks, within 4 standard errors and the 2 % of a finite width."""
     width, depth, start = 200, 6, 0.7

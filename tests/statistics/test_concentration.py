@@ -87,6 +87,37 @@ def test_hermite_bounds_lie_below_the_smallest_eigenvalues(activation):
     assert 0.1 * found.ntk < found.ntk_bound < found.ntk
 
 
+def test_hermite_bounds_of_other_networks():
+    """Variances of their own in each layer; residual blocks; and images, of which no bound is known."""
+    L = nk.layers
+    own = nk.MLP(4, (8, 8), 1, ("tanh", "relu"), (1.2, 1.5, 0.8), (0.1, 0.0, 0.3))
+    block = L.Residual([L.Activation("relu"), L.Dense(8)])
+    residual = nk.Network(4, [L.Dense(8), block, L.Activation("relu"), L.Dense(1)])
+    for net in (own, residual):
+        found = nk.statistics.smallest_eigenvalue(net, X)
+        assert found.nngp == pytest.approx(np.linalg.eigvalsh(nk.kernels.NNGP(net)(X))[0])
+        assert found.ntk == pytest.approx(np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[0])
+        assert (
+            0.1 * found.nngp < found.nngp_bound < found.nngp
+            and found.nngp_bound <= found.ntk_bound < found.ntk
+        )
+    groups = nk.Network(4, [L.Concat([[L.Dense(4)], [L.Dense(4, 3.0)]]), L.Activation("relu"), L.Dense(1)])
+    for net, x in ((groups, X), (nk.CNN((4, 1), (8,), head="flatten"), X[..., None])):
+        found = nk.statistics.smallest_eigenvalue(net, x)
+        assert found.ntk > 0.0 and found.nngp_bound == found.ntk_bound == 0.0
+
+
+def test_the_readout_kernel_of_layers_with_variances_of_their_own():
+    net = nk.MLP(4, (256,), 1, ("tanh",), (0.7, 1.5), (0.2, 0.3))
+    law = nk.statistics.concentration(net, X, probability=0.1)
+    np.testing.assert_allclose(law.mean, np.asarray(nk.kernels.NNGP(net)(X)) - 0.3, rtol=1e-12)
+    same = nk.statistics.concentration(nk.MLP(4, (256,), 1, "tanh", 1.5, 0.1), X, probability=0.1)
+    alike = nk.statistics.concentration(
+        nk.MLP(4, (256,), 1, ("tanh",), (1.5, 1.5), (0.1, 0.1)), X, probability=0.1
+    )
+    assert same.deviation == pytest.approx(alike.deviation)
+
+
 def test_the_hermite_bound_is_exact_for_orthogonal_inputs_without_a_mean():
     """All entrywise powers beyond 0 are then the identity: lambda_min = C_W (E[s^2] - E[s]^2)."""
     net = nk.MLP(5, (3,), 1, "relu", weight_var=2.0)
@@ -122,7 +153,7 @@ def test_suprema_are_found():
         ),
         (
             lambda: nk.statistics.smallest_eigenvalue(nk.MLP(4, (), 1), X),
-            "`net` must be an nk.MLP with a hidden layer",
+            "`net` must have a hidden layer",
         ),
         (
             lambda: nk.statistics.largest_eigenvalue(nk.MLP(4, (3,), 1, "relu"), X, 0.0),

@@ -9,7 +9,9 @@ import pytest
 import nearkernel as nk
 from nearkernel.statistics._responses import responses, responses_at_end
 from nearkernel.statistics._trained import Start, trained_law
+from trained_recursion import descended
 
+L = nk.layers
 X = np.array([[1.3, 0.8, -0.3], [0.4, 1.2, 0.5]])
 NEW = np.array([[1.0, -0.5, 0.9]])
 Y = np.array([1.2, 0.3])
@@ -54,20 +56,6 @@ def test_small_steps_are_the_flow_and_an_eigenvalue_may_be_zero():
         np.testing.assert_allclose(2 * two.old - one.old, exact.old, atol=1e-5)
 
 
-def descended(theta, h, mu, nu, kap, z, y, lr, steps):
-    """Outputs after steps of the closed recursion for (z, k, mu), in plain NumPy; complex numbers welcome."""
-    n, k = len(y), theta + h
-    for _ in range(steps):
-        e = z[:n] - y
-        dz = lr * k[:, :n] @ e - lr**2 / 2 * mu[:, :n, :n] @ e @ e + lr**3 / 6 * nu[:, :n, :n, :n] @ e @ e @ e
-        drift, bent = mu[:, :, :n] @ e, nu[:, :, :n, :n] @ e @ e
-        dk = lr * (drift + drift.T) - lr**2 * (0.5 * (bent + bent.T) + kap[:, :, :n, :n] @ e @ e)
-        turned = kap[:, :, :, :n] @ e
-        mu = mu - lr * (nu[:, :, :, :n] @ e + turned + turned.swapaxes(1, 2))
-        z, k = z - dz, k - dk
-    return z[n:]
-
-
 @pytest.mark.parametrize("steps", [5, 40])
 def test_averages_are_those_of_the_recursion(steps):
     """Moments of random tensors, by Gauss-Hermite nodes: f of the recursion averaged, against the formulas."""
@@ -90,6 +78,7 @@ def test_averages_are_those_of_the_recursion(steps):
     start = Start(
         z_by.T @ z_by, theta, np.zeros_like(theta), h1, np.einsum("kab,kcd->abcd", g, g),
         np.zeros((total,) * 4), np.einsum("kabc,kd->abcd", mu_by, z_by), nu, kap,
+        np.zeros((total,) * 4),
     )  # fmt: skip
     nodes, weights = np.polynomial.hermite_e.hermegauss(4)
     outputs, chances = [], []
@@ -189,6 +178,39 @@ def test_two_outputs_and_unequal_widths_agree():
     assert found.agrees(theory)
 
 
+@pytest.mark.slow
+def test_layers_of_their_own_agree():
+    """Variances and activations that differ from layer to layer."""
+    estimates, descent, widths = [], nk.GradientDescent(0.19, 8), (32, 96)
+    for width in widths:
+        net = nk.MLP(3, (width, 2 * width), 1, ("gelu", "tanh"), (1.2, 1.6, 1.0), (0.1, 0.0, 0.2))
+        observable = nk.statistics.trained_observables(net, X, Y, descent, NEW)
+        estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
+    found = nk.statistics.extrapolated(estimates, [2 * width for width in widths])
+    theory = correction(nk.forecast(net, X, Y, descent, NEW, order=1))
+    print(found.mean, found.sem, theory, found.deviation(theory))
+    assert found.agrees(theory)
+
+
+def test_networks_of_layers_are_forecast_as_mlps():
+    layers = [
+        L.Dense(40, 1.2, 0.1),
+        L.Activation("tanh"),
+        L.Dense(30, 1.6),
+        L.Activation("gelu"),
+        L.Dense(1, 1.0, 0.2),
+    ]
+    mlp = nk.MLP(3, (40, 30), 1, ("tanh", "gelu"), (1.2, 1.6, 1.0), (0.1, 0.0, 0.2))
+    one, other = (nk.forecast(net, X, Y, None, NEW, order=1) for net in (nk.Network(3, layers), mlp))
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
+    np.testing.assert_allclose(one.cov, other.cov, rtol=1e-9)
+    with pytest.raises(
+        TypeError, match=r"does not support `layers\[1\]`, Residual of 2 layers: it supports Dense and"
+    ):
+        block = L.Residual([L.Activation("tanh"), L.Dense(8)])
+        nk.forecast(nk.Network(3, [L.Dense(8), block, L.Dense(1)]), X, Y, None, NEW, order=1)
+
+
 def test_terms_times_and_contributions():
     new = np.vstack([NEW, X[:1]])  # a training point among the new ones
     net = network("tanh", (40, 80))
@@ -251,11 +273,10 @@ def test_a_rate_beyond_the_limit_is_a_status():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0`"),
+        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0.5`"),
         (lambda: (network(), np.vstack([X, X[:1]]), [1.2, 0.3, 1.2]), "has rank 2 < 3: .* leave out repeated rows"),
         (lambda: (network(), X, Y, nk.Ridge(0.1)), "without inertia; got Ridge"),
         (lambda: (network(), X, Y, nk.GradientDescent(0.1, momentum=0.5)), "without inertia; got GradientDescent"),
-        (lambda: (network(), np.ones((3000, 3)), np.ones(3000)), "keeps tensors of four of 3000 .* points in all fit"),
         (lambda: (network(out=2), X, Y), "`y` has 1 outputs per row; the model has 2"),
     ],
 )  # fmt: skip
@@ -266,6 +287,12 @@ def test_bad_input_gets_one_clear_line(call, message):
     with pytest.raises((ValueError, TypeError, MemoryError), match=message) as error:
         nk.forecast(net, x, y, algorithm, NEW, order=1)
     assert "\n" not in str(error.value)
+
+
+def test_exact_tensors_of_many_points_are_refused_in_one_line():
+    exact = nk.statistics.SampledNeurons(exact=10**4)
+    with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in all fit"):
+        nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, order=1, neurons=exact)
 
 
 def test_what_to_measure_needs_steps():

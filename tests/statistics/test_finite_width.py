@@ -62,6 +62,15 @@ def test_outputs_and_tangent_kernel(activation, shape, inputs, variances):
     assert np.median(limit.sem["ntk_variance_b"]) < 0.1 * size.max()  # the agreement means something
 
 
+def test_layers_have_variances_and_activations_of_their_own():
+    make = lambda n: nk.MLP(
+        3, (2 * n, n, n), 2, ("gelu", "tanh", "sin"), (1.2, 0.8, 1.6, 1.4), (0.3, 0.0, 0.1, 0.2)
+    )
+    assert_agrees(make, helpers.points(2, 3, 7), OUTPUTS, (8, 16, 24), 30_000)
+    short = lambda n: nk.MLP(3, (2 * n, n), 2, ("gelu", "tanh"), (1.2, 0.8, 1.6), (0.3, 0.0, 0.1))
+    assert_agrees(short, helpers.points(1, 3, 7), BEYOND, (8, 16, 24), 6_000)
+
+
 def test_means_are_shifted():
     """G and H are small beside the spread of a network: one input, many narrow networks."""
     x = 0.8 * np.ones((1, 3))

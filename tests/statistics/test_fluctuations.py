@@ -8,6 +8,7 @@ import helpers
 import nearkernel as nk
 from nearkernel.statistics._fluctuations import FIELDS
 
+L = nk.layers
 ALL = list(FIELDS.values())
 SMALL = [FIELDS[letter] for letter in "VGHDFAB"]
 X = helpers.points(2, 3, 5)
@@ -56,7 +57,7 @@ def test_relu_networks_of_one_input_are_known_exactly():
         }
         for name, value in found.items():
             if name in "RSTU":
-                assert value is None
+                assert np.isinf(value)
             else:
                 np.testing.assert_allclose(value, expected.get(name, 0.0), rtol=1e-9, atol=1e-12)
     assert "squares of delta functions" in nk.propagate(nk.MLP(2, (7,), 1, "relu"), x, order=1)[1].note
@@ -74,6 +75,62 @@ def test_some_of_the_inputs_have_the_tensors_they_have_alone(activation):
             np.testing.assert_allclose(
                 full[np.ix_(*[[2, 3]] * own.ndim)], own, rtol=1e-6, atol=1e-7 * np.abs(own).max()
             )
+
+
+def measured(net, params, names):
+    with jax.enable_x64(True):
+        return jax.jit(nk.statistics.observables(net, X, names))(params)
+
+
+def test_networks_of_layers_are_mlps():
+    """Own variances and activations; a layer without activation before it; equal layers in a Repeat; any scaling."""
+    last = L.Dense(2, 1.5, 0.2)
+    chain = [
+        L.Dense(5, 1.1, 0.3),
+        L.Activation("tanh"),
+        L.Dense(4, 1.2),
+        L.Dense(6, 0.9),
+        L.Activation("gelu"),
+        last,
+    ]
+    mlp = nk.MLP(3, (5, 4, 6), 2, ("tanh", "linear", "gelu"), (1.1, 1.2, 0.9, 1.5), (0.3, 0.0, 0.0, 0.2))
+    block = [L.Activation("sin"), L.Dense(4, 1.3, 0.1)]
+    repeated = [L.Dense(4, 1.3, 0.1), L.Repeat(block, 2), L.Identity(), L.Activation("sin"), last]
+    pairs = [
+        (chain, mlp, {1: 1, 2: 2, 3: 3, 4: 4}),
+        (
+            repeated,
+            nk.MLP(3, (4, 4, 4), 2, "sin", (1.3, 1.3, 1.3, 1.5), (0.1, 0.1, 0.1, 0.2)),
+            {1: 1, 2: 3, 3: 4},
+        ),
+    ]
+    for layers, plain, places in pairs:
+        net = nk.Network(3, layers)
+        found, expected = nk.propagate(net, X, order=1), nk.propagate(plain, X, order=1)
+        assert len(found) == len(places) == len(nk.propagate(net, X))
+        for mine, theirs in places.items():
+            assert found[mine].width == expected[theirs].width
+            for name in ALL:
+                np.testing.assert_allclose(
+                    getattr(found[mine], name), getattr(expected[theirs], name), rtol=1e-6, atol=1e-9
+                )
+        params = net.init(jax.random.key(0))
+        names = ["four_point", "ntk_variance_a"]
+        flat = (
+            [jax.tree.map(lambda a, k=k: a[k], params[1]) for k in range(2)]
+            if plain.widths == (4, 4, 4)
+            else []
+        )
+        same = [params[0], *(each[0] for each in flat), params[-1]] if flat else params
+        mine, theirs = measured(net, params, names), measured(plain, same, names)
+        for name in names:
+            np.testing.assert_allclose(mine[name], theirs[name], rtol=1e-5, atol=1e-8)
+    standard = nk.MLP(3, (5,), 2, "tanh", (1.1, 1.5), (0.3, 0.0), "standard")
+    unit = nk.MLP(3, (5,), 2, "tanh", (1.1, 1.5), (0.3, 0.0))
+    draws = [net.init(jax.random.key(1)) for net in (standard, unit)]
+    one, other = (measured(net, p, names) for net, p in zip((standard, unit), draws, strict=True))
+    for name in names:
+        np.testing.assert_allclose(one[name], other[name], rtol=1e-5, atol=1e-8)
 
 
 def test_tensors_have_their_symmetries():
@@ -166,7 +223,22 @@ def test_limit_of_infinite_width_by_extrapolation():
             lambda: nk.statistics.observables(nk.MLP(3, (4,)), X, "dntk_p"),
             "`net` must have out_dim >= 2 to measure dntk_p",
         ),
-        (lambda: nk.statistics.observables(nk.kernels.Linear(), X), "`net` must be an nk.MLP; got Linear"),
+        (
+            lambda: nk.statistics.observables(nk.kernels.Linear(), X),
+            "`net` must be an nk.MLP or nk.Network; got Linear",
+        ),
+        (
+            lambda: nk.propagate(nk.CNN((3, 1), (4,)), X[..., None], order=1),
+            r"`order=1` supports inputs that are vectors; got inputs of shape \(3, 1\): use order=0",
+        ),
+        (
+            lambda: nk.propagate(nk.ResMLP(3, 4), X, order=1),
+            r"`order=1` does not support `layers\[1\].body\[0\]`, Residual of 3 layers: it supports Dense and Activ",
+        ),
+        (
+            lambda: nk.propagate(nk.Network(3, [L.Dense(4), L.Activation("tanh")]), X, order=1),
+            r"`order=1` does not support `layers\[1\]`, Activation",
+        ),
         (
             lambda: nk.statistics.extrapolated([], [4]),
             "`widths` must be at least 2: one width has no trend to continue; got 1",

@@ -87,6 +87,45 @@ def test_repeated_rows_are_forecast_by_the_pseudo_inverse():
     np.testing.assert_allclose(twice.cov, once.cov, atol=1e-7)
 
 
+def test_a_pair_of_kernels_is_forecast_as_the_network_is():
+    for algorithm in (nk.GradientFlow(), nk.GradientFlow(0.3), nk.Ridge(0.2)):
+        net, pair = (nk.forecast(p, X, Y, algorithm, NEW) for p in (NET, (NNGP, NTK)))
+        np.testing.assert_allclose(pair.mean, net.mean, atol=1e-11)
+        np.testing.assert_allclose(pair.cov, net.cov, atol=1e-11)
+        np.testing.assert_allclose(nk.forecast((NNGP, NTK), X, Y, algorithm, NEW).std, net.std, atol=1e-8)
+    last = nk.forecast((NNGP, NNGP), X, Y, None, NEW)
+    np.testing.assert_allclose(last.cov, nk.forecast(NET, X, Y, None, NEW, trained="last").cov, atol=1e-10)
+
+
+def features(x):
+    return jax.numpy.concatenate([x, jax.numpy.sin(2 * x[:, :2])], axis=1)
+
+
+@pytest.mark.parametrize("rows", [5, 11])  # fewer points than features, and more
+def test_features_with_gaussian_weights_are_forecast_as_drawn_ones_train(rows):
+    model, size, algorithm = (
+        nk.FeatureModel(features, 2, 5, weight_var=0.6),
+        4000,
+        nk.GradientDescent(0.03, 25),
+    )
+    x, y = X[:rows], Y[:rows]
+    found = nk.forecast(model, x, y, algorithm, NEW)
+    phi, new = (np.asarray(features(a)) for a in (x, NEW))
+    weights = np.stack([np.asarray(model.init(seed)) for seed in range(3)])
+    assert weights.shape == (3, 2, 7) and weights.std() > 0.3
+    weights = np.sqrt(0.6) * np.random.default_rng(3).normal(size=(size, 2, 7))
+    for _ in range(25):
+        weights = weights - 0.03 * np.einsum("sof,nf,ng->sog", weights, phi, phi) + 0.03 * (y.T @ phi)
+    z = np.einsum("sof,mf->smo", weights, new)
+    assert (np.abs(z.mean(axis=0) - found.mean) <= 4 * found.std[:, None] / np.sqrt(size)).all()
+    scale = np.sqrt((np.outer(found.variance, found.variance) + found.cov**2) / size)
+    for output in range(2):
+        assert (np.abs(np.cov(z[:, :, output].T) - found.cov) <= 4.5 * scale).all()
+    frozen = nk.forecast(nk.FeatureModel(features, 2, 5), x, y, algorithm, NEW)
+    np.testing.assert_allclose(frozen.mean, found.mean, atol=1e-12)
+    np.testing.assert_allclose(frozen.cov, 0.0, atol=1e-12)
+
+
 def test_a_rate_beyond_the_limit_is_a_status():
     lam = np.linalg.eigvalsh(NTK(X))[-1]
     found = nk.forecast(NET, X, Y, nk.GradientDescent(2.5 / lam), NEW)
@@ -127,12 +166,22 @@ def test_samples_have_the_forecast_mean_and_covariance():
     "call, message",
     [
         (lambda: nk.forecast(NET, X, Y), "`x_new` is missing"),
-        (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`net` must be an nk.MLP or nk.Network.* got NNGP"),
+        (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got NNGP"),
+        (lambda: nk.forecast(3, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got 3"),
+        (lambda: nk.forecast((NNGP, NET), X, Y, x_new=NEW), r"must be two kernels.*got \(NNGP, MLP\)"),
         (
-            lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW),
+            lambda: nk.forecast((NNGP, nk.kernels.NTK(nk.MLP(4, (3,)))), X, Y, x_new=NEW),
+            "different sizes: NNGP takes 5, NTK takes 4",
+        ),
+        (
+            lambda: nk.forecast((NNGP, NTK), X, Y, x_new=NEW, trained="last"),
+            "are for networks: kernels and features have no layers",
+        ),
+        (
+            lambda: nk.forecast(NET, X, Y, nk.Adam(0.1, 3), NEW),
             "`algorithm` must be one that can be solved",
         ),
-        (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .* or 1 .*; got 2"),
+        (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .*, 1 .*, or 0.5 .*; got 2"),
         (
             lambda: nk.forecast(NET, X, Y, None, NEW, trained="first"),
             "`trained` must be one of 'all', 'last'; got 'first'",

@@ -83,6 +83,16 @@ def test_the_signal_is_the_four_point_vertex():
     np.testing.assert_allclose(nk.statistics.gradient_spread(net, X).signal[-1, 0], relative, rtol=1e-6)
 
 
+def test_layers_of_their_own_are_those_of_order_one():
+    """The variance of the signal is the four-point correlation over the square of the kernel."""
+    net = nk.MLP(6, (20, 30), 1, ("gelu", "tanh"), (1.2, 1.6, 0.9), (0.3, 0.0, 0.1))
+    found, order1 = nk.statistics.gradient_spread(net, X), nk.propagate(net, X, order=1)
+    for layer in (2, 3):
+        at = order1[layer]
+        expected = at.four_point.item() / at.width / at.kernel.item() ** 2
+        assert found.signal[layer - 1, 0] == pytest.approx(expected, rel=1e-6)
+
+
 def test_bad_draws_are_rare_in_wide_networks_and_common_in_narrow_ones():
     wide, narrow = (
         nk.statistics.gradient_spread(nk.MLP(6, (n,) * 20, 1, "tanh"), X).bad_draw(2.0)[0] for n in (2000, 20)
@@ -95,8 +105,13 @@ def test_bad_draws_are_rare_in_wide_networks_and_common_in_narrow_ones():
     [
         (
             lambda: nk.statistics.gradient_spread(nk.MLP(6, (3,), 1, parametrization="mean_field"), X),
-            '`net` must be an nk.MLP in "ntk" or "standard" scaling',
+            '`gradient_spread` is for parametrization "ntk" or "standard"; got "mean_field"',
         ),
+        (
+            lambda: nk.statistics.gradient_spread(nk.ResMLP(6, 3), X),
+            r"`gradient_spread` does not support `layers\[1\].body\[0\]`, Residual of 3 layers",
+        ),
+        (lambda: nk.statistics.gradient_spread("net", X), "`net` must be an nk.MLP or nk.Network; got str"),
         (
             lambda: nk.statistics.gradient_spread(nk.MLP(6, (3,), 1), X).bad_draw(1.0),
             "`factor` must be greater than 1; got 1.0",
@@ -104,5 +119,5 @@ def test_bad_draws_are_rare_in_wide_networks_and_common_in_narrow_ones():
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         call()

@@ -49,7 +49,8 @@ def test_every_layer_of_any_network_is_the_kernel_of_the_network_cut_off_there()
             np.testing.assert_allclose(layer.ntk, ntk, rtol=1e-7)
             np.testing.assert_allclose(np.diagonal(layer.correlation), 1.0, atol=1e-12)
     with pytest.raises(
-        TypeError, match=r"`order=1` knows fully connected layers .* got Network: use order=0"
+        TypeError,
+        match=r"`order=1` does not support `layers\[1\]`, Residual .* supports Dense and Activation in turn",
     ):
         nk.propagate(nk.Network(4, vectors), X, order=1)
 

@@ -33,6 +33,25 @@ def test_wide_networks_cannot_be_told_from_gaussians_but_by_their_kurtosis():
     assert np.all(found.kurtosis > 10 * found.kurtosis_sem)
 
 
+@pytest.mark.parametrize("kind", ["residual", pytest.param("images", marks=pytest.mark.slow)])
+def test_kurtosis_of_any_network_is_that_of_its_outputs(kind):
+    """Hidden layers drawn and the last one averaged over, against outputs that were drawn."""
+    L = nk.layers
+    block = L.Residual([L.Activation("relu"), L.Dense(6, 1.5)])
+    net = nk.Network((3,), [L.Dense(6), block, L.Activation("relu"), L.Dense(1, 2.0, 0.1)])
+    x = points(2, 3)
+    if kind == "images":
+        net, x = nk.CNN((4, 4, 1), (5,), 1, "relu"), points(2, 16).reshape(2, 4, 4, 1)
+    found = nk.statistics.gaussianity(net, x, 30_000, jax.random.key(2))
+    z = nk.measure(
+        lambda params: net(params, x)[:, 0] ** np.array([[2], [4]]), net, 60_000, jax.random.key(3)
+    )
+    (second, fourth), (second_sem, fourth_sem) = z.mean, z.sem
+    error = fourth_sem / second**2 + 2 * fourth / second**3 * second_sem + found.kurtosis_sem
+    assert np.all(np.abs(fourth / second**2 - 3 - found.kurtosis) < 4 * error)
+    assert np.all(found.kurtosis > 8 * found.kurtosis_sem)
+
+
 def guaranteed(width, steps=400):
     """A network with readout weights of size 1, its guarantee, and how its loss fell."""
     net = nk.MLP(4, (width,), 1, "tanh", weight_var=1.0)
@@ -164,6 +183,15 @@ def test_the_best_rate_contracts_all_directions_alike():
         (
             lambda: nk.statistics.gaussianity(nk.MLP(3, (), 1), points(1, 3), 10, jax.random.key(0)),
             "`net` must be an nk.MLP with a hidden layer",
+        ),
+        (
+            lambda: nk.statistics.gaussianity(
+                nk.Network((4, 1), [nk.layers.Conv(1, (3,)), nk.layers.GlobalAvgPool()]),
+                np.ones((1, 4, 1)),
+                10,
+                jax.random.key(0),
+            ),
+            "or an nk.Network that ends in Dense",
         ),
         (
             lambda: nk.statistics.gaussianity(nk.MLP(3, (2,), 1), points(1, 3), 1, jax.random.key(0)),

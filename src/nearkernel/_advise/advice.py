@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 import nearkernel as nk
 
 from ..statistics._gradient_spread import outside
+from . import blocks
+from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
 from .flow import Flow, measured, predicted, verdict
 from .options import Inputs, Options
@@ -39,6 +43,7 @@ class Spread:
     variance: float  # of their logarithm
     bad_draw: float
     exact: bool  # the law of relu networks is; of others the first order in depth/width
+    networks: int = 0  # of residual and normalized networks: measured on so many
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +60,7 @@ class Outcome:
 
 @dataclasses.dataclass(frozen=True)
 class Advice:
-    critical: nk.statistics.Critical
+    critical: Point
     input_scale: float
     how_to_type: dict[str, str]
     rates: Rates
@@ -73,25 +78,43 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         )
     say("reckoning learning rates")
     net = network(options, critical, inputs.in_dim, options.width)
-    rates = _rates(net, inputs, scale)
-    spread = _spread(net, scale**2 * inputs.size)
+    rates = _rates(net, inputs, scale, options.width, critical)
     finite = None
     if options.tolerance is not None:
+        assert isinstance(net, nk.MLP)
         say("forecasting trained networks")
         finite = finite_width(net, inputs, scale, options.tolerance)
     outcomes = []
-    for start in (critical_start(critical.weight_var, critical.bias_var), *DEFAULTS):
+    for start in (
+        critical_start(critical.weight_var, critical.bias_var, BLOCKS[options.block].skip),
+        *DEFAULTS,
+    ):
         say(f"drawing networks, {start.name}")
         size = inputs.size * (scale**2 if start.name == "critical" else 1.0)
-        shape = options.activation, start, options.depth, options.width, inputs.in_dim, size
+        shape = (
+            options.activation,
+            BLOCKS[options.block],
+            start,
+            options.depth,
+            options.width,
+            inputs.in_dim,
+            size,
+        )
         theory, found = predicted(*shape), measured(*shape, options.seed)
         variances = start.variances(options.width, options.width)
         outcomes.append(Outcome(start, *variances, theory, found, verdict(theory)))
+    spread = (
+        _spread(net, scale**2 * inputs.size)
+        if isinstance(net, nk.MLP)
+        else _measured_spread(options, inputs.in_dim, outcomes[0].measured)
+    )
     typed = how_to_type(critical.weight_var, critical.bias_var, options.width)
     return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite)
 
 
-def network(options: Options, critical: nk.statistics.Critical, in_dim: int, width: int) -> nk.MLP:
+def network(options: Options, critical: Point, in_dim: int, width: int) -> nk.MLP | nk.Network:
+    if options.block != "plain":
+        return blocks.network(BLOCKS[options.block], critical, in_dim, width, options.depth)
     return nk.MLP(
         in_dim,
         (width,) * options.depth,
@@ -107,17 +130,16 @@ def _typical(in_dim: int, mean_square: float) -> np.ndarray:
     return np.full((1, in_dim), np.sqrt(mean_square))
 
 
-def _rates(net: nk.MLP, inputs: Inputs, scale: float) -> Rates:
+def _rates(net: nk.MLP | nk.Network, inputs: Inputs, scale: float, width: int, point: Point) -> Rates:
     """With data from the largest eigenvalue of their kernel matrix; without, from the largest it could have."""
-    rows = _typical(net.in_dim, 1.0) if inputs.rows is None else inputs.rows
+    rows = _typical(net.in_shape[0], 1.0) if inputs.rows is None else inputs.rows
     found = nk.statistics.learning_rates(net, scale * rows)
     stable = found.stable * len(rows)  # of the mean loss
-    weight_var, bias_var = float(net.weight_var), float(net.bias_var)
     return Rates(
         tangent_kernel=float(found.shares.sum()),
         stable=stable,
-        hidden_weights=stable * weight_var / net.widths[-1],
-        biases=stable * bias_var,
+        hidden_weights=stable * point.weight_var / width,
+        biases=stable * point.bias_var,
         single=stable * float(found.shares.sum() / found.plain_shares.sum()),
         condition=None if inputs.rows is None else found.condition,
         rows=0 if inputs.rows is None else len(rows),
@@ -132,10 +154,19 @@ def _spread(net: nk.MLP, size: float) -> Spread:
     return Spread(ratio, hidden + 2 / net.in_dim, bad_draw(net, hidden), False)
 
 
-def bad_draw(net: nk.MLP, hidden: float) -> float:
+def _measured_spread(options: Options, in_dim: int, found: Flow) -> Spread:
+    """From networks that were drawn: the order 1/width of layers that are added or normalized is not known."""
+    hidden = math.log1p(found.networks * float(found.gradient_error[-1]) ** 2)
+    ratio = options.depth / options.width
+    return Spread(
+        ratio, hidden + 2 / in_dim, float(outside(hidden + 2 / in_dim, BAD_FACTOR)), False, found.networks
+    )
+
+
+def bad_draw(net: Any, hidden: float) -> float:
     """How likely |dz/dx| is off by `BAD_FACTOR`: exactly for relu, else from the variance of ln |dz/dz^1|^2."""
     if hidden:
-        return float(outside(hidden + 2 / net.in_dim, BAD_FACTOR))
+        return float(outside(hidden + 2 / net.in_shape[0], BAD_FACTOR))
     law = nk.statistics.input_gradient(net)
     low, high = law.cdf(np.log(law.second_moment) + 2 * np.log(BAD_FACTOR) * np.array([-1, 1]))
     return float(low + 1 - high)

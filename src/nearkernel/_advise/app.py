@@ -1,5 +1,6 @@
 """The options of `nearkernel advise`. Everything heavy is imported inside the command."""
 
+import enum
 from pathlib import Path
 from typing import Annotated
 
@@ -9,12 +10,27 @@ from .._completion import data_sets
 from .._options import NETWORK, Activation, Debug, Depth, Drop, Json, Out, Seed
 
 
+class Block(enum.StrEnum):
+    plain = "plain"
+    residual = "residual"
+    prenorm = "prenorm"
+    normalized = "normalized"
+
+
 def advise(
     activation: Activation = "relu",
     depth: Depth = 20,
     width: Annotated[
         int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=NETWORK)
     ] = 512,
+    block: Annotated[
+        Block,
+        typer.Option(
+            help="What a hidden layer is: plain, W s(z); residual, z + W s(z); prenorm, z + W s(LayerNorm(z)); "
+            "normalized, W s(LayerNorm(z)).",
+            rich_help_panel=NETWORK,
+        ),
+    ] = Block.plain,
     data: Annotated[
         str | None,
         typer.Option(
@@ -43,16 +59,18 @@ def advise(
 ) -> None:
     """How should a deep network be initialized, and how fast may it be trained?
 
-    Prints the critical initialization as PyTorch, Flax and Keras spell it, stable learning rates, how much networks
-    of this depth and width differ from draw to draw, and what the frameworks' defaults would do to signals and
-    gradients, predicted and measured on random networks. Writes report.html, advice.json and
-    advice.png.
+    Prints the critical initialization (of residual blocks, how small their branches must be) as PyTorch, Flax and
+    Keras spell it, stable learning rates, how much networks of this depth and width differ from draw to draw, and what
+    the frameworks' defaults would do to signals and gradients, predicted and measured on random networks. Writes
+    report.html, advice.json and advice.png.
 
     Examples:
 
     `nearkernel advise --activation gelu --depth 20 --width 512`
 
     `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
+
+    `nearkernel advise --activation gelu --block prenorm --depth 24`
 
     `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
     """
@@ -67,5 +85,6 @@ def advise(
         drop=tuple(drop or ()),
         seed=seed,
         tolerance=tolerance,
+        block=block.value,
     )
     advise_and_report(options, out, print_json=json)

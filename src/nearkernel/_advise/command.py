@@ -56,6 +56,7 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
             "universality": critical.universality,
             "message": critical.message,
             "input_scale": advice.input_scale,
+            "block": critical.block,
         },
         "how_to_type": advice.how_to_type,
         "learning_rates": {"loss": "1/2 mean (z - y)^2", **dataclasses.asdict(advice.rates)},

@@ -1,4 +1,4 @@
-"""How far trained networks are from those of infinite width, on a few rows of the data, and which width is enough."""
+"""Trained networks of finite width on a few rows of the data: how far from infinite width, and which depth is best."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ class FiniteWidth:
     expansion: float  # the same with all contributions counted positive
     width_within: float  # of every hidden layer, for distance <= tolerance
     contributions: dict[str, dict[str, float]]
+    losses: tuple[float, ...]  # expected, of a row left out, for 1 hidden layer and more, at this width
+    losses_when_wide: tuple[float, ...]  # the same at infinite width
+    best_depth: int
 
     @property
     def largest(self) -> str:
@@ -45,10 +48,12 @@ def finite_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) ->
     chosen = first[np.linspace(0, len(rows) - 1, min(total, len(rows))).astype(int)]
     new = 2 if len(chosen) >= 6 else 1
     x, x_new = scale * inputs.rows[chosen[new:]], scale * inputs.rows[chosen[:new]]
+    target = inputs.targets[:, 0]
     with warnings.catch_warnings():  # said in words below
         warnings.simplefilter("ignore", UserWarning)
-        found = nk.forecast(net, x, inputs.targets[chosen[new:], 0], None, x_new, order=1)
+        found = nk.forecast(net, x, target[chosen[new:]], None, x_new, order=1)
     assert isinstance(found, nk.statistics.FiniteForecast)
+    losses = nk.statistics.depth_losses(net, scale * inputs.rows[chosen], target[chosen])
     mean, var = found.terms[1] / np.sqrt(np.diagonal(found.cov_terms[0])), np.diagonal(found.cov_terms[1])
     worst = int(np.argmax(np.maximum(np.abs(mean), np.abs(var / np.diagonal(found.cov_terms[0])))))
     spread = float(found.cov_terms[0][worst, worst])
@@ -68,6 +73,9 @@ def finite_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) ->
             }
             for name, part in found.contributions.items()
         },
+        losses=tuple(losses.at(net.widths[0]).tolist()),
+        losses_when_wide=tuple(losses.at(math.inf).tolist()),
+        best_depth=losses.best(net.widths[0]),
     )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from .blocks import Block
 from .starts import Start
 
 _DRAWN_WEIGHTS = 6 * 10**7  # all networks of one initialization together, a second or two
@@ -55,32 +56,41 @@ class Flow:
         return self.gradient_factor * float(self.gradient_error[-1]) / 2
 
 
-def predicted(activation: str, start: Start, depth: int, width: int, in_dim: int, size: float) -> Flow:
-    """At infinite width, for inputs of mean square `size`: K' = C_b + C_W E[s^2] and the product of C_W E[s'^2]."""
-    weight_var, bias_var = start.variances(in_dim, width)
+def predicted(
+    activation: str, block: Block, start: Start, depth: int, width: int, in_dim: int, size: float
+) -> Flow:
+    """At infinite width, for inputs of mean square `size`.
+
+    K' = C_b + C_W E[s^2] and the product of C_W E[s'^2]; if z is normalized, with averages at variance 1 and gradients
+    over K; if it is added, plus K and 1.
+    """
+    weight_var, bias_var = start.first(in_dim, width)
     signal, gradient = [bias_var + weight_var * size], [1.0]
     weight_var, bias_var = start.variances(width, width)
     s = nk.activations.get(activation)
     for _ in range(depth - 1):
-        moments = nk.activations.moments(s, signal[-1])
-        signal.append(bias_var + weight_var * float(moments.value))
-        gradient.append(gradient[-1] * weight_var * float(moments.slope))
+        k = signal[-1]
+        moments = nk.activations.moments(s, 1.0 if block.norm else k)
+        slope = weight_var * float(moments.slope) / (max(k, 1e-300) if block.norm else 1.0)
+        signal.append(block.skip * k + bias_var + weight_var * float(moments.value))
+        gradient.append(gradient[-1] * (block.skip + slope))
     zero = np.zeros(depth)
     return Flow(np.array(signal), np.array(gradient), zero, zero)
 
 
 def measured(
-    activation: str, start: Start, depth: int, width: int, in_dim: int, size: float, seed: int
+    activation: str, block: Block, start: Start, depth: int, width: int, in_dim: int, size: float, seed: int
 ) -> Flow:
     """The same on random networks, each drawn as the framework draws it; narrower ones if they would take too long."""
     drawn_width = min(width, int(np.sqrt(_MOST_WEIGHTS / _FEWEST_NETWORKS / depth)))
     networks = int(np.clip(_DRAWN_WEIGHTS // (depth * drawn_width**2), _FEWEST_NETWORKS, _MOST_NETWORKS))
-    first = start.variances(in_dim, width)
+    first = start.first(in_dim, width)
     inner = start.variances(width, width)
     with jax.enable_x64(True):
         keys = jax.random.split(jax.random.key(seed), networks)
         signal, gradient = _draw(
             nk.activations.get(activation),
+            (block.norm, block.skip),
             _LAWS[start.law],
             depth,
             drawn_width,
@@ -102,8 +112,8 @@ def _mean_and_error(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return mean, relative.std(axis=0, ddof=1) / np.sqrt(len(draws))
 
 
-@functools.partial(jax.jit, static_argnums=(2, 3, 4))
-def _draw(activation, law, depth: int, width: int, in_dim: int, first, inner, size, keys):
+@functools.partial(jax.jit, static_argnums=(1, 3, 4, 5))
+def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inner, size, keys):
     """(networks, depth) each: mean squares of the preactivations and of a change of them, layer by layer.
 
     A layer's weights are drawn when they are needed and forgotten: memory holds one layer.
@@ -119,6 +129,9 @@ def _draw(activation, law, depth: int, width: int, in_dim: int, first, inner, si
         moved = jnp.sqrt(weight_var / fan_in) * (vectors @ weight)
         return moved.at[0].add(jnp.sqrt(bias_var) * bias)
 
+    norm, skip = kind
+    head = (lambda z: activation(nk.layers.LayerNorm()(None, z[None])[0])) if norm else activation
+
     def network(key):
         keys = jax.random.split(key, depth + 2)
         x = jax.random.normal(keys[0], (1, in_dim))
@@ -129,8 +142,8 @@ def _draw(activation, law, depth: int, width: int, in_dim: int, first, inner, si
 
         def layer(carry, key):
             z, change, log_scale = carry
-            s, moved = jax.jvp(activation, (z,), (change,))
-            z, change = affine(key, jnp.stack([s, moved]), inner)
+            made = affine(key, jnp.stack(jax.jvp(head, (z,), (change,))), inner)
+            z, change = made + jnp.stack([z, change]) if skip else made
             root = jnp.sqrt(jnp.mean(change**2))  # kept at 1, so that it neither under- nor overflows
             log_scale = log_scale + jnp.log(jnp.maximum(root, 1e-300))
             return (z, change / jnp.maximum(root, 1e-300), log_scale), (

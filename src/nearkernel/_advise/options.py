@@ -10,6 +10,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..statistics._fluctuations import is_smooth
+from .blocks import BLOCKS, Point, block_point, plain_point
 
 _MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
 
@@ -26,6 +27,7 @@ class Options:
     drop: tuple[str, ...]
     seed: int
     tolerance: float | None = None
+    block: str = "plain"
 
     def __post_init__(self) -> None:
         try:
@@ -37,6 +39,10 @@ class Options:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.tolerance is not None and self.data is None:
             raise ValueError("--tolerance belongs to --data: it is about networks trained on its rows.")
+        if self.tolerance is not None and self.block != "plain":
+            raise ValueError(
+                f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."
+            )
         if self.tolerance is not None and not is_smooth(nk.activations.get(self.activation)):
             raise ValueError(
                 f"--tolerance is for smooth activations (tanh, gelu, silu, ...); at the kink of {self.activation} the "
@@ -44,12 +50,11 @@ class Options:
             )
 
     @functools.cached_property
-    def critical(self) -> nk.statistics.Critical:
-        """The critical point of the activation; an activation without one is refused."""
-        found = nk.critical(self.activation)
-        if not found.ok:
-            raise ValueError(f"--activation {self.activation}: {found.message} Try tanh, gelu, silu or relu.")
-        return found
+    def critical(self) -> Point:
+        """The initialization to advise; where layers are plain, an activation without a critical point is refused."""
+        if self.block == "plain":
+            return plain_point(self.activation)
+        return block_point(BLOCKS[self.block], self.activation, self.depth)
 
     def inputs(self) -> Inputs:
         """Standardised rows of --data, or what standardised rows have in common: a mean square of 1."""

@@ -60,6 +60,8 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
 def _headline(options: Options, advice: Advice) -> str:
     critical = advice.critical
     layers = f"{options.depth} {options.activation} layer{'s' * (options.depth > 1)}"
+    if options.block != "plain":
+        layers = f"{options.depth - 1} {options.block} blocks of {options.activation}"
     return f"Start {layers} with weights of variance {critical.weight_var:.4g}/fan-in and " + (
         f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "without biases."
     )
@@ -67,7 +69,8 @@ def _headline(options: Options, advice: Advice) -> str:
 
 def _lead(inputs: Inputs, advice: Advice) -> str:
     verdicts = ", ".join(f"{each.start.name}: {each.verdict}" for each in advice.outcomes[1:])
+    kept = "keep their size from layer to layer" if advice.critical.block is None else "stay within reach"
     return (
-        f"Then signals and gradients keep their size from layer to layer, for {inputs.name or 'standardised inputs'}. "
+        f"Then signals and gradients {kept}, for {inputs.name or 'standardised inputs'}. "
         f"What the defaults of the frameworks would do: {verdicts}."
     )

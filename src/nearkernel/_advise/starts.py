@@ -17,6 +17,12 @@ class Start:
     variances: Variances
     law: str  # "normal", "uniform" or "truncated_normal", of weights and biases
     words: str
+    unit_first: bool = False  # whether the first layer has C_W = 1 instead
+
+    def first(self, fan_in: int, fan_out: int) -> tuple[float, float]:
+        """C_W, C_b of the first layer."""
+        weight_var, bias_var = self.variances(fan_in, fan_out)
+        return (1.0, bias_var) if self.unit_first else (weight_var, bias_var)
 
 
 DEFAULTS = (
@@ -36,8 +42,9 @@ DEFAULTS = (
 )
 
 
-def critical_start(weight_var: float, bias_var: float) -> Start:
-    return Start("critical", lambda *_: (weight_var, bias_var), "normal", "normal weights and biases")
+def critical_start(weight_var: float, bias_var: float, unit_first: bool = False) -> Start:
+    words = "normal weights and biases"
+    return Start("critical", lambda *_: (weight_var, bias_var), "normal", words, unit_first)
 
 
 def how_to_type(weight_var: float, bias_var: float, width: int) -> dict[str, str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
+from . import blocks
 from .advice import BAD_FACTOR, Advice
+from .blocks import BLOCKS
 from .finite import LARGE, FiniteWidth
 from .options import Inputs, Options
 
@@ -14,11 +16,16 @@ CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "so")
 
 
 def network(options: Options) -> str:
+    if options.block != "plain":
+        blocks = f"{options.depth - 1} {BLOCKS[options.block].words}"
+        return f"a first layer and {blocks} of width {options.width}"
     return f"{options.depth} hidden layer{'s' * (options.depth > 1)} of width {options.width}"
 
 
 def initialization(advice: Advice) -> list[str]:
     critical = advice.critical
+    if critical.block is not None:
+        return [f"{critical.universality.capitalize()}: {critical.message}", blocks.angles(critical.block)]
     lines = [f"Critical ({critical.universality}): {critical.message}"]
     if abs(advice.input_scale - 1) > 0.01:
         lines.append(
@@ -49,6 +56,7 @@ def spread(advice: Advice) -> tuple[str, list[str]]:
     """Title and sentences on how much networks differ from draw to draw."""
     found = advice.spread
     law = "exactly" if found.exact else "to first order in it"
+    law = f"measured on {found.networks} networks" if found.networks else law
     return f"Depth over width is {found.depth_over_width:.3g}", [
         f"From draw to draw the logarithm of a squared gradient varies by ±{found.variance**0.5:.2g} ({law}).",
         f"Gradients off by more than a factor of {BAD_FACTOR:g}: {_percent(found.bad_draw)} of all draws.",
@@ -64,6 +72,15 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     ]
     if math.isfinite(found.width_within):
         lines.append(f"Within {found.tolerance:g} from width {found.width_within:.0f} on.")
+    lines.append(
+        f"Expected loss of a row left out: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
+    )
+    if options.depth > 1:
+        best = found.best_depth
+        lines.append(
+            f"Of depths 1 to {options.depth} the best at this width is {best}, depth/width {best / options.width:.2g}: "
+            f"{found.losses[best - 1]:.3g}."
+        )
     if found.expansion > LARGE:
         lines.append(
             f"This is the order 1/width alone; its parts add up to {found.expansion:.2g}, the next may not be small."

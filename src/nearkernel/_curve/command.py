@@ -38,7 +38,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
     with progress() as shown:
         shown.say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)
-        rows = all_rows(data, options.max_train, options.seed)
+        rows = all_rows(data, options.most_rows, options.seed)
         found = run(network, data, rows, check, tune, options.seed, shown.say)
         shown.say("drawing the report")
         text = _document(options, check, tune, data, rows, found)
@@ -55,7 +55,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
 
 def _settings(options: Options, check: int, tune: bool) -> dict[str, object]:
     typed = dataclasses.asdict(options)
-    for other in ("test_fraction", "order", "train", "width", "network"):
+    for other in ("test_fraction", "order", "train", "width", "network", "strict", "balanced", "save"):
         del typed[other]
     typed["max_rows"] = typed.pop("max_train")
     return {**typed, "check": check, "tune": tune}

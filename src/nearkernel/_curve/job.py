@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Found:
     measure: str
     scale: float  # by which errors of the standardised target are multiplied
     training: str
-    curve: nk.statistics.LearningCurve
+    curve: nk.statistics.LearningCurveResult
     ahead: nk.statistics.Extrapolation
 
     @property
@@ -92,7 +93,7 @@ def run(
     algorithm, words = network.algorithm, network.training
     if tune:
         say("leaving out one row after the other")
-        kind = "flow" if isinstance(algorithm, nk.GradientFlow) else "ridge"
+        kind: Literal["flow", "ridge"] = "flow" if isinstance(algorithm, nk.GradientFlow) else "ridge"
         found = nk.dynamics.tune(kernel, rows.x, rows.y, kind)
         algorithm = found.algorithm
         what = "gradient flow for a time of" if kind == "flow" else "training to the end with weight decay"

@@ -148,7 +148,9 @@ def solve(
             watch=lambda k, r: shown.say(f"iteration {k}: relative residual {r:.1e}"),
         )  # fmt: skip
         found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
-        predicted = {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
+        predicted: dict[str, Any] = (
+            {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
+        )
     about = {
         "path": str(path), "ridge": ridge, "tol": tol, "status": str(found.status),
         "status_kind": found.status.kind.name, "ok": found.ok,

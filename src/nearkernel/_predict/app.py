@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from .._options import (
+    OUTPUT,
     TRAINING,
     Activation,
     Algorithm,
@@ -47,8 +48,25 @@ def predict(
         float, typer.Option(min=0.01, max=0.99, help="Share of the rows held out for testing.")
     ] = 0.2,
     max_train: Annotated[
-        int, typer.Option(min=2, help="Most training rows; time grows with their cube.")
-    ] = 5000,
+        int | None,
+        typer.Option(
+            min=2,
+            help="Most training rows. [default: 50000, and 1500 for NNGP and NTK, whose time grows with the cube]",
+            show_default=False,
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a table that needs repair, and list what it needs.")
+    ] = False,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="Classes: weigh rare classes as much as frequent ones.")
+    ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="File for the model, e.g. model.nk; `nearkernel apply` uses it.", show_default=False
+        ),
+    ] = None,
     seed: Seed = 0,
     network: Annotated[
         Kind,
@@ -102,16 +120,18 @@ def predict(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """What would wide networks, trained on these data, answer? Nothing is trained, unless --train asks for it.
+    """Predict a column of a table, and what wide networks trained on it would answer.
 
-    Holds out a share of the rows, predicts them by the exact theory of infinitely wide networks (NNGP and NTK) and by
-    a linear model, and prints how good each is. Writes report.html, predictions.csv and result.json.
+    Holds out a share of the rows, chooses an average of kernel machines on the others (Auto), and compares it with the
+    exact theory of infinitely wide networks (NNGP and NTK), linear models, boosted trees and the plain baseline.
+    Missing values, dates, categories and ids are taken care of, and the report says how. Writes report.html,
+    predictions.csv and result.json; --save keeps the model.
 
     Examples:
 
     `nearkernel predict digits`
 
-    `nearkernel predict houses.csv --target price --activation erf --depth 2`
+    `nearkernel predict houses.csv --target price --save model.nk`
 
     `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
 
@@ -119,6 +139,10 @@ def predict(
 
     `nearkernel predict digits --network cnn --max-train 200`
     """
+    from .sources import check_save, check_source
+
+    check_source(data)
+    check_save(save)
     from .command import Options, predict_and_report
 
     options = Options(
@@ -142,5 +166,50 @@ def predict(
         order=order,
         train=train,
         width=width,
+        strict=strict,
+        balanced=balanced,
+        save=None if save is None else str(save),
     )
     predict_and_report(options, out, print_json=json)
+
+
+def apply(
+    model: Annotated[
+        Path,
+        typer.Argument(help="A file written by `nearkernel predict --save` or nk.save.", show_default=False),
+    ],
+    data: Annotated[
+        str, typer.Argument(help="New rows: a .csv, .tsv, .parquet or .npz file.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="File for the predictions.", rich_help_panel=OUTPUT)] = Path(
+        "predictions.csv"
+    ),
+    coverage: Annotated[
+        float, typer.Option(min=0.01, max=0.999, help="Numbers: probability of the intervals.")
+    ] = 0.9,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows that differ from the training rows in kind.")
+    ] = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Predict new rows with a saved model.
+
+    Writes one line per row: the prediction, and the probability of each class or an interval. If the target is in the
+    file, the score is shown, too. A model file holds data alone: it runs no code, whoever made it.
+
+    Examples:
+
+    `nearkernel apply model.nk new.csv`
+
+    `nearkernel apply model.nk new.csv --out predictions.csv --coverage 0.8`
+    """
+    from .sources import check_save, check_source
+
+    if not model.is_file():
+        raise ValueError(f"{model} is a folder." if model.is_dir() else f"{model}: no such file.")
+    check_source(data, embedded=False)
+    check_save(out, "--out")
+    from .apply import apply_and_write
+
+    apply_and_write(model, data, out, coverage, strict, as_json=json)

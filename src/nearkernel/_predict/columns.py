@@ -6,8 +6,8 @@ import dataclasses
 import math
 from collections.abc import Callable
 
+from .answers import Answer
 from .finite import FiniteAnswer
-from .job import Answer
 from .scores import BINS, Score
 
 UNDEFINED = "-"
@@ -48,9 +48,28 @@ def _plain(figure: Score | float | None) -> str:
     if not isinstance(figure, Score):
         return f"{figure:.3f}"
     if not figure.sem > 0:
-        return f"{figure.value:.4g}"
-    digits = max(0, 1 - math.floor(math.log10(figure.sem)))
-    return f"{figure.value:.{digits}f} ± {figure.sem:.{digits}f}"
+        return for_people(figure.value)
+    size = math.floor(math.log10(figure.sem))
+    digits = max(0, 1 - size)
+    value, sem = (
+        round(each, 1 - size) for each in (figure.value, figure.sem)
+    )  # 1,680,000, and not 1,683,912
+    return f"{value:,.{digits}f} ± {sem:,.{digits}f}"
+
+
+def _mean(figure: Score | float | None) -> str:
+    """The value alone."""
+    return f"{figure.value:.3f}" if isinstance(figure, Score) else _plain(figure)
+
+
+def for_people(value: float, digits: int = 3) -> str:
+    """A number with as many digits as are read, and commas between thousands: 1,680,000, 0.0123."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    size = math.floor(math.log10(abs(value)))
+    if size < -4:
+        return f"{value:.{digits - 1}e}"
+    return f"{round(value, digits - 1 - size):,.{max(0, digits - 1 - size)}f}"
 
 
 def _percent(figure: Score | float | None) -> str:
@@ -70,33 +89,51 @@ COLUMNS = {
             _percent,
         ),
         Column(
-            "log_likelihood",
-            "log-likelihood",
-            "Mean log of the probability given to the true class: 0 is perfect, and confident mistakes cost most.",
+            "balanced_accuracy",
+            "balanced",
+            "Balanced accuracy: the share of rows that is found, averaged over classes. Guessing gives 1 / classes.",
+            _percent,
+        ),
+        Column(
+            "auc",
+            "AUC",
+            "The chance that a row of a class is ranked above a row of another: 0.5 is guessing, 1 is perfect.",
             _plain,
         ),
         Column(
+            "log_loss",
+            "log-loss",
+            "Mean of minus the log of the probability given to the true class: 0 is perfect, confident mistakes cost "
+            "most.",
+            _mean,
+        ),
+        Column(
             "calibration_error",
-            "calibration error",
-            f"How far confidence and share of right answers lie apart, over {BINS} bins of confidence: 0 is honest.",
+            "calibration",
+            f"Calibration error: how far confidence and share of right answers lie apart, over {BINS} bins of "
+            "confidence. 0 is perfectly calibrated.",
             _percent,
         ),
     ),
     "regression": (
         Column(
+            "r2", "R²", "The share of the target's variance explained; 0 is no better than the mean.", _plain
+        ),
+        Column("mae", "MAE", "Mean absolute error on the test rows, in units of the target.", _plain),
+        Column(
             "rmse", "test RMSE", "Root mean squared error on the test rows, in units of the target.", _plain
         ),
         Column(
-            "r2",
-            "R²",
-            "The share of the target's variance explained; 0 is no better than the mean.",
-            _plain,
-        ),
-        Column(
-            "log_likelihood",
-            "log-likelihood",
-            "Mean log density of the true value under the predicted bell curve: larger is better.",
-            _plain,
+            "coverage",
+            "in 90 %",
+            "The share of test rows inside their 90 % interval: it should be 90 %.",
+            _percent,
         ),
     ),
 }
+HEADLINE = {"classification": "error", "regression": "rmse"}
+
+
+def shown(answer: Answer | FiniteAnswer, key: str, task: str) -> str:
+    """One figure as the table shows it."""
+    return next(column.show(answer.figures[key]) for column in COLUMNS[task] if column.key == key)

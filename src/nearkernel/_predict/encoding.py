@@ -1,9 +1,8 @@
-"""Text files in other encodings: read if their first bytes name the encoding, else refused with how to convert them."""
+"""Text files in the usual encodings, as UTF-8."""
 
 from __future__ import annotations
 
 import codecs
-import shlex
 
 # The longer marks first: that of UTF-32 begins as that of UTF-16 does.
 _MARKS = (
@@ -14,31 +13,28 @@ _MARKS = (
 )
 
 
-def utf8(data: bytes, name: str) -> bytes:
-    """The text of the file `name` in UTF-8."""
+def utf8(data: bytes, name: str) -> tuple[bytes, str]:
+    """The text of the file `name` in UTF-8, and its encoding if that had to be guessed."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            try:
-                return data.decode(encoding).encode("utf-8")
-            except UnicodeError:
-                raise ValueError(
-                    f"{name} begins as {encoding.upper()} text, but goes on otherwise: save it again as UTF-8."
-                ) from None
+            return _decoded(
+                data, encoding, name, f"begins as {encoding.upper()} text, but goes on otherwise"
+            ), ""
     if b"\0" in data[:4096]:
-        raise ValueError(
-            f"{name} has zero bytes, so it is not text, or UTF-16 without a byte order mark. For the latter: "
-            f"{_conversion('UTF-16LE', name)}."
-        )
+        encoding = "utf-16-le" if data[1:4096:2].count(0) >= data[:4096:2].count(0) else "utf-16-be"
+        text = _decoded(data, encoding, name, "has zero bytes, so it is not text")
+        if b"\0" in text[:4096] or text[:4096].count(b"\n") == 0:
+            raise ValueError(f"{name} has zero bytes, so it is not text: save it again as UTF-8.")
+        return text, encoding.upper()
     try:
         data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{name} is not UTF-8 (byte 0x{data[error.start]:02x} in line {line}), perhaps Latin-1 or Windows-1252: "
-            f"{_conversion('WINDOWS-1252', name)}."
-        ) from None
-    return data
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace").encode("utf-8"), "Windows-1252"
+    return data, ""
 
 
-def _conversion(encoding: str, name: str) -> str:
-    return f"convert it with `iconv -f {encoding} -t UTF-8 {shlex.quote(name)} > new.csv`"
+def _decoded(data: bytes, encoding: str, name: str, problem: str) -> bytes:
+    try:
+        return data.decode(encoding).encode("utf-8")
+    except UnicodeError:
+        raise ValueError(f"{name} {problem}: save it again as UTF-8.") from None

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from .._blas import one_thread
+
 NOISES = np.geomspace(1e-6, 10, 71)  # candidates, in units of the target variance
 MOST_ROWS = 2000  # an eigendecomposition of more rows would take longer than the answers themselves
 
@@ -19,7 +21,9 @@ def most_likely_noise(kernel: Any, x: np.ndarray, y: np.ndarray) -> float:
 
 def log_evidence(kernel: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """log N(y; 0, K + noise), summed over outputs, for every candidate: one eigendecomposition serves them all."""
-    lam, vectors = scipy.linalg.eigh(kernel(x), driver="evd", overwrite_a=True)
+    matrix = kernel(x)
+    with one_thread(len(x)):
+        lam, vectors = scipy.linalg.eigh(matrix, driver="evd", overwrite_a=True)
     variance = np.maximum(lam, 0) + NOISES[:, None]  # (candidates, n)
     power = np.sum((vectors.T @ y) ** 2, axis=1)
     constant = y.size * math.log(2 * math.pi)

@@ -113,13 +113,7 @@ def _answer(
     mean = split.mean_in_target_units(mean.reshape(len(mean), -1))
     seconds = time.perf_counter() - start
     if data.classes:
-        wrong = float(np.mean(mean.argmax(axis=1) != split.truth))
-        error = scores.Score(wrong, float(scores.share_sem(np.asarray(wrong), len(split.truth))))
-        figures: scores.Figures = {"error": error, "log_likelihood": None, "calibration_error": None}
+        figures = scores.of_classification(mean.argmax(axis=1), None, split.truth)
     else:
-        figures = {
-            "rmse": scores.rmse(mean[:, 0], split.truth),
-            "r2": scores.r2(mean[:, 0], split.truth),
-            "log_likelihood": None,
-        }
+        figures = scores.of_regression(mean[:, 0], None, split.truth)
     return FiniteAnswer(name, mean, seconds, figures, correction)

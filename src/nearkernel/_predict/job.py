@@ -12,6 +12,9 @@ import numpy as np
 import nearkernel as nk
 
 from . import scores
+from .answers import Answer
+from .auto import Chosen, chosen
+from .baselines import baseline, boosting
 from .data import Data
 from .evidence import most_likely_noise
 from .finite import Finite, FiniteAnswer, finite_answers, require_few
@@ -47,10 +50,10 @@ class Network:
         what = "hidden" if self.kind == "mlp" else "convolutional"
         return f"{self.depth} {what} {self.activation} layer{'s' * (self.depth > 1)}"
 
-    def in_shape(self, data: Data) -> tuple[int, ...]:
+    def in_shape(self, data: Data, split: Split) -> tuple[int, ...]:
         """The shape in which it takes inputs."""
         if self.kind == "mlp":
-            return data.x.shape[1:]
+            return split.x.shape[1:]
         if data.image_shape is None:
             raise ValueError(
                 f"--network {self.kind} needs images: an .npz file whose 'x' has shape (n, height, width) or "
@@ -62,30 +65,24 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True)
-class Answer:
-    """What one method says about the test rows, in target units."""
-
-    name: str
-    mean: np.ndarray  # (m, out)
-    std: np.ndarray  # (m,), shared by the outputs
-    seconds: float
-    details: dict[str, Any]
-    log_probs: np.ndarray | None  # (m, classes) for a classification
-    figures: scores.Figures
-
-    @property
-    def label(self) -> np.ndarray:
-        """(m,) the class whose output is largest on average."""
-        return self.mean.argmax(axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
 class Curve:
-    """Test error of the trained network's mean along training: error rate, or root mean squared error."""
+    """Leave-one-out error of the trained network's mean along training: error rate, or root mean squared error.
+
+    No test row is looked at, so that the best time may be used.
+    """
 
     axis: str
     at: np.ndarray  # (t,)
     error: np.ndarray  # (t,)
+
+    @property
+    def best(self) -> int:
+        return int(self.error.argmin())
+
+    @property
+    def early(self) -> bool:
+        """Whether stopping before the end would pay."""
+        return bool(self.error[self.best] < 0.98 * self.error[-1])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,11 +91,24 @@ class Result:
     curve: Curve | None
     finite: tuple[FiniteAnswer, ...] = ()
     finite_training: str = ""  # in words, where it differs from the network's
+    auto: Chosen | None = None
+    network_rows: int | None = None  # training rows of NNGP and NTK, where they are fewer than all
+
+    def named(self, name: str) -> Answer:
+        return next(answer for answer in self.answers if answer.name == name)
 
     @property
     def notes(self) -> list[str]:
         """What the user should know about the finite network."""
         found = []
+        if self.network_rows is not None:
+            found.append(
+                f"NNGP, NTK and Linear learned from {self.network_rows:,} of the training rows (--max-train)"
+            )
+        if self.curve is not None and self.curve.early:
+            best = self.curve.best
+            what = f"a {self.curve.axis.split(' of ')[0]} of {self.curve.at[best]:.3g}"
+            found.append(f"the NTK would do better if training stopped early, at {what} (by leave-one-out)")
         if self.finite_training:
             found.append(f"the finite network is trained, and predicted, by {self.finite_training}")
         size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
@@ -110,14 +120,32 @@ class Result:
         return found
 
 
-def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) -> Result:
+def run(
+    network: Network,
+    data: Data,
+    split: Split,
+    say: Callable[[str], None],
+    most_network_rows: int = 10**9,
+    balanced: bool = False,
+    seed: int = 0,
+) -> Result:
     """Every answer and its scores; `say` hears what is being done."""
     if network.finite is not None:
         require_few(split)
-    flat, shape = split, network.in_shape(data)
+    shape = network.in_shape(data, split)
+    say("Auto: choosing kernels and ridges by leave-one-out")
+    auto = chosen(data, split, balanced, seed)
+    answers = [auto.answer]
+    say("boosted trees, for comparison")
+    others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
+    fewer = None
+    if len(split.x) > most_network_rows:
+        fewer = most_network_rows
+        kept = np.sort(np.random.default_rng(seed).permutation(len(split.x))[:fewer])
+        split = dataclasses.replace(split, x=split.x[kept], y=split.y[kept])
+    flat = split
     net = network.build(shape, split.y.shape[1])
     split = dataclasses.replace(flat, x=flat.x.reshape(-1, *shape), x_new=flat.x_new.reshape(-1, *shape))
-    answers = []
 
     say("NNGP: wide networks as a Bayesian prior")
     answers.append(_posterior("NNGP", nk.kernels.NNGP(net), data, split))
@@ -134,16 +162,17 @@ def run(network: Network, data: Data, split: Split, say: Callable[[str], None]) 
     linear = nk.kernels.Linear() * (1 / flat.x.shape[1])
     answers.append(_posterior("Linear", linear, data, flat))
 
+    answers += others
     say("NTK along training")
     curve = _curve(net, network.algorithm, data, split)
     if network.finite is None:
-        return Result(tuple(answers), curve)
+        return Result(tuple(answers), curve, auto=auto, network_rows=fewer)
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
-    return Result(tuple(answers), curve, finite, words)
+    return Result(tuple(answers), curve, finite, words, auto, fewer)
 
 
 def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
-    """Test error at times spread evenly in their logarithm, from before the first mode is learnt to after most are."""
+    """Errors at times spread evenly in their logarithm, from before the first mode is learned to after most are."""
     if isinstance(algorithm, nk.Ridge):
         return None  # a minimum, however it is reached
     kernel = nk.kernels.NTK(net)
@@ -157,13 +186,14 @@ def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
     solution = nk.solve(
         kernel, split.x, split.y, algorithm.at(at[0])
     )  # not at the end, so that all times are cheap
+    truth = split.mean_in_target_units(split.y)
     error = []
     for moment in at:
-        mean = split.mean_in_target_units(solution.predict(split.x_new, moment).mean)
+        left_out = split.mean_in_target_units(solution.leave_one_out(moment).prediction)
         if data.classes:
-            error.append(np.mean(mean.argmax(axis=1) != split.truth))
+            error.append(np.mean(left_out.argmax(axis=1) != truth.argmax(axis=1)))
         else:
-            error.append(np.sqrt(np.mean((mean[:, 0] - split.truth) ** 2)))
+            error.append(np.sqrt(np.mean((left_out - truth) ** 2)))
     return Curve(axis, at, np.array(error))
 
 
@@ -191,7 +221,7 @@ def _answer(
     mean, std = split.mean_in_target_units(mean), split.scale * std
     if data.classes:
         log_probs = scores.log_class_probabilities(mean, std)
-        figures = scores.of_classification(mean, log_probs, split.truth)
+        figures = scores.of_classification(mean.argmax(axis=1), log_probs, split.truth)
     else:
         log_probs = None
         figures = scores.of_regression(mean[:, 0], std, split.truth)

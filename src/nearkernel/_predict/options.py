@@ -15,6 +15,7 @@ from .job import Network
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
 _DEFAULT_RIDGE = 0.01
 _DEFAULT_WIDTH = 512
+MOST_ROWS, MOST_NETWORK_ROWS = 50_000, 1500  # unless --max-train says otherwise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Options:
     drop: tuple[str, ...]
     task: str
     test_fraction: float
-    max_train: int
+    max_train: int | None
     seed: int
     depth: int
     activation: str
@@ -41,6 +42,9 @@ class Options:
     train: bool = False
     width: int | None = None
     network: str = "mlp"
+    strict: bool = False
+    balanced: bool = False
+    save: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -65,6 +69,16 @@ class Options:
             raise ValueError("--train does not go with --algorithm ridge: use flow or gd.")
         if self.algorithm == "gd" and self.lr is None:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
+
+    @property
+    def most_rows(self) -> int:
+        """Training rows, at most."""
+        return MOST_ROWS if self.max_train is None else self.max_train
+
+    @property
+    def most_network_rows(self) -> int:
+        """Training rows of the infinitely wide networks, at most."""
+        return MOST_NETWORK_ROWS if self.max_train is None else self.max_train
 
     def imagined(self) -> Network:
         algorithm, words = self._training()

@@ -15,11 +15,13 @@ from matplotlib.image import imsave
 
 from .. import _look
 from .._look import Html
-from .._look.drawing import BLUE, GREY, INK, ORANGE, svg
+from .._look.drawing import BLUE, GREEN, GREY, INK, ORANGE, svg
 from . import scores
-from .job import Answer, Curve
+from .answers import Answer
+from .job import Curve
 
-COLOURS = {"NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
+COLOURS = {"Auto": GREEN, "NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
+SHOWN = ("Auto", "NNGP", "NTK")  # in pictures
 _MOST_POINTS = 500  # above, a scatter is stored as pixels
 _MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
 _MOST_LABELS = 40  # ... and its labels
@@ -117,16 +119,19 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
 
 
 def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, percent: bool) -> None:
-    """Test error of the trained network over training, beside what every method reached."""
+    """Leave-one-out error of the trained network over training; the best time; what methods reached on test rows."""
     axes = figure.subplots()
     unit = 100 if percent else 1
-    axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK along training")
+    axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK, leave-one-out")
+    axes.plot(
+        curve.at[curve.best], unit * curve.error[curve.best], "o", color=COLOURS["NTK"], label="best time"
+    )
     for answer in answers:
         reached = answer.figures[key]
         if isinstance(reached, scores.Score):
-            name = "NTK as in the table" if answer.name == "NTK" else answer.name
+            name = f"{answer.name}, test rows"
             axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
-    axes.set(xscale="log", xlabel=curve.axis, ylabel="test error (%)" if percent else "test RMSE")
+    axes.set(xscale="log", xlabel=curve.axis, ylabel="error (%)" if percent else "RMSE")
     axes.set_ylim(bottom=0 if percent else None)
     figure.legend(loc="outside lower center", ncols=2)  # lines may be anywhere inside
 

@@ -6,6 +6,8 @@ import dataclasses
 
 import numpy as np
 
+from ..estimators._columns import Remark
+from ..estimators._table import PrepareTable
 from .data import MIN_ROWS, Data
 
 
@@ -25,6 +27,11 @@ class Split:
     scale: float
     input_scaling: str
     notes: tuple[str, ...]
+    trained: np.ndarray = dataclasses.field(
+        default_factory=lambda: np.zeros(0, int)
+    )  # (n,) where those rows stand
+    preparation: PrepareTable | None = None  # of the columns, fitted on the training rows; None for images
+    remarks: tuple[Remark, ...] = ()  # of the training rows
 
     def mean_in_target_units(self, mean: np.ndarray) -> np.ndarray:
         """(m, out) predictions of y as predictions of the target."""
@@ -49,7 +56,17 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
         else [f"kept {kept - tests} training and {tests} test rows of {total} (--max-train)"]
     )
 
-    return _prepared(data, train, test, notes)
+    if data.frame is None:
+        return _prepared(data, train, test, notes)
+    preparation = PrepareTable().fit({name: column.taken(train) for name, column in data.frame.items()})
+    if not preparation.columns_:
+        raise ValueError(
+            f"{data.name}: every feature is constant in the {len(train)} training rows; use more rows."
+        )
+    features = tuple(preparation.get_feature_names_out())
+    data = dataclasses.replace(data, x=preparation.transform(data.frame), features=features)
+    found = _prepared(data, train, test, notes)
+    return dataclasses.replace(found, preparation=preparation, remarks=tuple(preparation.remarks_))
 
 
 def all_rows(data: Data, most: int, seed: int) -> Split:
@@ -91,6 +108,7 @@ def _prepared(data: Data, train: np.ndarray, test: np.ndarray, notes: list[str])
         scale,
         scaling,
         tuple(notes),
+        train,
     )
 
 

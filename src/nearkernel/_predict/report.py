@@ -15,14 +15,17 @@ from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions
 from . import pictures
-from .columns import COLUMNS, cells, titles
+from .answers import Answer
+from .columns import COLUMNS, HEADLINE, cells, titles
 from .data import Data
 from .finite import FiniteAnswer
-from .job import Answer, Network, Result
+from .job import Network, Result
 from .prepare import Split
 from .scores import confidence
 from .summary import target_scaling
+from .verdict import headline, rows_in_words, verdict
 
+_COLUMNS = 15  # shown, of those that matter
 UNCERTAIN = 12  # pictures shown, of the rows that the trained network is least sure of
 _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
 
@@ -42,13 +45,13 @@ def report_html(
         if value not in (None, ())
     }
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
-    remarks = [*data.notes, *split.notes, *result.notes]
+    remarks = [*split.notes, *result.notes]
     if remarks:
         prepared["remarks"] = "; ".join(remarks)
     return _look.page(
         f"nearkernel: {data.name}",
         f"nearkernel predict · {data.name}",
-        _headline(data, result),
+        f"{headline(data, result)} {verdict(data, result)}",
         _lead(data, split, network),
         _table(data, result),
         _look.section("What the rows are", _look.definitions(_methods(network, result))),
@@ -57,30 +60,46 @@ def report_html(
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
+        *_matters(data, result),
         _look.section("Settings", _look.definitions(settings)),
-        _look.section("How the data were prepared", _look.definitions(prepared)),
+        _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
         _look.reproduce(command_line()),
         _look.footer(versions()),
     )
 
 
-def _headline(data: Data, result: Result) -> str:
-    column = COLUMNS[data.task][0]
-    error = {answer.name: column.show(answer.figures[column.key]).split(" ±")[0] for answer in result.answers}
-    if data.classes:
-        error = {name: f"{text.removesuffix(' %')}\u00a0%" for name, text in error.items()}
-        return f"Wide networks would err on {error['NTK']} of new rows, a linear model on {error['Linear']}."
-    return f"Wide networks would miss {data.target} by {error['NTK']}, a linear model by {error['Linear']}."
-
-
 def _lead(data: Data, split: Split, network: Network) -> str:
-    layers = network.words
     trained = network.finite is not None and network.finite.train
-    what = "Only the last row of the table" if trained else "Nothing"
+    what = "Only the last row of the table was trained." if trained else "No network was trained."
     return (
-        f"{what} was trained. This is what infinitely wide networks of {layers} answer after learning from "
-        f"{len(split.x)} rows of {data.name}, by exact theory, tested on {len(split.x_new)} rows they never saw."
+        f"{data.name}, column {data.target}: {rows_in_words(split)}. Everything below was chosen on the rows to learn "
+        f"from. NNGP and NTK are infinitely wide networks of {network.words}, by exact theory. {what}"
     )
+
+
+def _matters(data: Data, result: Result) -> Iterator[Html]:
+    """Which columns matter."""
+    if result.auto is None or not result.auto.importance:
+        return
+    rise = "the log-loss rises" if data.classes else "R² falls"
+    rows = [[name, f"{max(cost, 0.0):.3f}"] for name, cost in result.auto.importance[:_COLUMNS]]
+    model = result.auto.pipeline[-1]
+    text = f"By how much {rise} on test rows when a column is shuffled, so that it says nothing."
+    if model.column_weights_ is not None:
+        names = result.auto.pipeline[0].get_feature_names_out()
+        order = np.argsort(-model.column_weights_)[:_COLUMNS]
+        weights = ", ".join(f"{names[i]} {model.column_weights_[i]:.2g}" for i in order)
+        text += f" Weights of the learned metric, the largest 1: {weights}."
+    yield _look.section(
+        "Which columns matter", _look.paragraphs(text), _look.table(["column", "importance"], rows)
+    )
+
+
+def _repairs(data: Data) -> Iterator[Html]:
+    """What was found in each column, and what was done."""
+    if data.remarks:
+        rows = [[remark.column, remark.found, remark.done] for remark in data.remarks]
+        yield _look.table(["column", "found", "done"], rows)
 
 
 def _table(data: Data, result: Result) -> Html:
@@ -96,8 +115,19 @@ def _table(data: Data, result: Result) -> Html:
 
 
 def _methods(network: Network, result: Result) -> dict[str, str]:
+    """What the rows of the table are."""
+    here = {*(answer.name for answer in result.answers), *(answer.name for answer in result.finite)}
+    return {name: text for name, text in _all_methods(network, result).items() if name in here}
+
+
+def _all_methods(network: Network, result: Result) -> dict[str, str]:
     noise = {answer.name: answer.details.get("noise") for answer in result.answers}
+    auto = result.named("Auto").details
+    kernels = "; ".join(f"{each['kernel']} ({each['weight']:.2f})" for each in auto["kernels"])
+    logarithm = " It learned the logarithm of the target." if auto.get("target") == "log" else ""
     return {
+        "Auto": "An average of kernel machines. The ridge of each and the weights of the average have the least "
+        f"leave-one-out error on the training rows: {kernels}.{logarithm}",
         "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
         f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's: the most likely value, "
         "judged by the training rows alone.",
@@ -105,6 +135,9 @@ def _methods(network: Network, result: Result) -> dict[str, str]:
         "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
         "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
         f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
+        "Boosting": "Histogram gradient boosting of scikit-learn, with its own settings, for comparison.",
+        "Majority": "The most frequent class of the training rows, whatever the columns say.",
+        "Mean": "The mean of the training rows, whatever the columns say.",
         **_finite_methods(network, result),
     }
 
@@ -126,10 +159,11 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
 
 
 def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
-    answers, truth = result.answers, split.truth
+    answers = [result.named(name) for name in pictures.SHOWN]
+    truth = split.truth
     if data.classes:
         yield _look.figure(
-            "Who is taken for whom",
+            "Confusion matrices",
             "Rows are true classes, columns are answers; the diagonal is right.",
             *(
                 pictures.draw(
@@ -165,11 +199,11 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
-        error = COLUMNS[data.task][0].key
+        error = HEADLINE[data.task]
         yield _look.figure(
             "When to stop training",
-            "Test error of the average trained network, forecast along training. A dip before the end says that "
-            "stopping early would pay.",
+            "Leave-one-out error of the average trained network along training: no test row is looked at. A dip before "
+            "the end says that stopping early would pay.",
             pictures.draw(
                 "training", _LARGE, pictures.along_training, result.curve, answers, error, bool(data.classes)
             ),
@@ -180,7 +214,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
 
 def _uncertain(data: Data, split: Split, result: Result) -> Html:
     """The test pictures whose class the trained networks agree on least."""
-    ntk = next(answer for answer in result.answers if answer.name == "NTK")
+    ntk = result.named("NTK")
     assert ntk.log_probs is not None and data.image_shape is not None
     sure = confidence(ntk.log_probs)
     wall = []

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, logsumexp, ndtri
+from scipy.stats import rankdata
 
 # The trapezoid rule on a Gaussian tail-to-tail converges exponentially in the step; 0.2 leaves an error below 1e-12.
 _STEP = 0.2
@@ -30,15 +31,45 @@ class Score:
 Figures = dict[str, "Score | float | None"]
 
 
-def of_classification(mean: np.ndarray, log_probs: np.ndarray, truth: np.ndarray) -> Figures:
-    """Scores of class outputs (m, c) and log probabilities (m, c) against class indices (m,)."""
-    label = mean.argmax(axis=1)
+def of_classification(label: np.ndarray, log_probs: np.ndarray | None, truth: np.ndarray) -> Figures:
+    """Scores of answered classes (m,) and log probabilities (m, c), if there are any, against class indices (m,)."""
     wrong = np.mean(label != truth)
-    return {
+    figures: Figures = {
         "error": Score(float(wrong), float(share_sem(wrong, len(truth)))),
-        "log_likelihood": mean_score(log_probs[np.arange(len(truth)), truth]),
-        "calibration_error": expected_calibration_error(confidence(log_probs), label == truth),
+        "balanced_accuracy": balanced_accuracy(label, truth),
+        "auc": None,
+        "log_loss": None,
+        "calibration_error": None,
     }
+    if log_probs is None:
+        return figures
+    loss = mean_score(-log_probs[np.arange(len(truth)), truth])
+    # A class that is answered may not be the most probable one, and then it is not what was bet on.
+    right = log_probs.argmax(axis=1) == truth
+    return {
+        **figures,
+        "auc": auc(log_probs, truth),
+        "log_loss": loss,
+        "calibration_error": expected_calibration_error(confidence(log_probs), right),
+    }
+
+
+def balanced_accuracy(label: np.ndarray, truth: np.ndarray) -> float:
+    """The mean over classes of the share of their rows that is found."""
+    return float(np.mean([np.mean(label[truth == c] == c) for c in np.unique(truth)]))
+
+
+def auc(log_probs: np.ndarray, truth: np.ndarray) -> float | None:
+    """The chance that a row of a class is given a larger probability of it than a row of another, mean over classes."""
+    classes = log_probs.shape[1]
+    found = []
+    for c in [1] if classes == 2 else range(classes):
+        inside = truth == c
+        count, others = int(inside.sum()), int((~inside).sum())
+        if count and others:
+            ranks = rankdata(log_probs[:, c])
+            found.append((ranks[inside].sum() - count * (count + 1) / 2) / (count * others))
+    return float(np.mean(found)) if found else None
 
 
 def confidence(log_probs: np.ndarray) -> np.ndarray:
@@ -46,12 +77,23 @@ def confidence(log_probs: np.ndarray) -> np.ndarray:
     return np.exp(log_probs.max(axis=1))
 
 
-def of_regression(mean: np.ndarray, std: np.ndarray, truth: np.ndarray) -> Figures:
-    """Scores of the Gaussian law of each row, all (m,)."""
+def of_regression(
+    mean: np.ndarray, std: np.ndarray | None, truth: np.ndarray, interval: np.ndarray | None = None
+) -> Figures:
+    """Scores of the Gaussian law of each row, all (m,); of its mean alone without `std`.
+
+    Coverage is that of `interval` (m, 2), of the central 90 % of the Gaussian unless it is given.
+    """
+    if std is not None and interval is None and np.all(std > 0):
+        half = float(ndtri(0.95)) * std
+        interval = np.stack([mean - half, mean + half], axis=1)
+    inside = None if interval is None else (interval[:, 0] <= truth) & (truth <= interval[:, 1])
     return {
-        "rmse": rmse(mean, truth),
         "r2": r2(mean, truth),
-        "log_likelihood": mean_score(gaussian_log_density(mean, std, truth)),
+        "mae": mean_score(np.abs(mean - truth)),
+        "rmse": rmse(mean, truth),
+        "coverage": None if inside is None else float(np.mean(inside)),
+        "log_likelihood": None if std is None else mean_score(gaussian_log_density(mean, std, truth)),
     }
 
 

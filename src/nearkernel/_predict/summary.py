@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from .._versions import versions
+from .auto import NAME as AUTO
 from .data import Data
 from .job import Network, Result
 from .prepare import Split
 from .scores import Score, confidence
+from .verdict import verdict
 
 
 def result_json(data: Data, split: Split, network: Network, result: Result, options: dict[str, Any]) -> str:
@@ -26,7 +28,7 @@ def result_json(data: Data, split: Split, network: Network, result: Result, opti
             "task": data.task,
             "target": data.target,
             "classes": list(data.classes),
-            "features": len(data.features),
+            "features": split.x.shape[1],
             "training_rows": len(split.x),
             "test_rows": len(split.x_new),
             "input_scaling": split.input_scaling,
@@ -49,6 +51,12 @@ def result_json(data: Data, split: Split, network: Network, result: Result, opti
             for answer in result.finite
         },
         "along_training": result.curve,
+        "columns": [
+            {"column": name, "importance": cost}
+            for name, cost in (result.auto.importance if result.auto else ())
+        ],
+        "preparation": [*data.remarks],
+        "verdict": verdict(data, result),
         "notes": [*data.notes, *split.notes, *result.notes],
     }
     return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
@@ -65,9 +73,14 @@ def predictions_csv(data: Data, split: Split, result: Result) -> str:
         if answer.log_probs is not None:
             columns[answer.name] = _named(answer.label, data)
             columns[f"{answer.name}_{spread}"] = confidence(answer.log_probs)
+            if answer.name == AUTO:
+                for c, name in enumerate(data.classes):
+                    columns[f"{AUTO}_p({name})"] = np.exp(answer.log_probs[:, c])
         else:
             columns[answer.name] = answer.mean[:, 0]
             columns[f"{answer.name}_{spread}"] = answer.std
+            if answer.interval is not None:
+                columns[f"{answer.name}_low"], columns[f"{answer.name}_high"] = answer.interval.T
     for one in result.finite:
         columns[f"finite {one.name}"] = (
             _named(one.mean.argmax(axis=1), data) if data.classes else one.mean[:, 0]

@@ -12,7 +12,7 @@ from .._check import positive
 from .._precision import in_float64
 from .._result import Result
 from .._status import Status, StatusKind
-from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ._factor import AbstractFactor
 from ._tangent import AbstractTangent
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Prediction(Result, eqx.Module):
     """Outputs at new inputs, in the shape of `y`.
 
-    **Fields:** `terms`, one array an order; `cov`, (m, m) over initializations where that is defined, else None.
+    **Fields:** `terms`, one array an order; `cov`, of `SGD` over its batches and noise, (m, m), or (m, out, m, out) for
+    targets (n, out); else None.
     """
 
     terms: tuple[np.ndarray, ...]
@@ -52,8 +53,12 @@ class Prediction(Result, eqx.Module):
 
     @property
     def std(self) -> np.ndarray | None:
-        """Root of the diagonal of `cov`."""
-        return None if self.cov is None else np.sqrt(np.maximum(np.diagonal(self.cov), 0.0))
+        """Root of the diagonal of `cov`, in the shape of the mean."""
+        if self.cov is None:
+            return None
+        shape = self.terms[0].shape
+        diagonal = np.diagonal(self.cov.reshape(math.prod(shape), -1)).reshape(shape)
+        return np.sqrt(np.maximum(diagonal, 0.0))
 
 
 class AbstractSolution(Result, abc.ABC):
@@ -167,12 +172,12 @@ class FactoredSolution(AbstractSolution):
 
 
 def _unit(algorithm: SpectralAlgorithm) -> str:
-    return "step" if isinstance(algorithm, GradientDescent) else "time"
+    return algorithm.unit if isinstance(algorithm, TimedAlgorithm) else "time"
 
 
 def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
     """The algorithm stopped at another `time`."""
-    if not isinstance(algorithm, GradientDescent | GradientFlow):
+    if not isinstance(algorithm, TimedAlgorithm):
         raise ValueError(
             f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
         )

@@ -10,10 +10,9 @@ import math
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
-from .._check import finite_number, positive, real_number, shown, whole
+from .._check import finite_number, positive, real_number, whole
 from ._ridges import Ridges, one_ridge, ridges_of_descent, ridges_of_flow
 
 
@@ -54,11 +53,21 @@ class SpectralAlgorithm(AbstractAlgorithm):
         return None if shift is None else one_ridge(shift)
 
 
+class TimedAlgorithm(SpectralAlgorithm):
+    """One that can be stopped at any time, or after any number of steps."""
+
+    unit: eqx.AbstractClassVar[str]  # in which time is counted: "time" or "step"
+
+    @abc.abstractmethod
+    def at(self, time: float) -> "TimedAlgorithm":
+        """The same, stopped at another `time` (steps)."""
+
+
 def _time(value: Any, name: str) -> Any:
     return positive(value, name, zero=True, finite=False)
 
 
-class GradientDescent(SpectralAlgorithm):
+class GradientDescent(TimedAlgorithm):
     """theta <- theta - lr grad L, full batch; with `momentum` b, theta's last step times b is added (heavy ball).
 
     On a linear model g(lam) = (1 - (1 - lr lam)^steps) / lam without momentum.
@@ -70,6 +79,7 @@ class GradientDescent(SpectralAlgorithm):
     lr: float
     steps: float = math.inf
     momentum: float = 0.0
+    unit = "step"
 
     def __check_init__(self):
         positive(self.lr, "lr")
@@ -129,7 +139,7 @@ def _heavy_ball(lam: np.ndarray, lr: float, momentum: float, steps: int) -> np.n
     return power[:, 0, 2]
 
 
-class GradientFlow(SpectralAlgorithm):
+class GradientFlow(TimedAlgorithm):
     """d theta/dt = -grad L; with `friction` c, the inertial flow theta'' + c theta' = -grad L from rest.
 
     On a linear model g(lam) = (1 - exp(-lam time)) / lam without friction.
@@ -140,6 +150,7 @@ class GradientFlow(SpectralAlgorithm):
 
     time: float = math.inf
     friction: float | None = None
+    unit = "time"
 
     def __check_init__(self):
         _time(self.time, "time")
@@ -206,77 +217,3 @@ class Ridge(SpectralAlgorithm):
 
     def shift(self) -> float | None:
         return self.strength
-
-
-class SGD(AbstractAlgorithm):
-    """theta <- theta - lr (n/b) sum_{i in batch} grad L_i: descent on random batches of b = `batch_size` points.
-
-    A batch is drawn without replacement within a step. Scaled by n/b, the mean of its gradient is that of the whole
-    loss. For `nk.simulate`, and `nk.forecast` of mean-field networks: it has no filter.
-
-    **Arguments:** `lr` > 0; `batch_size`, as many as there are points for full batches; `steps`; `momentum`, at least 0
-    and below 1; `weight_decay`, by which every step multiplies all parameters by 1 - lr weight_decay, whatever their
-    gradients and factors; `schedule`, a JAX function of the step, which multiplies the gradient's part, e.g.
-    `lambda step: 1 / (1 + step)`.
-
-    A step is u <- momentum u - lr schedule(step) gradient, theta <- (1 - lr weight_decay) theta + u.
-    """
-
-    lr: float
-    batch_size: int = eqx.field(static=True)
-    steps: int
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    schedule: Any = eqx.field(static=True, default=None)
-
-    def __check_init__(self):
-        positive(self.lr, "lr")
-        whole(self.batch_size, "batch_size", 1)
-        whole(self.steps, "steps", 0)
-        if not 0 <= real_number(self.momentum, "momentum") < 1:
-            raise ValueError(f"`momentum` must be at least 0 and below 1; got {self.momentum}.")
-        if positive(self.weight_decay, "weight_decay", zero=True) * self.lr >= 1:
-            raise ValueError(f"`weight_decay` must be below 1/lr = {1 / self.lr:g}; got {self.weight_decay}.")
-        if self.schedule is not None and not callable(self.schedule):
-            raise TypeError(f"`schedule` must be a function of the step; got {shown(self.schedule)}.")
-
-    @property
-    def plain(self) -> bool:
-        """Whether all steps are alike: no momentum, decay or schedule."""
-        return self.momentum == 0 and self.weight_decay == 0 and self.schedule is None
-
-    def rate(self, step: Any) -> Any:
-        """The learning rate of a step."""
-        return self.lr if self.schedule is None else self.lr * self.schedule(step)
-
-
-class Adam(AbstractAlgorithm):
-    """Adam on the whole loss: steps of the mean gradient over the root of the mean squared gradient.
-
-    For `nk.simulate` only. `lr_factors` multiply the steps, e.g. `net.lr_factors("adam")` of an `nk.MLP` in "mup".
-
-    **Arguments:** `lr` > 0; `steps`; `beta1`, `beta2`, what is kept of both means in a step; `eps`, added to the root.
-    """
-
-    lr: float
-    steps: int
-    beta1: float = 0.9
-    beta2: float = 0.999
-    eps: float = 1e-8
-
-    def __check_init__(self):
-        positive(self.lr, "lr")
-        whole(self.steps, "steps", 0)
-        for name in ("beta1", "beta2"):
-            if not 0 <= real_number(getattr(self, name), name) < 1:
-                raise ValueError(f"`{name}` must be at least 0 and below 1; got {getattr(self, name)}.")
-        positive(self.eps, "eps", zero=True)
-
-    def direction(self, means: Any, step: Any) -> Any:
-        """The step of one parameter per unit of `lr`, for the means of its gradient and of the square of that."""
-        first, second = (
-            mean / (1 - beta ** (step + 1))
-            for mean, beta in zip(means, (self.beta1, self.beta2), strict=True)
-        )
-        root = jnp.sqrt(second)
-        return jnp.where(root > 0, first / jnp.where(root > 0, root + self.eps, 1.0), 0.0)

@@ -33,12 +33,15 @@ class Panel:
 
 
 class AbstractClock(abc.ABC):
-    """Of an algorithm on the eigenvalues `lam`; `end` is the time at which training stops or is over."""
+    """Of an algorithm on the eigenvalues `lam`; `end` is the time at which training stops or is over.
+
+    `count` moments of a panel: fewer are faster and less exact.
+    """
 
     end: float
 
-    def __init__(self, lam: np.ndarray):
-        self.lam = lam
+    def __init__(self, lam: np.ndarray, count: int):
+        self.lam, self.count = lam, count
 
     @abc.abstractmethod
     def decay(self, nodes: np.ndarray) -> np.ndarray:
@@ -54,8 +57,8 @@ class AbstractClock(abc.ABC):
 
 
 class FlowClock(AbstractClock):
-    def __init__(self, lam: np.ndarray, time: float):
-        super().__init__(lam)
+    def __init__(self, lam: np.ndarray, time: float, count: int = _NODES):
+        super().__init__(lam, count)
         self.end = _DECAYS / lam.min() if math.isinf(time) else time
 
     def decay(self, nodes: np.ndarray) -> np.ndarray:
@@ -68,7 +71,7 @@ class FlowClock(AbstractClock):
         start, length = 0.0, 1.0 / self.lam.max()
         while start < self.end:
             stop = min(start + length, self.end)
-            nodes = chebyshev(start, stop, _NODES)
+            nodes = chebyshev(start, stop, self.count)
             yield self._panel(nodes, self.lam), self._panel(nodes, np.zeros(1))
             start, length = stop, (_RATIO - 1) * stop
 
@@ -84,9 +87,10 @@ class FlowClock(AbstractClock):
 class StepClock(AbstractClock):
     """Steps of gradient descent. Modes with lr lam > 1 change sign at each, so even and odd steps are told apart."""
 
-    def __init__(self, lam: np.ndarray, lr: float, steps: float):
-        super().__init__(lam)
+    def __init__(self, lam: np.ndarray, lr: float, steps: float, count: int = _NODES):
+        super().__init__(lam, count)
         self.lr, self.factor = lr, 1.0 - lr * lam
+        self.first = _FIRST_STEPS if count >= _NODES else count
         self.stride = 2 if self.factor.min() < -_SOON_GONE else 1
         rate = min(lr * lam.min(), 2 - lr * lam.max(), 0.9)  # a step leaves 1 - rate of the slowest mode
         self.end = math.ceil(_DECAYS / -math.log1p(-rate)) + 1 if math.isinf(steps) else steps
@@ -100,20 +104,20 @@ class StepClock(AbstractClock):
         return np.where(small, slow, 1.0 - self.decay(nodes)) / self.lam
 
     def panels(self) -> Iterator[tuple[Panel, Panel]]:
-        start, stop = 0, _FIRST_STEPS
+        start = 0
         while start < self.end:
-            stop = int(min(stop, self.end))
+            stop = int(min(max(start + self.first, _RATIO * start), self.end))
             nodes = self._nodes(start, stop)
             yield self._panel(nodes, self.factor), self._panel(nodes, np.ones(1))
-            start, stop = stop, _RATIO * stop
+            start = stop
 
     def _nodes(self, start: int, stop: int) -> np.ndarray:
-        if stop - start <= _FIRST_STEPS * self.stride:
+        if stop - start <= self.first * self.stride:
             return np.arange(start, stop + 1)
         found = {start, stop}
         for parity in range(self.stride):
             first, last = start + parity, stop - (stop - start - parity) % self.stride
-            middle = chebyshev(0, (last - first) // self.stride, _NODES)
+            middle = chebyshev(0, (last - first) // self.stride, self.count)
             found.update(first + self.stride * np.round(middle).astype(int))
         return np.array(sorted(found))
 

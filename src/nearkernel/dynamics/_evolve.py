@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
 from typing import Any, Self
 
 import jax
@@ -13,10 +12,11 @@ from .._check import inputs
 from .._precision import in_float64
 from .._status import Status, StatusKind
 from ._abstract_solution import AbstractSolution, Prediction, end_of, moved_to, status_at
-from ._algorithms import GradientDescent, SpectralAlgorithm
+from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._divergence import judged
-from ._losses import loss_of_zero
+from ._losses import AbstractLoss, loss_of_zero
 from ._ode import integrate
+from ._stochastic import FullBatches
 from ._tangent import AbstractTangent
 
 
@@ -29,7 +29,7 @@ class FunctionSpaceSolution(AbstractSolution):
     """
 
     def __init__(
-        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: Callable, vector: bool
+        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: AbstractLoss, vector: bool
     ):
         self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
         self.algorithm = algorithm
@@ -42,24 +42,8 @@ class FunctionSpaceSolution(AbstractSolution):
         return self._status
 
     def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
-        time = algorithm.end()
-        if math.isinf(time):
-            raise ValueError(
-                "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
-            )
         shape = self._tangent.flat(self._start).shape
-        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
-        if isinstance(algorithm, GradientDescent):
-            weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
-        else:
-            found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
-            weights = np.array(found[0])
-            if not success:
-                message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
-                return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
-        ends = [self._loss(z, self._y) for z in (self._start, _outputs(self._matrix, self._start, weights))]
-        zero = loss_of_zero(self._loss, self._y)
-        return weights, judged(status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=zero)
+        return trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
 
     @in_float64
     def at(self, moment: float) -> Self:
@@ -73,7 +57,7 @@ class FunctionSpaceSolution(AbstractSolution):
     def loss(self, time: float | None = None) -> float:
         """The loss it was trained on, on the training set."""
         fitted = self.predict(self._x, time).mean.reshape(self._y.shape)
-        return float(self._loss(fitted, self._y))
+        return float(self._loss(jnp.asarray(fitted), jnp.asarray(self._y)))
 
     def _losses(self) -> tuple[np.ndarray, np.ndarray]:
         if isinstance(self.algorithm, GradientDescent):
@@ -83,7 +67,9 @@ class FunctionSpaceSolution(AbstractSolution):
         arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
         friction = getattr(self.algorithm, "friction", None)
         found, _ = flow_at(*arguments, times, friction)  # one integration serves all times
-        return times, np.array([self._loss(_outputs(self._matrix, self._start, a), self._y) for a in found])
+        return times, np.array(
+            [self._loss(_outputs(self._matrix, self._start, a), jnp.asarray(self._y)) for a in found]
+        )
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
@@ -98,7 +84,40 @@ class FunctionSpaceSolution(AbstractSolution):
         return Prediction(terms=(found[:, 0] if self._vector else found,))
 
 
-def _force(loss: Callable, matrix, start, y, a):
+def trained_by(
+    loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
+) -> tuple[np.ndarray, Status]:
+    """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
+    if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
+        raise ValueError(
+            f"{type(algorithm).__name__} has no time: for a loss other than the squared one use GradientFlow or "
+            "GradientDescent."
+        )
+    time = algorithm.end()
+    if math.isinf(time):
+        raise ValueError(
+            "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
+        )
+    arguments = (loss, matrix, start, y, jnp.zeros(shape))
+    if isinstance(algorithm, GradientDescent):
+        weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
+    elif isinstance(algorithm, FullBatches):
+        sgd = algorithm.sgd
+        weights = np.array(_scheduled(*arguments, sgd.rates(), sgd.momentum, sgd.kept))
+    else:
+        found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+        weights = np.array(found[0])
+        if not success:
+            message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
+            return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
+    ends = [loss(jnp.asarray(z), jnp.asarray(y)) for z in (start, _outputs(matrix, start, weights))]
+    status = judged(
+        status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=loss_of_zero(loss, y, start)
+    )
+    return weights, status
+
+
+def _force(loss: AbstractLoss, matrix, start, y, a):
     """-dL/dz at z = start + K a, in the shape of a."""
     return -jax.grad(loss)(_outputs(matrix, start, a), y).reshape(a.shape)
 
@@ -115,6 +134,16 @@ def descend_by(loss, matrix, start, y, a, lr, momentum, steps):
         return a + velocity, velocity
 
     return jax.lax.fori_loop(0, steps, step, (a, jnp.zeros_like(a)))[0]
+
+
+@jax.jit(static_argnums=(0,))
+def _scheduled(loss, matrix, start, y, a, rates, momentum, kept):
+    def step(state, rate):
+        a, velocity = state
+        velocity = momentum * velocity + rate * _force(loss, matrix, start, y, a)
+        return (kept * a + velocity, velocity), None
+
+    return jax.lax.scan(step, (a, jnp.zeros_like(a)), rates)[0][0]
 
 
 def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None):

@@ -28,9 +28,9 @@ from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._params import checked_params
-from ._algorithms import SGD
 from ._losses import get_loss
 from ._simulate import Record, Trajectory, simulate
+from ._stochastic import SGD
 
 _EVERY = 10  # steps between two looks at both sides of the relation
 _FIRST_WINDOW = 400
@@ -117,12 +117,9 @@ def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
     if not sgd.plain:
-        raise ValueError("`sgd` must be without momentum, weight_decay and schedule here.")
-    b = sgd.batch_size
-    if b > n:
-        raise ValueError(f"`batch_size` must be at most the number of points, {n}; got {b}.")
-    both = (b - 1) / (n - 1) if n > 1 else 1.0
-    return float(sgd.lr), n / b * (1 - both), n / b * both
+        raise ValueError("`sgd` must be without momentum, weight_decay, schedule and noise here.")
+    own, both = sgd.weights(n)
+    return float(sgd.lr), own - both, both
 
 
 @in_float64
@@ -146,8 +143,8 @@ def _data(
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
     checked_params(model, params, name)
     x = inputs(x, "x", model.in_shape)
-    y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
-    return x, y, get_loss(loss, y)
+    function = get_loss(loss)
+    return x, function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1]), function
 
 
 def _point_gradient(model, params, x, y, loss):
@@ -250,7 +247,7 @@ def sgd_until_stationary(
             {"theta": params, "origin": params},  # the same observables for every window: one compilation
             x,
             y,
-            SGD(sgd.lr, sgd.batch_size, window),
+            SGD(sgd.lr, sgd.batch_size, window, batches=sgd.batches),
             record,
             loss=loss,
             key=jax.random.fold_in(key, len(histories)),

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -10,14 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, targets, whole
+from .._check import inputs, whole
 from .._precision import in_float64
 from .._result import Result
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow
-from ._losses import get_loss
+from ._losses import AbstractLoss, get_loss
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
 from ._verdict import CARE, TRUST, Verdict, self_check, trusted_until
@@ -124,7 +124,7 @@ def inspect(
     - `x` (n, ...), `y` (n,) or (n, out); `x_new`, further inputs to predict.
     - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default
       `steps` at the rate 1/lambda_max. Losses are sums over points: for a mean over n points, give lr/n.
-    - `loss`: "squared", "cross_entropy" or a JAX function loss(z, y).
+    - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
     - `pieces`: how often the network may be linearized. Beyond 1, it is linearized again at the predicted weights where
       the check says that the present linearization has served.
     """
@@ -133,11 +133,11 @@ def inspect(
     params = floating_params(model, params)
     x = inputs(x, "x", model.in_shape)
     new = None if x_new is None else inputs(x_new, "x_new", x.shape[1:])
-    y = targets(y, len(x), out=jax.eval_shape(model, params, x[:1]).shape[1])
+    function = get_loss(loss)
+    y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
     whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
-    function = get_loss(loss, y)
     rows = x if new is None else np.concatenate([x, new])
     first = Stretch(model, params, rows, y)
     if not np.isfinite(first.start).all():
@@ -203,7 +203,7 @@ def _moments(algorithm: Timed) -> np.ndarray:
 
 
 def _followed(
-    first: Stretch, algorithm: Timed, loss: Callable, moments: np.ndarray, pieces: int
+    first: Stretch, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray, pieces: int
 ) -> tuple[list[Arrival], list[float], tuple[float, ...], float]:
     """Arrivals at all moments, their checks, where the network was linearized, and where the rate was too large.
 
@@ -242,7 +242,7 @@ def _is_unstable(algorithm: Timed, stretch: Stretch) -> bool:
 
 
 def halfway(
-    loss: Callable, y: np.ndarray, force: np.ndarray, moments: np.ndarray, outputs: np.ndarray
+    loss: AbstractLoss, y: np.ndarray, force: np.ndarray, moments: np.ndarray, outputs: np.ndarray
 ) -> np.ndarray:
     """When |dloss/dz| of each point has fallen to half."""
     forces = [np.asarray(jax.grad(loss)(jnp.asarray(z), jnp.asarray(y))) for z in outputs]
@@ -253,7 +253,7 @@ def halfway(
 
 
 def _training_seconds(
-    model: AbstractModel, params: Any, x: np.ndarray, y: np.ndarray, loss: Callable, algorithm: Timed
+    model: AbstractModel, params: Any, x: np.ndarray, y: np.ndarray, loss: AbstractLoss, algorithm: Timed
 ) -> float:
     """Of all steps, from the time of one gradient."""
     if not isinstance(algorithm, GradientDescent):

@@ -17,7 +17,7 @@ from ..models._params import checked_params
 from ._margin import max_margin, signs_of
 
 
-class KernelMargin(Result, eqx.Module):
+class KernelMarginResult(Result, eqx.Module):
     """The maximum-margin classifier sign(f(x) + b) of a kernel's space: a support vector machine without slack.
 
     **Fields:** `function` f, the shortest with y_i (f(x_i) + b) >= 1; `margin` = 1/|f|; `dual` (n,), a_i >= 0 with
@@ -37,7 +37,7 @@ class KernelMargin(Result, eqx.Module):
 
 
 @in_float64
-def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -> KernelMargin:
+def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -> KernelMarginResult:
     """The function of largest margin in the Hilbert space of `kernel`: min |f| with y_i (f(x_i) + b) >= 1.
 
     By the representer theorem it is that of `max_margin` for any features with this kernel; here those are roots of the
@@ -56,7 +56,7 @@ def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -
         raise ValueError(
             "no function of the space of `kernel` separates `x` by `labels`: no margin."
         ) from None
-    return KernelMargin(
+    return KernelMarginResult(
         RKHSFunction(kernel, x, found.dual * signs), found.margin, found.dual, found.support, found.b
     )
 

@@ -25,7 +25,7 @@ LOSSES = ("exponential", "logistic")
 _WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until the support no longer changes
 
 
-class MaxMargin(Result, eqx.Module):
+class MaxMarginResult(Result, eqx.Module):
     """The maximum-margin classifier sign(w.x + b).
 
     **Fields:** `w` (d,), the shortest with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual` (n,),
@@ -42,7 +42,7 @@ class MaxMargin(Result, eqx.Module):
 
 
 @renamed(X="x")
-def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMargin:
+def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
     """The classifier with the largest margin: min |w| with y_i (w.x_i + b) >= 1 for all i, where b = 0 unless `bias`.
 
     Gradient flow of w alone tends to the one without a bias. If a bias is trained as well, the flow tends to the
@@ -72,7 +72,7 @@ def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMargin:
     support = np.flatnonzero(active)
     offset = np.linalg.lstsq(rows[support] / scale, -np.log(dual[support] * scale**2), rcond=None)[0]
     w = w * scale
-    return MaxMargin(w, float(1 / np.linalg.norm(w)), dual * scale**2, support, offset)
+    return MaxMarginResult(w, float(1 / np.linalg.norm(w)), dual * scale**2, support, offset)
 
 
 def _dual(rows: np.ndarray) -> np.ndarray | None:
@@ -91,7 +91,7 @@ def _active(dual: np.ndarray) -> np.ndarray:
     return dual > 1e-10 * dual.max()
 
 
-def _with_bias(x: Any, labels: Any) -> MaxMargin:
+def _with_bias(x: Any, labels: Any) -> MaxMarginResult:
     """A bias is a column of constants, free of charge if they are large; then solve on the support that they give."""
     from scipy.optimize import nnls
 
@@ -116,7 +116,9 @@ def _with_bias(x: Any, labels: Any) -> MaxMargin:
             dual[active] = a * scale**2
             support = np.flatnonzero(dual)
             w = w * scale
-            return MaxMargin(w, float(1 / np.linalg.norm(w)), dual, support, None, float(b - w @ center))
+            return MaxMarginResult(
+                w, float(1 / np.linalg.norm(w)), dual, support, None, float(b - w @ center)
+            )
     raise ValueError(_not_separable())
 
 
@@ -128,7 +130,7 @@ class MarginPath(Result, eqx.Module):
     """Weights of a linear classifier along gradient flow.
 
     **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
-    the maximum margin minus that of w(t); `limit`, the `MaxMargin`; `status`, an
+    the maximum margin minus that of w(t); `limit`, the `MaxMarginResult`; `status`, an
     `nk.Status`, and its `ok`.
     """
 
@@ -136,7 +138,7 @@ class MarginPath(Result, eqx.Module):
     w: np.ndarray
     direction_error: np.ndarray
     margin_gap: np.ndarray
-    limit: MaxMargin
+    limit: MaxMarginResult
     status: Status = eqx.field(static=True)
 
     @property

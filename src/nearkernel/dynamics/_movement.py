@@ -10,15 +10,16 @@ from .._check import inputs
 from .._precision import in_float64
 from .._result import Result
 from ..kernels import EmpiricalNTK
-from ..models import MLP, AbstractModel
+from ..models import AbstractModel, AbstractNetwork
 from ..models._params import checked_params
 
 
-class Movement(Result, eqx.Module):
+class MovementResult(Result, eqx.Module):
     """Distances between start and end, each relative to the size at the start.
 
     **Fields:** `weights`, |theta - theta_0| / |theta_0|; `correlation`, the cosine of theta and theta_0;
-    `features`, of the last hidden layer's activations (NaN if the model is not an `nk.MLP` with hidden layers);
+    `features`, of the last hidden layer's activations (NaN unless the model is a network of
+    layers that ends in a dense one);
     `kernel`, of the tangent kernel matrix in the Frobenius norm; `ntk_start` and `ntk_end`, its largest
     eigenvalues.
     """
@@ -32,7 +33,7 @@ class Movement(Result, eqx.Module):
 
 
 @in_float64
-def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> Movement:
+def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> MovementResult:
     """How far the parameters `end` are from `start`, in weights and in what they do to the inputs `x` (n, d).
 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
@@ -47,10 +48,10 @@ def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: 
         )
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan
-    if isinstance(model, MLP) and model.widths:
+    if isinstance(model, AbstractNetwork) and model.readout():
         first, last = (np.asarray(model.hidden_features(params, x)) for params in (start, end))
         features = float(np.linalg.norm(last - first) / np.linalg.norm(first))
-    return Movement(
+    return MovementResult(
         weights=float(np.linalg.norm(b - a) / np.linalg.norm(a)),
         correlation=float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b))),
         features=features,

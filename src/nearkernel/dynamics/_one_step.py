@@ -28,7 +28,7 @@ from ._subspace import checked_subspace, subspace_overlap, top_directions
 _SPREAD = 0.5  # root mean square of w.x after the step, where the biases are of size 1
 
 
-class OneStepFeatures(Result, eqx.Module):
+class OneStepFeaturesResult(Result, eqx.Module):
     """Features relu(W x + b) that one gradient step made, and what was seen on the way.
 
     **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out), the
@@ -109,11 +109,11 @@ class OneStepFeatures(Result, eqx.Module):
 class OneStepNetwork(eqx.Module):
     """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
 
-    **Fields:** `features`, a `OneStepFeatures`; `head` a (m, out); `status`, an `nk.Status`: how the head was
+    **Fields:** `features`, a `OneStepFeaturesResult`; `head` a (m, out); `status`, an `nk.Status`: how the head was
     found, and its `ok`.
     """
 
-    features: OneStepFeatures
+    features: OneStepFeaturesResult
     head: np.ndarray
     status: Status = eqx.field(static=True)
 
@@ -140,7 +140,7 @@ def one_step_features(
     *,
     lr: float | None = None,
     subspace: Any = None,
-) -> OneStepFeatures:
+) -> OneStepFeaturesResult:
     r"""One large gradient step on the first layer of a two-layer relu network, weight decay 1/lr: learned features.
 
     The formulas hold for isotropic inputs, best standard normal ones: standardize others. Constant and linear part are
@@ -186,7 +186,7 @@ def one_step_features(
     hessian = np.einsum("io,ij,ik->ojk", rest, x, x, optimize=True) / n - rest.mean(axis=0)[
         :, None, None
     ] * np.eye(d)
-    made = OneStepFeatures(
+    made = OneStepFeaturesResult(
         weights=finite_result(weights, "1 / (`x` times `y`) is"),
         biases=rng.normal(size=width),
         start=start,

@@ -14,8 +14,8 @@ from .._status import Status
 from ..models import AbstractModel
 from ._algorithms import GradientDescent
 from ._divergence import RISE, ROUNDING, growth
-from ._losses import loss_of_zero, squared
-from ._movement import Movement, movement, tangent_matrix
+from ._losses import Squared, loss_of_zero
+from ._movement import MovementResult, movement, tangent_matrix
 from ._simulate import Record, simulate
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Phase(Result, eqx.Module):
     """What a run of gradient descent at one learning rate did.
 
     **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio` = lr times the largest eigenvalue of the
-    tangent kernel at the start: lazy below 2; `losses`, one a step; `moved`, a `Movement` with the kernel and the
+    tangent kernel at the start: lazy below 2; `losses`, one a step; `moved`, a `MovementResult` with the kernel and the
     correlation of the weights at the end, None if not finite; `params` at the end; `status` of the run, an
     `nk.Status`, and its `ok`.
     """
@@ -35,7 +35,7 @@ class Phase(Result, eqx.Module):
     lr: float
     ratio: float
     losses: np.ndarray
-    moved: Movement | None
+    moved: MovementResult | None
     params: Any
     status: Status = eqx.field(static=True)
 
@@ -99,7 +99,7 @@ def learning_rate_phase(
     else:
         losses = np.append(losses, np.inf)
         top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
-    zero = loss_of_zero(squared, jnp.asarray(y))
+    zero = loss_of_zero(Squared(), jnp.asarray(y))
     name = _bounded_phase(losses, zero) if run.ok else "divergent"
     return Phase(name, float(lr), float(lr) * top, losses, moved, run.params, run.status)
 

@@ -12,6 +12,7 @@ from .._precision import in_float64
 from .._result import Result
 from ..kernels import AbstractKernel, Laplace, Mahalanobis
 from ._algorithms import Ridge, SpectralAlgorithm
+from ._iterative import MachineSolution
 from ._solution import Solution
 from ._solve import solve
 from ._subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _RIDGE = 1e-3
 
 
-class RecursiveFeatures(Result, eqx.Module):
+class RecursiveFeaturesResult(Result, eqx.Module):
     """A kernel machine after each round of learning its matrix.
 
     **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
@@ -31,7 +32,7 @@ class RecursiveFeatures(Result, eqx.Module):
     """
 
     matrices: tuple[np.ndarray, ...]
-    solutions: tuple[Solution, ...] = eqx.field(static=True)
+    solutions: tuple[Solution | MachineSolution, ...] = eqx.field(static=True)
     overlaps: tuple[float, ...] | None
 
     @property
@@ -40,7 +41,7 @@ class RecursiveFeatures(Result, eqx.Module):
         return self.matrices[-1]
 
     @property
-    def solution(self) -> Solution:
+    def solution(self) -> Solution | MachineSolution:
         """The machine of the last round, to predict with."""
         return self.solutions[-1]
 
@@ -70,7 +71,7 @@ def recursive_features(
     rounds: int = 5,
     *,
     subspace: Any = None,
-) -> RecursiveFeatures:
+) -> RecursiveFeaturesResult:
     r"""A recursive feature machine: f = k_M(., X) a, then M <- average of nabla f nabla f^T over X, and again.
 
     k_M(x, y) = k(M^(1/2) x, M^(1/2) y) is `nk.kernels.Mahalanobis`; M starts as the identity and keeps the trace d.
@@ -100,7 +101,7 @@ def recursive_features(
     if true is not None:
         seen_by = (subspace_overlap(top_directions(m, len(true)), true) for m in matrices[1:])
         overlaps = (len(true) / d, *seen_by)
-    return RecursiveFeatures(tuple(matrices), tuple(solutions), overlaps)
+    return RecursiveFeaturesResult(tuple(matrices), tuple(solutions), overlaps)
 
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:

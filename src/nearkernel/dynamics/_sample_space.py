@@ -25,7 +25,7 @@ from ..models._params import checked_params
 from ._abstract_solution import end_of, status_at
 from ._algorithms import GradientDescent
 from ._divergence import judged
-from ._losses import loss_of_zero, squared
+from ._losses import Squared, loss_of_zero
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def sample_space_descent(
     outputs, kernels = map(np.asarray, _run(z, kernel, mu, nu, kappa, targets, descent.lr, descent.steps))
     with np.errstate(over="ignore", invalid="ignore"):
         losses = 0.5 * ((outputs[:, : len(targets)] - targets) ** 2).sum(axis=1)
-    zero = loss_of_zero(squared, jnp.asarray(targets))
+    zero = loss_of_zero(Squared(), jnp.asarray(targets))
     status = judged(status_at(descent, 0.0), losses, f"by {end_of(descent)}", zero=zero)
     return SampleSpaceRun(outputs, kernels, status)
 

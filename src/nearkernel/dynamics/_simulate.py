@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
 
-from .._check import inputs, numeric, positive, shown, targets, whole
+from .._check import inputs, numeric, positive, shown, whole
 from .._keys import Key, random_key
 from .._precision import drawing, is_traced
 from .._progress import interactive, report, task
@@ -21,11 +21,13 @@ from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..models._params import checked_factors, checked_params
-from ._algorithms import SGD, AbstractAlgorithm, Adam, GradientDescent, GradientFlow
+from ._adaptive import Adam, Optax
+from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
-from ._losses import get_loss, loss_of_zero
+from ._losses import AbstractLoss, get_loss, loss_of_zero
 from ._observables import NAMED
-from ._steps import Problem, State, descend, flow, observe
+from ._steps import Problem, State, descend, flow, observe, rest_of
+from ._stochastic import SGD, require_batch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -127,9 +129,10 @@ def simulate(
 ) -> Trajectory:
     """Trains `model` from `params` on (`x`, `y`).
 
-    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow`, `Adam` or `SGD` (with `key`); without an end of its
-    own it runs until the loss has fallen to `tol`^2 of its start (of the loss of outputs 0, if that is more) or its
-    gradient to `tol`, at most `max_steps`; `record`: what to keep; `loss`: "squared", "cross_entropy" or a JAX function
+    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow`, `SGD` (with a `key` if it draws), `Adam`, or any
+    transformation of optax as `nk.Optax`; without an end of its own it runs until the loss has fallen to `tol`^2 of its
+    start (of the loss of outputs 0, if that is more) or its gradient to `tol`, at most `max_steps`; `record`: what to
+    keep; `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function
     loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
@@ -147,32 +150,32 @@ def simulate(
     (finite `steps` only): nothing is looked at, the status is `unchecked`, and `ok` is False.
     """
     require_model(model)
-    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD | Adam):
+    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD | Adam | Optax):
         raise TypeError(
-            f"`algorithm` must move in time (GradientDescent, GradientFlow, SGD, Adam); got {type(algorithm).__name__}."
+            "`algorithm` must move in time (GradientDescent, GradientFlow, SGD, Adam, Optax); got "
+            f"{type(algorithm).__name__}."
         )
     record = Record() if record is None else record
     if not isinstance(record, Record):
         raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
+    function = get_loss(loss)
     params = checked_params(model, params)
     lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
     traced = is_traced(model, params, x, y)
     if not traced:
         x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
-        y = targets(y, len(x), out=out)
+        y = function.columns(y, len(x), out)
         params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     else:  # 64 bits may come from outside into a program of 32
         params, x, y = jax.tree.map(
             lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
         )
-        y = y[:, None] if y.ndim == 1 else y
-    if isinstance(algorithm, SGD):
+        y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
+    if isinstance(algorithm, SGD | Optax):
         key = require_batches(algorithm, key, len(x))
-    problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors)
-    function = get_loss(loss, y)
-    rest = jax.tree.map(jnp.zeros_like, params)
-    state = State(params, (rest, rest) if isinstance(algorithm, Adam) else rest, jnp.asarray(0.0))
+    problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors, params)
+    state = State(params, rest_of(algorithm, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if traced:
         if isinstance(algorithm, GradientFlow):
@@ -189,16 +192,16 @@ def simulate(
         return run.interrupted()
 
 
-def require_batches(algorithm: SGD, key: Any, n: int) -> jax.Array:
-    """The key of the batches; refuses SGD without one, and batches of more than the `n` points there are."""
+def require_batches(algorithm: SGD | Optax, key: Any, n: int) -> jax.Array | None:
+    """The key of what is drawn, None if nothing is; refuses batches of more than the `n` points there are."""
+    if algorithm.batch_size is not None:
+        require_batch(algorithm.batch_size, n)
+    if not algorithm.random:
+        return None
     if key is None:
-        raise ValueError("`SGD` draws batches: give `key=jax.random.key(0)`.")
-    key = random_key(key)
-    if algorithm.batch_size > n:
-        raise ValueError(
-            f"`batch_size` must be at most the number of points, {n}; got {algorithm.batch_size}."
-        )
-    return key
+        drawn = "noise" if algorithm.batch_size is None else "batches"
+        raise ValueError(f"`{type(algorithm).__name__}` draws {drawn}: give `key=jax.random.key(0)`.")
+    return random_key(key)
 
 
 class _Run:
@@ -207,7 +210,7 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        loss: Callable,
+        loss: AbstractLoss,
         observables: tuple,
         every: float | None,
         tol: float,
@@ -275,8 +278,8 @@ class _Run:
         total = self.max_steps if endless else int(algorithm.steps)
         every = self._steps_between() or max(1, -(-total // _MOST_RECORDS) if not endless else 10)
         done, before = 0, state
-        self.noisy = isinstance(algorithm, SGD)
-        self.inertial = isinstance(algorithm, Adam) or getattr(algorithm, "momentum", 0.0) > 0
+        self.noisy = isinstance(algorithm, SGD | Optax) and algorithm.random
+        self.inertial = isinstance(algorithm, Adam | Optax) or getattr(algorithm, "momentum", 0.0) > 0
         while done < total:
             inner = min(every, total - done)
             groups = max(1, min(-(-_CHUNK // inner), (total - done) // inner))

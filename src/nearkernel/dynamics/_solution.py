@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._check import inputs
+from .._check import inputs, listed, numeric, shown
 from .._precision import in_float64
 from ..scale._iterate import relative
 from ._abstract_solution import FactoredSolution, Prediction, moved_to, status_of
@@ -57,10 +57,9 @@ class Solution(FactoredSolution):
 
     def _ready(self, algorithm: SpectralAlgorithm) -> SpectralAlgorithm:
         """`algorithm`, once there is a factor that serves it."""
-        shift = algorithm.shift()
-        if isinstance(self._factor, Cholesky | ByProducts) and (
-            shift is None or shift != self.algorithm.shift()
-        ):
+        shift, factor = algorithm.shift(), self._factor
+        other = isinstance(factor, Cholesky) and factor.shift != shift
+        if other or (isinstance(factor, ByProducts) and shift is None):
             self._factor = self._tangent.factor(self._x, algorithm)
         return algorithm
 
@@ -76,24 +75,65 @@ class Solution(FactoredSolution):
         Kernels and factors are kept.
         """
         other = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
-        algorithm = self._ready(other)
         found = copy.copy(self)
-        found.algorithm = algorithm
-        found._weights = found._coefficients(algorithm)
+        found.algorithm = found._ready(other)
+        if isinstance(found._factor, Spectrum):  # which serves all algorithms
+            self._factor = found._factor
+        found._weights = found._coefficients(other)
         return found
 
+    def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
+        """The factor that is kept, if it serves `algorithm`; else another, kept from now on."""
+        self._ready(algorithm)
+        return self._factor
+
     @in_float64
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent)."""
+    def predict(self, x_new: Any, time: Any = None) -> Prediction:
+        """Outputs at `x_new` (m, d), at the end of training or at another `time` (steps for gradient descent).
+
+        For an array of times (t,), outputs are (t, m) or (t, m, out), and the kernel is computed once.
+        """
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        weights, out = self._at(time), self._y.shape[1]
-        found = self._tangent.start(x_new, out)
-        if np.isinf(weights).any():
-            found = np.full_like(found, np.inf)
-        else:
-            for part, cross in self._cross.parts(x_new, 8 * out**2 * len(self._x)):
-                found[part] -= self._tangent.unflat(cross @ weights, out)
-        return Prediction(terms=(found[:, 0] if self._vector else found,))
+        if np.ndim(time) == 0:
+            return Prediction(terms=(self._outputs(x_new, [self._at(time)])[0],))
+        times = numeric(time, "time")
+        if times.ndim != 1 or not times.size:
+            raise ValueError(f"`time` must be a number or a vector of them; got shape {times.shape}.")
+        return Prediction(terms=(self._outputs(x_new, [self._at(float(each)) for each in times]),))
+
+    @in_float64
+    def predict_each(self, x_new: Any, algorithms: Any) -> np.ndarray:
+        """Outputs (k, m) or (k, m, out) of the same data trained by each of `algorithms`: rates, times, ridges.
+
+        One set of eigenvalues and one kernel with `x_new` serve all of them.
+        """
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        chosen = listed(algorithms, "algorithms", "[nk.Ridge(0.1), nk.Ridge(1.0)]")
+        for each in chosen:
+            if not isinstance(each, SpectralAlgorithm):
+                raise TypeError(
+                    f"`algorithms` must be ones that act by a filter, e.g. nk.Ridge(0.1); got {shown(each)}."
+                )
+        if not chosen:
+            raise ValueError("`algorithms` is empty.")
+        if not isinstance(self._factor, Spectrum):
+            self._factor = self._tangent.spectrum(self._x)
+        return self._outputs(x_new, [self._coefficients(each) for each in chosen])
+
+    def _outputs(self, x_new: np.ndarray, each: list[np.ndarray]) -> np.ndarray:
+        """Outputs (k, m) or (k, m, out) of k sets of coefficients; infinite where training diverges."""
+        out = self._y.shape[1]
+        found = np.stack([self._tangent.start(x_new, out)] * len(each))
+        diverged = np.array([np.isinf(weights).any() for weights in each])
+        weights = np.concatenate(each, axis=1)
+        weights = np.where(np.isinf(weights), 0.0, weights)
+        columns = each[0].shape[1]
+        for part, cross in self._cross.parts(x_new, 8 * out**2 * len(self._x)):
+            moved = cross @ weights
+            for k in range(len(each)):
+                found[k, part] -= self._tangent.unflat(moved[:, k * columns : (k + 1) * columns], out)
+        found[diverged] = np.inf
+        return found[:, :, 0] if self._vector else found
 
     @property
     def coefficients(self) -> np.ndarray:
@@ -104,7 +144,7 @@ class Solution(FactoredSolution):
     def response(self, x_new: Any) -> np.ndarray:
         """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
         cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
-        return self._factor.apply(self.algorithm, cross.T).T
+        return self.factor_for(self.algorithm).apply(self.algorithm, cross.T).T
 
     @property
     def solver(self) -> AbstractSolver:

@@ -1,22 +1,89 @@
 """The verb `solve`: what training does, without training."""
 
-from typing import Any
+from typing import Any, Literal, overload
 
-import numpy as np
-
-from .._check import inputs, targets, whole
+from .._check import inputs, shown, whole
 from .._precision import in_float64
 from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._by_products import by_size
 from ._evolve import FunctionSpaceSolution
-from ._iterative import solve_iteratively
-from ._losses import get_loss, squared
+from ._iterative import MachineSolution, solve_iteratively
+from ._losses import AbstractLoss, Squared, get_loss
 from ._nearly import NearlyKernelSolution
+from ._sgd_solution import SGDSolution
 from ._solution import Solution
 from ._solvable import require_solvable, require_sound
-from ._solvers import Direct, Nystrom, get_solver
-from ._tangent import CurvedTangent, tangent_of
+from ._solvers import AbstractSolver, Direct, IterativeSolver, Nystrom, get_solver
+from ._stochastic import SGD
+from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent, tangent_of
+
+Solved = Solution | MachineSolution | SGDSolution | FunctionSpaceSolution | NearlyKernelSolution
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    *,
+    order: Literal[1, 2],
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> NearlyKernelSolution: ...
+
+
+@overload
+def solve(
+    problem: AbstractKernel,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Literal["cg", "richardson", "eigenpro", "nystrom"] | IterativeSolver | Nystrom,
+) -> MachineSolution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Literal["auto", "direct"] | Direct = "auto",
+) -> Solution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: SGD,
+    order: Literal[0] = 0,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+    solver: Any = "auto",
+) -> Solution | SGDSolution: ...
+
+
+@overload
+def solve(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    order: int = 0,
+    *,
+    loss: Any = "squared",
+    solver: Any = "auto",
+) -> Solved: ...
 
 
 @in_float64
@@ -29,7 +96,7 @@ def solve(
     *,
     loss: Any = "squared",
     solver: Any = "auto",
-) -> Any:
+) -> Solved:
     r"""The trained model as formulas. At order 0, z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
 
     **Arguments:**
@@ -37,11 +104,13 @@ def solve(
     - `problem`: a kernel (starts at 0), an `nk.FeatureModel` or `nk.QuadraticModel` (start at W = 0) or
       `nk.expand(model, params, degree)` (starts at the model's own outputs).
     - `x` (n, d), `y` (n,) or (n, out).
-    - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`.
+    - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`; `SGD` with schedules,
+      decay, momentum, batches and noise.
     - `order`: 0, the linear theory; 1 and 2, what learning features adds, for quadratic models and expansions of degree
       2 or 3: the error left is of order eps^(order + 1).
-    - `loss`: "squared"; or "cross_entropy", or any JAX function loss(z, y), then integrated in function space at a
-      finite time.
+    - `loss`: "squared"; or "cross_entropy" (`y` one-hot, probabilities, or integer labels (n,)), another
+      `AbstractLoss` such as `nk.dynamics.Huber(0.5)`, or any JAX function loss(z, y), then integrated in function space
+      at a finite time.
     - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products with
       K and no n^2 memory; "nystrom", few centres and one pass; or an object with settings, such as
       `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct to 4000 points, without a ridge also
@@ -52,17 +121,20 @@ def solve(
     `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
     `feature_learning(x_test, y_test)` besides. From an iterative `solver` that was asked for a `MachineSolution`:
     `predict`, `residual()`, `coefficients`, `relative_residual`, `iterations`, `status`. From another loss a
-    `FunctionSpaceSolution`. All have `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
+    `FunctionSpaceSolution`. From `SGD` that draws batches or noise an `SGDSolution`, with a covariance.
+    All have `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
     """
-    chosen = get_solver(solver)
+    chosen, function = get_solver(solver), get_loss(loss)
     algorithm = GradientFlow() if algorithm is None else algorithm
-    if not isinstance(algorithm, SpectralAlgorithm):
+    if not isinstance(algorithm, SpectralAlgorithm | SGD):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {_name(algorithm)}."
         )
     if whole(order, "order", 0) > 2:
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
     tangent = tangent_of(problem)
+    if isinstance(algorithm, SGD):
+        algorithm = _solvable(algorithm, tangent, order, chosen, function)
     if order > 0 and tangent.degree == 1:
         raise ValueError(
             f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. Models that learn "
@@ -71,29 +143,44 @@ def solve(
     x = inputs(x, "x", tangent.input_dim())
     if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
-    vector = np.ndim(y) == 1
-    y = targets(y, len(x), out=tangent.out_dim(x))
+    vector = function.is_vector(y)
+    y = function.columns(y, len(x), tangent.out_dim(x))
     require_sound(tangent, x)
-    function = get_loss(loss, y)
+    if isinstance(algorithm, SGD):
+        return SGDSolution(tangent, x, y, algorithm, vector)
     if order > 0:
-        if function is not squared:
+        if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
         assert isinstance(tangent, CurvedTangent)
         require_solvable(tangent, x, algorithm)
         return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):
-        if not isinstance(problem, AbstractKernel) or function is not squared:
+        if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
                 f"`solver` {chosen.name!r} is for kernels and the loss 'squared'; use solver='direct' or 'auto'."
             )
         return solve_iteratively(problem, x, y, algorithm, chosen, vector)
-    if function is squared:
-        large = (
-            by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
+    if not function.quadratic:
+        return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+    large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
+    return Solution(tangent, x, y, algorithm, vector, large)
+
+
+def _solvable(
+    sgd: SGD, tangent: AbstractTangent, order: int, solver: AbstractSolver | None, loss: AbstractLoss
+) -> SGD | SpectralAlgorithm:
+    """A filter if SGD draws nothing and its decay is to the start; else itself, for which there are moments."""
+    anchored = not sgd.weight_decay or sgd.decay_to == "start" or not isinstance(tangent, ExpandedTangent)
+    if not sgd.random and anchored and not order:
+        return sgd.spectral()  # of other problems the parameters start at 0
+    if order or not loss.quadratic or not isinstance(solver, Direct | None):
+        what = "random batches or noise" if sgd.random else "decay to zero"
+        raise ValueError(
+            f"`algorithm` with {what} is solved at order 0, for the loss 'squared' and solver='direct': train with "
+            "nk.simulate."
         )
-        return Solution(tangent, x, y, algorithm, vector, large)
-    return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
+    return sgd
 
 
 def _name(algorithm: Any) -> str:
-    return repr(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__
+    return shown(algorithm) if isinstance(algorithm, AbstractAlgorithm) else type(algorithm).__name__

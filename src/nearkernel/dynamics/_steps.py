@@ -7,21 +7,28 @@ import jax
 import jax.numpy as jnp
 
 from ..models import AbstractModel, Scaled
-from ._algorithms import SGD, Adam
+from ._adaptive import Adam, Optax
 from ._observables import observed
 from ._ode import integrate
+from ._stochastic import SGD
 
 
 class Problem(eqx.Module):
-    """A model with its data; `lr_factors` (or None) scale the gradient of each parameter."""
+    """A model with its data; `lr_factors` (or None) scale the gradient of each parameter; `start`, where it begins."""
 
     model: AbstractModel
     x: jax.Array
     y: jax.Array
     lr_factors: Any
+    start: Any
 
     def loss(self, loss, params, rows=slice(None)):
         return loss(self.model(params, self.x[rows]), self.y[rows])
+
+    def weighted_loss(self, loss, params, weights):
+        """The loss of each point times its weight."""
+        each = jax.vmap(lambda z, y: loss(z[None], y[None]))(self.model(params, self.x), self.y)
+        return jnp.sum(weights * each)
 
     def scaled(self, gradient):
         if self.lr_factors is None:
@@ -29,18 +36,31 @@ class Problem(eqx.Module):
         return jax.tree.map(lambda factor, g: factor * g, self.lr_factors, gradient)
 
     def decayed(self, params, algorithm: SGD):
-        """`params` that train are nearer to 0; a start that is kept is not."""
+        """`params` that train are nearer to 0 or to their start; a start that is kept is not."""
         share = algorithm.lr * algorithm.weight_decay
-        moving = self.model.whole(self.model.moving(params)[1]) if isinstance(self.model, Scaled) else params
+        if algorithm.decay_to == "start":
+            moving = jax.tree.map(jnp.subtract, params, self.start)
+        else:
+            moving = (
+                self.model.whole(self.model.moving(params)[1]) if isinstance(self.model, Scaled) else params
+            )
         return jax.tree.map(lambda p, m: (p - share * m).astype(p.dtype), params, moving)
 
 
 class State(NamedTuple):
-    """Parameters, their velocity (with momentum or friction; of Adam both means), and the time or steps so far."""
+    """Parameters, their velocity (of Adam both means, of optax its state), and the time or steps so far."""
 
     params: Any
     velocity: Any
     time: jax.Array
+
+
+def rest_of(algorithm: Any, params: Any) -> Any:
+    """The velocity of a state at rest."""
+    if isinstance(algorithm, Optax):
+        return algorithm.transformation.init(params)
+    rest = jax.tree.map(jnp.zeros_like, params)
+    return (rest, rest) if isinstance(algorithm, Adam) else rest
 
 
 def batch_rows(key, step, n: int, size: int) -> jax.Array:
@@ -69,15 +89,33 @@ observe = jax.jit(_observe, static_argnums=(1, 2))
 @jax.jit(static_argnums=(1, 2, 6, 7))
 def descend(problem: Problem, loss, observables, algorithm, key, state: State, groups: int, inner: int):
     """`groups` records, each followed by `inner` steps: (state, rows)."""
+    drawn = isinstance(algorithm, SGD | Optax) and algorithm.random
     momentum = getattr(algorithm, "momentum", 0.0)
 
     def gradient(state):
-        if not isinstance(algorithm, SGD):
-            return jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
-        n = len(problem.x)
-        rows = batch_rows(key, state.time.astype(jnp.uint32), n, algorithm.batch_size)
-        value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
-        return value, jax.tree.map(lambda g: g * (n / algorithm.batch_size), found)
+        step, n = state.time.astype(jnp.uint32), len(problem.x)
+        size = getattr(algorithm, "batch_size", None)
+        if size is None:
+            value, found = jax.value_and_grad(lambda p: problem.loss(loss, p))(state.params)
+        elif isinstance(algorithm, SGD) and algorithm.batches == "bernoulli":
+            taken = jax.random.bernoulli(jax.random.fold_in(key, step), size / n, (n,))
+            value, found = jax.value_and_grad(lambda p: problem.weighted_loss(loss, p, taken * (n / size)))(
+                state.params
+            )
+        else:
+            rows = batch_rows(key, step, n, size)
+            value, found = jax.value_and_grad(lambda p: problem.loss(loss, p, rows))(state.params)
+            found = jax.tree.map(lambda g: g * (n / size), found)
+        if isinstance(algorithm, SGD) and algorithm.noise:
+            found = _noised(found, algorithm.noise, jax.random.fold_in(jax.random.fold_in(key, 1), step))
+        return value, found
+
+    def transformed(state, found):
+        updates, inner = algorithm.transformation.update(found, state.velocity, state.params)
+        updates = problem.scaled(updates)
+        params = jax.tree.map(lambda p, u: (p + u).astype(p.dtype), state.params, updates)
+        inner = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.result_type(old)), inner, state.velocity)
+        return State(params, inner, state.time + 1)
 
     def adapted(state, found):
         pairs = zip(jax.tree.leaves(found), *map(jax.tree.leaves, state.velocity), strict=True)
@@ -99,6 +137,8 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
     def move(state, found):
         if isinstance(algorithm, Adam):
             return adapted(state, found)
+        if isinstance(algorithm, Optax):
+            return transformed(state, found)
         rate = algorithm.rate(state.time) if isinstance(algorithm, SGD) else algorithm.lr
 
         def stepped(v, g):  # the caller's parameters keep their dtype, whatever that of the learning rate
@@ -110,7 +150,7 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
 
     def group(state, _):
         value, found = gradient(state)
-        if isinstance(algorithm, SGD):
+        if drawn:
             row = _observe(problem, loss, observables, state)
         else:
             row = _row(problem, observables, state, value, found)
@@ -118,6 +158,16 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
         return jax.lax.fori_loop(1, inner, lambda _, s: move(s, gradient(s)[1]), state), row
 
     return jax.lax.scan(group, state, length=groups)
+
+
+def _noised(tree: Any, scale: Any, key: jax.Array) -> Any:
+    leaves, shape = jax.tree.flatten(tree)
+    keys = jax.random.split(key, len(leaves))
+    drawn = [
+        leaf + (scale * jax.random.normal(k, leaf.shape, leaf.dtype)).astype(leaf.dtype)
+        for leaf, k in zip(leaves, keys, strict=True)
+    ]
+    return jax.tree.unflatten(shape, drawn)
 
 
 @jax.jit(static_argnums=(1, 2))

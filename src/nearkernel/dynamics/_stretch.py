@@ -1,6 +1,6 @@
 """One stretch of training, predicted from the linearization at its start: weights, outputs, and how wrong they are."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +13,7 @@ from ..models import AbstractModel, ModelDerivatives
 from ._algorithms import GradientDescent, GradientFlow
 from ._evolve import descend_by, flow_at
 from ._factor import spectrum
-from ._losses import squared
+from ._losses import AbstractLoss
 from ._tangent import _outputs
 
 Timed = GradientDescent | GradientFlow
@@ -42,7 +42,7 @@ class Stretch:
         self.matrix = jnp.asarray(matrix)
         self.spectrum = spectrum(np.array(matrix))
 
-    def arrivals(self, algorithm: Timed, loss: Callable, moments: np.ndarray) -> Iterator[Arrival]:
+    def arrivals(self, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray) -> Iterator[Arrival]:
         """At each of `moments`, counted from the beginning of this stretch."""
         everywhere = ModelDerivatives(self.model, self.params, self.rows, 1)
         here = ModelDerivatives(self.model, self.params, self.x, 1)
@@ -53,10 +53,12 @@ class Stretch:
             params = jax.tree.map(np.asarray, tree(flat + step[0]))
             yield Arrival(params, outputs, np.asarray(_outputs(self.model, params, self.rows)))
 
-    def _coefficients(self, algorithm: Timed, loss: Callable, moments: np.ndarray) -> Iterator[np.ndarray]:
+    def _coefficients(
+        self, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray
+    ) -> Iterator[np.ndarray]:
         """a (N, 1) of z = z_0 + K a at each moment."""
         start = self.start[: len(self.y)]
-        if loss is squared:
+        if loss.quadratic:
             for moment in moments:
                 with np.errstate(over="ignore", invalid="ignore"):
                     yield -self.spectrum.apply(algorithm.at(moment), (start - self.y).reshape(-1, 1))

@@ -55,6 +55,10 @@ class AbstractTangent(Portable, abc.ABC):
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         """Outputs (n, out) before training."""
 
+    def drift(self, x: np.ndarray, out: int) -> np.ndarray:
+        """What the parameters at the start add to the outputs (n, out) by their features: what decay takes away."""
+        return np.zeros((len(x), out))
+
     @abc.abstractmethod
     def matrix(self, x: np.ndarray) -> np.ndarray:
         """The kernel matrix of the training set, free to be overwritten."""
@@ -126,6 +130,17 @@ class KernelTangent(AbstractTangent):
 
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self.kernel.entries(x_new, x)
+
+
+class HeldTangent(KernelTangent):
+    """A kernel whose matrix on the training set is at hand."""
+
+    def __init__(self, kernel: AbstractKernel, held: np.ndarray):
+        super().__init__(kernel)
+        self.held = held
+
+    def matrix(self, x: np.ndarray) -> np.ndarray:
+        return self.held.astype(np.float64)  # a copy, free to be overwritten
 
 
 class FeatureTangent(KernelTangent, CurvedTangent):
@@ -203,6 +218,10 @@ class ExpandedTangent(CurvedTangent):
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
+
+    def drift(self, x: np.ndarray, out: int) -> np.ndarray:
+        flat = np.asarray(ravel_pytree(self._params)[0], dtype=np.float64)
+        return np.asarray(ModelDerivatives(self.inner, self._params, x, 1).push(flat[None])).reshape(-1, out)
 
     def flat(self, columns: np.ndarray) -> np.ndarray:
         return columns.reshape(-1, 1)

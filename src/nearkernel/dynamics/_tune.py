@@ -1,7 +1,7 @@
-"""How strong a ridge, or how long a training? What leave-one-out prefers, from one factorization."""
+"""How strong a ridge, how long a training, which kernel? What leave-one-out or the marginal likelihood prefers."""
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import equinox as eqx
 import numpy as np
@@ -10,13 +10,14 @@ from .._check import inputs, numeric, one_of, targets
 from .._precision import in_float64
 from .._result import Result
 from ._algorithms import GradientFlow, Ridge, SpectralAlgorithm
+from ._evidence import TunedKernel, most_likely
 from ._leave_one_out import LeaveOneOut, left_out
 from ._tangent import tangent_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_KINDS = ("ridge", "flow")
+_KINDS = ("ridge", "flow", "evidence")
 _STRENGTHS = np.logspace(-8, 2, 41)  # times the mean of the kernel's diagonal
 _TIMES = 41
 
@@ -46,17 +47,56 @@ class Tuned(Result, eqx.Module):
         return found
 
 
+@overload
+def tune(
+    problem: Any, x: Any, y: Any, kind: Literal["ridge", "flow"] = "ridge", values: Any = None
+) -> Tuned: ...
+
+
+@overload
+def tune(
+    problem: Any,
+    x: Any,
+    y: Any,
+    kind: Literal["evidence"],
+    *,
+    noise: float | None = None,
+    fixed: Any = None,
+) -> TunedKernel: ...
+
+
 @in_float64
-def tune(problem: Any, x: Any, y: Any, kind: str = "ridge", values: Any = None) -> Tuned:
-    """The ridge, or the time of gradient flow, with the least leave-one-out error: no row has to be held out.
+def tune(
+    problem: Any,
+    x: Any,
+    y: Any,
+    kind: str = "ridge",
+    values: Any = None,
+    *,
+    noise: float | None = None,
+    fixed: Any = None,
+) -> Tuned | TunedKernel:
+    """What the data prefer: a ridge, a time of gradient flow, or all parameters of a kernel. No row is held out.
 
-    **Arguments:** `problem`, `x` (n, d), `y` (n,) or (n, out), as of `nk.solve`; `kind`, "ridge" or "flow"; `values`
-    (k,), the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x, x), or 41
-    times from 0.1/lambda_max to the end of training.
+    - "ridge", "flow": the strength or time with the least leave-one-out error. One eigendecomposition serves all
+      values. A best value at an end of the list is a warning.
+    - "evidence": the parameters of a kernel, and the noise, by gradients of the marginal likelihood of the Gaussian
+      process: lengths (with `nk.kernels.ARD` one per column), periods, factors, and of `NNGP` and `NTK` the
+      `weight_var` and `bias_var` of the layers. A parameter that is 0 stays 0.
 
-    One eigendecomposition serves all of them. A best value at an end of the list is a warning.
+    **Arguments:** `problem`, `x` (n, d), `y` (n,) or (n, out), as of `nk.solve`, for "evidence" a kernel; `kind`;
+    `values` (k,), the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x, x), or
+    41 times from 0.1/lambda_max to the end of training. For "evidence": `noise`, where to start, a tenth of the
+    variance of y by default; `fixed`, names of parameters that keep their values, e.g. `["noise", "period"]`.
+
+    **Returns:** a `Tuned`, or for "evidence" a `TunedKernel`: `kernel`, `noise`, `log_marginal_likelihood`.
     """
-    kind = one_of(kind, "kind", _KINDS)
+    if one_of(kind, "kind", _KINDS) == "evidence":
+        if values is not None:
+            raise ValueError('`values` are for kind="ridge" and "flow"; got kind="evidence".')
+        return most_likely(problem, x, y, noise, fixed)
+    if noise is not None or fixed is not None:
+        raise ValueError(f'`noise` and `fixed` are for kind="evidence"; got kind="{kind}".')
     tangent = tangent_of(problem)
     x = inputs(x, "x", tangent.input_dim())
     y = targets(y, len(x), out=tangent.out_dim(x))

@@ -8,6 +8,8 @@ The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which
 
 from .. import _quietly as _quietly
 from . import _scikit_learn as _scikit_learn
+from ._auto import AutoClassifier as AutoClassifier
+from ._auto import AutoRegressor as AutoRegressor
 from ._deep_linear import DeepLinearBayes as DeepLinearBayes
 from ._finite import NearlyKernelClassifier as NearlyKernelClassifier
 from ._finite import NearlyKernelRegressor as NearlyKernelRegressor
@@ -19,8 +21,11 @@ from ._networks import NTKRegressor as NTKRegressor
 from ._one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
 from ._quadratic import QuadraticRegressor as QuadraticRegressor
 from ._recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
+from ._table import PrepareTable as PrepareTable
 
 __all__ = [
+    "AutoClassifier",
+    "AutoRegressor",
     "DeepLinearBayes",
     "KernelMachine",
     "NNGPClassifier",
@@ -30,6 +35,7 @@ __all__ = [
     "NearlyKernelClassifier",
     "NearlyKernelRegressor",
     "OneStepNetworkRegressor",
+    "PrepareTable",
     "QuadraticRegressor",
     "RecursiveFeatureMachine",
 ]

@@ -3,15 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 
 from .._check import positive, wholes
 from ..statistics._deep_linear import least_interpolant, most_probable_var
 from ..statistics._deep_linear_posterior import posterior_of
 from ._data import new_inputs, vector_data
+from ._estimator import Estimator
 
 
-class DeepLinearBayes(RegressorMixin, BaseEstimator):
+class DeepLinearBayes(RegressorMixin, Estimator):
     r"""The exact posterior of a deep linear network z(x) = theta . x, theta = W^(L+1) ... W^(1), as a regressor.
 
     The mean is the shortest least-squares solution theta_*, whatever the depth. What depth and data decide is how far
@@ -29,8 +30,8 @@ class DeepLinearBayes(RegressorMixin, BaseEstimator):
     - `prior_var`: variance of the weights times their fan-in; "best" for the one that makes the data most probable.
     - `fit_intercept`: whether the means of inputs and targets are removed before and added after.
 
-    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosterior` of the centred data;
-    `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
+    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosteriorResult` of the centred
+    data; `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
 
     ```python
     model = DeepLinearBayes(widths=(200,) * 5, prior_var="best").fit(x, y)

@@ -5,19 +5,20 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._check import positive, whole
 from ..dynamics import GradientFlow, NearlyKernelSolution, Ridge, Solution, Unbounded, solve
 from ..models import MLP, AbstractModel, Scaled, expand
 from ._data import class_data, converged, new_inputs, regression_data
+from ._estimator import Estimator
 
 _WIDTH = 256
 _FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fit can feel
 
 
-class _NearlyKernel(BaseEstimator):
+class _NearlyKernel(Estimator):
     """Several networks, each expanded around its own start and solved for the same centred targets."""
 
     def __init__(self, network=None, order=1, ensemble=4, scale=8.0, algorithm=None, random_state=0):
@@ -91,8 +92,8 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     - `network`: any `nk` model, a function (in_dim, out_dim) -> model, or None for one tanh layer of width 256.
     - `order`: 0, 1 or 2.
     - `ensemble`: how many initializations.
-    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more than a
-      tenth of the linear prediction, `predict` warns.
+    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more
+      than a tenth of the linear prediction, `predict` warns.
     - `algorithm`: `nk.GradientFlow()`, to the end, by default (with a ridge of 1e-10 of the largest eigenvalue where
       equal inputs have different targets, since training then has no end).
     - `random_state`: of the initializations.

@@ -3,15 +3,16 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 
 from ..dynamics import MachineSolution, solve
 from ..kernels import RBF, AbstractKernel
 from ._data import new_inputs, regression_data, require_trained
-from ._law import chosen
+from ._estimator import Estimator
+from ._tuned import chosen
 
 
-class KernelMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
     r"""Regression with any kernel, trained in any way: f(x) = k(x, X) g(K) y, `nk.solve` as an estimator.
 
     It starts at 0 and removes no mean: with `nk.Ridge(strength)` it is scikit-learn's `KernelRidge`. A singular

@@ -6,35 +6,58 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import ndtr
-from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._check import positive, whole
 from .._predict.scores import log_class_probabilities
+from ..dynamics import Ridge, tune
+from ..kernels import NNGP, NTK
 from ..models import MLP, AbstractNetwork
+from ..statistics._law import TrainedLaw
+from ..statistics._pair import pair_of
 from ._data import class_data, converged, new_inputs, regression_data
-from ._law import Bayesian, Law, Trained
+from ._estimator import Estimator
+from ._tuned import chosen
 
 _WIDTH = 1  # of the hidden layers; the kernels are those of infinite width, whatever it is
 _LEAST_VARIANCE = np.finfo(float).eps ** 0.5  # of the start's; where data fix an output, the rest is rounding
 _LEAST_STD = 1e-150  # for outputs that cannot vary at all: those of x = 0 without biases
 
 
-class _Network(BaseEstimator, abc.ABC):
-    """What the four network estimators share: centred targets, learnt by the `Law` of a network."""
+class Units:
+    """The scales of features and targets that were seen."""
+
+    def __init__(self, x: np.ndarray, y: np.ndarray):
+        self.location, spread = x.mean(axis=0), x.std(axis=0)
+        self.scale = np.where(spread > 1e-12 * np.abs(x).max(axis=0), spread, 1.0)
+        # One scale for all outputs, so that they share their variance.
+        self.target = float(np.sqrt(np.mean(y.var(axis=0)))) or 1.0
+
+    def inputs(self, x: np.ndarray) -> np.ndarray:
+        return (x - self.location) / self.scale
+
+
+class _Network(Estimator, abc.ABC):
+    """What the four network estimators share: centred targets, learnt by the law of trained networks."""
 
     depth: int
     activation: Any
     weight_var: float
     bias_var: float
     network: AbstractNetwork | None
+    standardize: bool
 
     @abc.abstractmethod
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law: ...
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw: ...
 
     def _learn(self, x: np.ndarray, y: np.ndarray) -> None:
         net = self._net(x.shape[1])
         self.target_mean_ = y.mean(axis=0)
-        self._law = self._law_of(net, x.reshape(-1, *net.in_shape), y - self.target_mean_)
+        self._units = Units(x, y) if self.standardize else None
+        y = y - self.target_mean_
+        if self._units is not None:
+            x, y = self._units.inputs(x), y / self._units.target
+        self._law = self._law_of(net, x.reshape(-1, *net.in_shape), y)
         self.solution_ = converged(self._law.solution)
 
     def _net(self, features: int) -> AbstractNetwork:
@@ -58,15 +81,30 @@ class _Network(BaseEstimator, abc.ABC):
     def _new(self, X: Any) -> np.ndarray:
         """Checked new inputs, in the shape of the network's."""
         x = new_inputs(self, self._rows(X))
-        return x.reshape(-1, *self._law.net.in_shape)
+        x = x if self._units is None else self._units.inputs(x)
+        return x.reshape(-1, *self._law.x.shape[1:])
 
     def _mean(self, x: np.ndarray) -> np.ndarray:
-        return self.solution_.predict(x).mean + self.target_mean_
+        mean = self.solution_.predict(x).mean
+        return (mean if self._units is None else mean * self._units.target) + self.target_mean_
+
+    def _std(self, x: np.ndarray, least: float = 0.0) -> np.ndarray:
+        """(m,); the variance is at least `least` times that at the start."""
+        floor = least * self._law.pair.start.diag(x) if least else 0.0
+        std = np.sqrt(np.maximum(self._law.variance(x), floor))
+        return std if self._units is None else std * self._units.target
 
 
 class _NTK(_Network):
     def __init__(
-        self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, algorithm=None, network=None
+        self,
+        depth=2,
+        activation="relu",
+        weight_var=2.0,
+        bias_var=0.1,
+        algorithm=None,
+        network=None,
+        standardize=False,
     ):
         self.depth = depth
         self.activation = activation
@@ -74,23 +112,39 @@ class _NTK(_Network):
         self.bias_var = bias_var
         self.algorithm = algorithm
         self.network = network
+        self.standardize = standardize
 
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
-        return Trained(net, x, y, self.algorithm)
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw:
+        algorithm = chosen(self.algorithm, NTK(net), x, y)
+        return TrainedLaw(pair_of(net), x, y.reshape(len(x), -1), algorithm, y.ndim == 1)
 
 
 class _NNGP(_Network):
-    def __init__(self, depth=2, activation="relu", weight_var=2.0, bias_var=0.1, noise=0.0, network=None):
+    def __init__(
+        self,
+        depth=2,
+        activation="relu",
+        weight_var=2.0,
+        bias_var=0.1,
+        noise=0.0,
+        network=None,
+        standardize=False,
+    ):
         self.depth = depth
         self.activation = activation
         self.weight_var = weight_var
         self.bias_var = bias_var
         self.noise = noise
         self.network = network
+        self.standardize = standardize
 
-    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> Law:
-        by_data = isinstance(self.noise, str) and self.noise == "loo"
-        return Bayesian(net, x, y, None if by_data else positive(self.noise, "noise", zero=True))
+    def _law_of(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray) -> TrainedLaw:
+        if isinstance(self.noise, str) and self.noise in ("loo", "auto"):
+            noise = tune(NNGP(net), x, y, "ridge").value
+        else:
+            noise = positive(self.noise, "noise", zero=True)
+        pair = pair_of(net, last_only=True)
+        return TrainedLaw(pair, x, y.reshape(len(x), -1), Ridge(noise), y.ndim == 1, noise=noise)
 
 
 class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
@@ -105,7 +159,7 @@ class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
         mean = self._mean(x)
         if not return_std:
             return mean
-        std = self._law.std(x)
+        std = self._std(x)
         return mean, std if mean.ndim == 1 else np.repeat(std[:, None], mean.shape[1], axis=1)
 
 
@@ -119,7 +173,7 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         return self
 
     def _in_deviations(self, x: np.ndarray) -> np.ndarray:
-        std = np.maximum(self._law.std(x, least=_LEAST_VARIANCE), _LEAST_STD)
+        std = np.maximum(self._std(x, least=_LEAST_VARIANCE), _LEAST_STD)
         return self._mean(x) / std[:, None]
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -163,6 +217,8 @@ class NTKRegressor(_NetworkRegressor, _NTK):
       "ridge" or "flow", with the strength or the time that has the least leave-one-out error (`nk.dynamics.tune`).
     - `network`: an `nk.MLP` or `nk.Network` instead of the arguments before it, e.g. `nk.CNN((8, 8, 1))`; `X` then may
       be an array of images (n, 8, 8, 1), or have their pixels in rows.
+    - `standardize`: divide each feature by its standard deviation after removing its mean, and targets by theirs;
+      predictions come back in units of `y`.
 
     **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
 
@@ -184,8 +240,9 @@ class NNGPRegressor(_NetworkRegressor, _NNGP):
     networks whose last layer alone is trained. Targets are centred, inputs taken as they come.
 
     **Arguments:** `depth`, `activation`, `weight_var`, `bias_var` as of `NTKRegressor`; `noise` >= 0, the variance of
-    the observations around the function, in units of y squared (0: interpolate); "loo", the noise with the least
-    leave-one-out error; `network` as of `NTKRegressor`.
+    the observations around the function, in units of y squared (0: interpolate; in units of the variance of y with
+    `standardize`); "auto" or "loo", the noise with the least leave-one-out error; `network`, `standardize` as of
+    `NTKRegressor`.
 
     **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
 
@@ -207,7 +264,8 @@ class NTKClassifier(_NetworkClassifier, _NTK):
     which is `predict_proba`, by quadrature to 1e-12: how much the answer depends on the initialization, not how noisy
     the labels are.
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm`, `network` as of `NTKRegressor`.
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm`, `network`, `standardize` as of
+    `NTKRegressor`.
 
     **Fitted:** `classes_`; `solution_`, the `Solution` of the centred one-hot targets; `target_mean_`, the share of
     each class; `n_features_in_`.
@@ -227,7 +285,8 @@ class NNGPClassifier(_NetworkClassifier, _NNGP):
 
         P(c) = E prod_{k != c} Phi(z + (m_c - m_k) / s),  z ~ N(0, 1).
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise`, `network` as of `NNGPRegressor`.
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise`, `network`, `standardize` as of
+    `NNGPRegressor`.
 
     **Fitted:** as `NTKClassifier`.
 

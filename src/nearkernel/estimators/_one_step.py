@@ -4,20 +4,21 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._check import one_of, positive, whole
-from ..dynamics import GradientDescent, OneStepFeatures, one_step_features
+from ..dynamics import GradientDescent, OneStepFeaturesResult, one_step_features
 from ..dynamics._head import RidgeHead
 from ._data import new_inputs, regression_data, require_trained
+from ._estimator import Estimator
 
 _RIDGES = np.geomspace(1e-6, 1.0, 13)  # per training point
 _HEADS = ("closed_form", "gradient_descent")
 
 
-class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     r"""A relu network of two layers, trained one layer after the other: `nk.one_step_features`, then ridge on the head.
 
     It finds the few directions u of f*(x) = g(u_1.x, ..., u_r.x) from about d^2 points, where kernels that do not learn
@@ -35,9 +36,9 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     - `cv`: number of folds.
     - `random_state`: of the weights and folds.
 
-    **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its `OneStepFeatures`
-    (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared error on the folds for each
-    ridge tried, in units of the variance (None if given); `location_`, `scale_` of the inputs; `target_scale_`;
+    **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its
+    `OneStepFeaturesResult` (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared
+    error on the folds for each ridge tried, in units of the variance (None if given); `location_`, `scale_` of the inputs; `target_scale_`;
     `n_features_in_`.
 
     ```python
@@ -87,7 +88,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         rows = self.features_.directions(count) / self.scale_
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
-    def _features(self, x: np.ndarray, y: np.ndarray, key: jax.Array) -> OneStepFeatures:
+    def _features(self, x: np.ndarray, y: np.ndarray, key: jax.Array) -> OneStepFeaturesResult:
         return one_step_features(x, y, self.width, key, lr=self.lr)
 
     def _chosen(self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: Any) -> float:

@@ -4,7 +4,7 @@ import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
@@ -12,6 +12,7 @@ from .._check import finite_number, numeric, one_of, whole
 from ..dynamics import FeatureLearning, Ridge, solve
 from ..models import QuadraticModel
 from ._data import converged, new_inputs, regression_data
+from ._estimator import Estimator
 from ._features import FEATURES, META_FEATURES, Fourier, Linear, Polynomial
 
 _FARTHEST = 0.5  # of |z^F| / |z^I| on held-out data: beyond, orders are no longer small
@@ -20,7 +21,7 @@ _RIDGE = 1e-3
 _HALVINGS = 30
 
 
-class QuadraticRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     r"""A quadratic model, z = W phi(x) + eps/2 W W psi(x), solved order by order: `nk.solve(..., order)`.
 
     eps says how much features may learn. Every order is a polynomial in it, so one solution a fold serves all eps:

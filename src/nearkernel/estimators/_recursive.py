@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
@@ -12,12 +12,13 @@ from ..dynamics import Ridge, recursive_features
 from ..dynamics._subspace import top_directions
 from ..kernels import AbstractKernel
 from ._data import converged, new_inputs, regression_data
+from ._estimator import Estimator
 
 _HELD_OUT = 0.25
 _FEWEST = 8  # below, nothing is held out and all rounds are made
 
 
-class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, BaseEstimator):
+class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
     r"""Kernel regression in a learned metric: k(M^(1/2) x, M^(1/2) y), M the average outer product of f's gradients.
 
     M is learned round by round (`nk.dynamics.recursive_features`); a held-out quarter says how many rounds are good.

@@ -23,7 +23,7 @@ from jax.flatten_util import ravel_pytree
 
 from .._check import class_names, inputs, numeric, plain_array, whole
 from .._precision import in_float64
-from ..models import MLP, AbstractModel
+from ..models import AbstractModel, AbstractNetwork
 from ..models._params import checked_params
 from ._curvature import GaussNewton, sandwich
 from ._operator import AbstractOperator
@@ -169,38 +169,42 @@ def feature_classes(features: Any, labels: Any) -> FeatureSplit:
 
 
 @in_float64
-def gradient_classes(model: MLP, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
+def gradient_classes(model: AbstractNetwork, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
     """The second moment of backpropagated gradients at one layer of a classifier, split by classes.
 
-    d_icc' is the gradient of the cross-entropy by the layer's preactivations z^layer if the label of point i were c';
-    the matrix is 1/n sum_icc' p_i(c') d_icc' d_icc'^T, and its parts are those of `gauss_newton_classes`.
+    d_icc' is the gradient of the cross-entropy by the layer's outputs z^layer (preactivations of a dense layer, all
+    positions and channels of a convolution) if the label of point i were c'; the matrix is
+    1/n sum_icc' p_i(c') d_icc' d_icc'^T, and its parts are those of `gauss_newton_classes`.
 
-    **Arguments:** `model`, an `nk.MLP` with one output a class; `params`; `x`; `labels`; `layer` = 1 ... L, where
-    L is the output.
+    **Arguments:** `model`, an `nk.MLP` or `nk.Network` with one output a class; `params`; `x`; `labels`; `layer` =
+    1 ... L of the layers with parameters, where L is the last.
     """
-    if not isinstance(model, MLP):
-        raise TypeError(f"`model` must be an nk.MLP, whose layers are known; got {type(model).__name__}.")
-    x = inputs(x, "x", model.in_dim)
-    depth = len(model.widths) + 1
+    if not isinstance(model, AbstractNetwork):
+        raise TypeError(
+            f"`model` must be an nk.MLP or nk.Network, whose layers are known; got {type(model).__name__}."
+        )
+    x = inputs(x, "x", model.in_shape)
+    depth = sum(each.has_params() for each in model.layers.layers)
     layer = whole(layer, "layer", 1)
     if layer > depth:
         raise ValueError(f"`layer` must be at most {depth}, the output layer; got {layer}.")
-    index = output_labels(labels, len(x), model.out_dim)
+    out = model.layers.shape(model.in_shape)[-1]
+    index = output_labels(labels, len(x), out)
     params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
-    own = jnp.asarray(np.eye(model.out_dim)[index])
+    own = jnp.asarray(np.eye(out)[index])
     parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
     return ClassSplit(*parts)
 
 
 @jax.jit(static_argnums=4)
-def _gradient_parts(model: MLP, params: Any, x: jax.Array, own: jax.Array, layer: int):
-    preactivations = model.layer_outputs(params, x)[layer - 1]
+def _gradient_parts(model: AbstractNetwork, params: Any, x: jax.Array, own: jax.Array, layer: int):
+    lower, upper = model.cut(layer)
+    inner = lower(params[:layer], x)
+    preactivations = inner.reshape(len(x), -1)
 
     def above(z):
-        for at in range(layer, len(params)):
-            z = model.affine(at, params[at], model.activation_of(at)(z))
-        return z
+        return upper(params[layer:], z.reshape(-1, *inner.shape[1:]))
 
     outputs = above(preactivations)
     p = jax.nn.softmax(outputs, axis=-1)

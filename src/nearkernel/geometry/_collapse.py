@@ -9,12 +9,12 @@ import numpy as np
 from .._check import inputs, numeric
 from .._precision import in_float64
 from .._result import Result
-from ..models import MLP
+from ..models import AbstractNetwork
 from ..models._params import checked_params
 from ._classes import class_labels
 
 
-class Collapse(Result, eqx.Module):
+class CollapseResult(Result, eqx.Module):
     """Four distances from neural collapse, each 0 when collapsed. M are the class means minus their mean.
 
     **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the
@@ -30,7 +30,7 @@ class Collapse(Result, eqx.Module):
     nc4: float
 
 
-def collapse(features: Any, labels: Any, classifier: Any = None) -> Collapse:
+def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
     """The metrics of neural collapse of `features` (n, k) with `labels` (n,), or one-hot (n, C).
 
     **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of
@@ -62,7 +62,7 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> Collapse:
     nc3 = np.sum((weights / length - spread / size) ** 2) if length > 0 else 2.0
     chosen = np.argmax(h @ weights.T + biases, axis=1)
     distance = np.sum(means**2, axis=1) - 2 * h @ means.T  # up to |h|^2, the same for all classes
-    return Collapse(
+    return CollapseResult(
         nc1=float(nc1),
         nc2_norms=float(norms.std() / norms.mean()),
         nc2_angles=float(np.mean(np.abs(cosines + 1 / (classes - 1)))),
@@ -91,15 +91,21 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
 
 
 @in_float64
-def last_layer(model: MLP, params: Any, x: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Features (n, width) of an `nk.MLP` and what acts on them: (weights (out, width), biases (out,))."""
-    if not isinstance(model, MLP) or not model.widths:
-        raise TypeError("`model` must be an nk.MLP with hidden layers, whose last layer is known.")
-    x = inputs(x, "x", model.in_dim)
+def last_layer(
+    model: AbstractNetwork, params: Any, x: Any
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """Features (n, width) of a network and what acts on them: (weights (out, width), biases (out,)).
+
+    **Arguments:** `model`, an `nk.MLP` with hidden layers, or an `nk.Network` that ends in `Dense`; `params`; `x`.
+    """
+    last = model.readout() if isinstance(model, AbstractNetwork) else None
+    if last is None:
+        raise TypeError("`model` must be an nk.MLP with hidden layers, or an nk.Network that ends in Dense.")
+    x = inputs(x, "x", model.in_shape)
     params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
     features = np.asarray(_hidden(model, params, x))
-    weight_scale, bias_scale = (float(scale) for scale in model.scales(len(model.widths)))
+    weight_scale, bias_scale = (float(scale) for scale in last.scales(features.shape[1]))
     return features, (weight_scale * params[-1]["weight"].T, bias_scale * params[-1]["bias"])
 
 

@@ -18,9 +18,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, numeric, targets
+from .._check import inputs, numeric
 from .._precision import in_float64, is_traced
-from ..dynamics._losses import cross_entropy, get_loss, squared
+from ..dynamics._losses import get_loss
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import checked_params
@@ -33,7 +33,7 @@ class AbstractCurvature(AbstractOperator):
     """A curvature matrix of the training loss at given parameters, as an operator.
 
     **Arguments:** `model`; `params`; `x` (n, d); `y` (n,) or (n, out); `loss`, "squared" (1/2 sum (z - y)^2),
-    "cross_entropy" (`y` one-hot or probabilities) or a JAX function loss(z, y) that is a sum over points.
+    "cross_entropy" (`y` one-hot, probabilities or integer labels) or a JAX function loss(z, y), a sum over points.
     """
 
     model: AbstractModel
@@ -46,14 +46,15 @@ class AbstractCurvature(AbstractOperator):
     def __init__(self, model: AbstractModel, params: Any, x: Any, y: Any, loss: Any = "squared"):
         require_model(model)
         params = checked_params(model, params)
+        function = get_loss(loss)
         if not is_traced(x, y):
             x = inputs(x, "x", model.in_shape)
             out = jax.eval_shape(model, params, x[:1]).shape[1]
-            y = targets(y, len(x), out=out)
+            y = function.columns(y, len(x), out)
         if not is_traced(params):
             params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
         self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
-        self.loss = get_loss(loss, self.y)
+        self.loss = function
         if not is_traced(params, x, y):
             value = float(_value(self))
             if not np.isfinite(value):
@@ -91,6 +92,7 @@ class AbstractCurvature(AbstractOperator):
 
 class Hessian(AbstractCurvature):
     __doc__ = "The Hessian of the loss. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
         gradient = jax.grad(lambda params: self.loss(self.model(params, x), y))
@@ -99,6 +101,7 @@ class Hessian(AbstractCurvature):
 
 class GaussNewton(AbstractCurvature):
     __doc__ = "The Gauss-Newton matrix J^T L'' J. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
         def outer(z, dz):
@@ -109,28 +112,20 @@ class GaussNewton(AbstractCurvature):
 
 class Fisher(AbstractCurvature):
     __doc__ = "The Fisher information of the model's own labels. " + (AbstractCurvature.__doc__ or "")
+    __init__ = AbstractCurvature.__init__
 
     def __check_init__(self):
-        if self.loss not in (squared, cross_entropy):
-            raise ValueError(
-                '`loss` must be "squared" or "cross_entropy": another has no distribution of labels.'
-            )
+        self.loss.fisher(jnp.zeros((1, 2)), jnp.zeros((1, 2)))  # refused at once if there is none
 
     def rows_product(self, direction, x, y):
-        def outer(z, dz):
-            if self.loss is squared:
-                return dz
-            p = jax.nn.softmax(z, axis=-1)
-            scores = p[:, None, :] - jnp.eye(z.shape[1])  # (n, label, out): dl/dz if the label were that
-            return jnp.einsum("nc,nco,ncj,nj->no", p, scores, scores, dz)
-
-        return sandwich(self.model, self.params, x, direction, outer)
+        return sandwich(self.model, self.params, x, direction, self.loss.fisher)
 
 
 class EmpiricalFisher(AbstractCurvature):
     __doc__ = "The sum of the points' squared gradients, sum_i g_i g_i^T. " + (
         AbstractCurvature.__doc__ or ""
     )
+    __init__ = AbstractCurvature.__init__
 
     def rows_product(self, direction, x, y):
         def losses(params):

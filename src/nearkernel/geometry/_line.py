@@ -10,7 +10,7 @@ from ._piecewise import EPS, ROUNDING, Layers, layers_of, two_points
 _SAME = 16 * EPS  # positions in [0, 1] that are closer than this are one
 
 
-class Crossings(NamedTuple):
+class CrossingsResult(NamedTuple):
     """Where neurons switch along a line, sorted by position: one entry each time that a neuron changes sign.
 
     **Fields:** `position` (k,) in (0, 1); `layer` (k,), 1 for the first hidden layer; `neuron` (k,), 0 for the first.
@@ -46,7 +46,7 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
 
 
 @in_float64
-def crossings(net: Any, params: Any, start: Any, end: Any) -> Crossings:
+def crossings(net: Any, params: Any, start: Any, end: Any) -> CrossingsResult:
     """Every place where a neuron of a piecewise linear network changes sign between two points.
 
     **Arguments:** as of `breakpoints`. A preactivation that is zero on a whole piece does not change sign there.
@@ -55,13 +55,13 @@ def crossings(net: Any, params: Any, start: Any, end: Any) -> Crossings:
     return crossings_of(layers, *two_points(start, end, layers.in_dim))
 
 
-def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> Crossings:
+def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> CrossingsResult:
     """`crossings` of checked arguments."""
     found = _cut(layers, start, end).crossings
     layer = np.repeat(np.arange(1, len(found)), [len(at) for at, _ in found[1:]])
     position, neuron = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(position, kind="stable")
-    return Crossings(position[order], layer[order], neuron[order])
+    return CrossingsResult(position[order], layer[order], neuron[order])
 
 
 class _Cut(NamedTuple):

@@ -31,7 +31,7 @@ class Region(NamedTuple):
     area: float
 
 
-class Regions(Result, eqx.Module):
+class RegionsResult(Result, eqx.Module):
     """Convex polygons that fill a box, on each of which all neurons keep their signs: a sequence of `Region`.
 
     A *linear region* is a largest connected set on which the gradient is constant. It is one polygon, or several where
@@ -84,7 +84,7 @@ class Regions(Result, eqx.Module):
 
 
 @in_float64
-def regions(net: Any, params: Any, box: Any, plane: Any = None) -> Regions:
+def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult:
     """The polygons on which a piecewise linear network is linear, exactly, within a box.
 
     Each layer's preactivations are affine on the polygons of the layer before, and each neuron cuts the polygons that
@@ -109,7 +109,7 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> Regions:
     cells, maps, rounding = _cells(local, 0, square, first, np.abs(first))
     labels = _labels(cells, maps, rounding)
     gradients = maps[..., :2] / half
-    return Regions(
+    return RegionsResult(
         vertices=tuple(
             centre + half * v[:k] for v, k in zip(cells.vertices, cells.counts, strict=True)
         ),

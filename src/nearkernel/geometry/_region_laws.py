@@ -26,7 +26,7 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
     return sum(comb(n, k) for k in range(d + 1))
 
 
-class RegionBounds(NamedTuple):
+class RegionBoundsResult(NamedTuple):
     """Numbers of linear regions that no parameters exceed, as whole numbers.
 
     **Fields:** `layers`, prod_l sum_{k <= d_l} C(n_l, k) with d_l = min(n_0, ..., n_{l-1}): every layer divides each
@@ -38,12 +38,12 @@ class RegionBounds(NamedTuple):
     signs: int
 
 
-def region_bounds(net: Any) -> RegionBounds:
+def region_bounds(net: Any) -> RegionBoundsResult:
     """Upper bounds on the linear regions of a piecewise linear `nk.MLP`, for all of its parameters."""
     require_piecewise_linear(net)
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
     layers = prod(zaslavsky(n, d) for n, d in zip(net.widths, narrowest, strict=True))
-    return RegionBounds(layers, 3 ** sum(net.widths))
+    return RegionBoundsResult(layers, 3 ** sum(net.widths))
 
 
 def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:

@@ -125,7 +125,7 @@ def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array,
     return jnp.where(jnp.isnan(diagonal), diagonal[0], diagonal), jnp.where(jnp.isnan(off), 0.0, off)
 
 
-class SpectralDensity(Result, eqx.Module):
+class SpectralDensityResult(Result, eqx.Module):
     """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of all others.
 
     **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
@@ -179,7 +179,7 @@ class SpectralDensity(Result, eqx.Module):
 @in_float64
 def spectral_density(
     operator: AbstractOperator, *, outliers: int = 10, probes: int = 5, steps: int = 50, seed: int = 0
-) -> SpectralDensity:
+) -> SpectralDensityResult:
     """The distribution of all eigenvalues by stochastic Lanczos quadrature.
 
     The few eigenvalues of largest magnitude are computed exactly and projected out, since they would dominate the
@@ -206,7 +206,7 @@ def spectral_density(
         values = np.linalg.eigvalsh(operator.dense())
         values = values[np.argsort(-np.abs(values))]
         rest = values[None, outliers:] if outliers < size else values[None, -1:]
-        return SpectralDensity(values[:outliers], rest, np.full(rest.shape, 1 / rest.size), size)
+        return SpectralDensityResult(values[:outliers], rest, np.full(rest.shape, 1 / rest.size), size)
     values, basis = np.zeros(0), np.zeros((size, 0))
     if outliers:
         pairs = top_eigenpairs(operator, outliers, "magnitude", tol=1e-6, seed=seed)
@@ -223,7 +223,7 @@ def spectral_density(
         found = [tuple(map(np.asarray, pair)) for pair in pool.map(quadrature, draws.T)]
     spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in found]
     nodes, weights = np.stack([lam for lam, _ in spectra]), np.stack([v[0] ** 2 for _, v in spectra])
-    return SpectralDensity(values, nodes, weights, size)
+    return SpectralDensityResult(values, nodes, weights, size)
 
 
 @jax.jit(static_argnums=3)

@@ -79,7 +79,7 @@ class LipschitzExtension(Result, eqx.Module):
         return best
 
 
-class StablePair(Result, eqx.Module):
+class StablePairResult(Result, eqx.Module):
     """A random projection of a finite set, and the Lipschitz extension that leads back.
 
     **Fields:** `bits` n; `dims` m; `projection` (D, m), scaled to be 1-Lipschitz on the set; `decoder`; `radius` r of
@@ -115,7 +115,7 @@ class StablePair(Result, eqx.Module):
         return self.decoder(codes)
 
 
-def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePair:
+def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePairResult:
     """The pair that shows delta_(32 n) <= 3 eps_n on a finite set, with its measured error.
 
     **Arguments:** `functions` (N, D), one a row, in a Euclidean space; `bits` n >= 1; `key` of the projection; `tries`,
@@ -144,7 +144,7 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
     back = decoder(codes)
     error = float(np.sqrt(np.max(np.sum((functions - back) ** 2, axis=1))))
     encoder_constant = largest_stretch(functions, codes)
-    return StablePair(
+    return StablePairResult(
         n, dims, projection, decoder, float(radii[-1]), error, encoder_constant, largest_stretch(codes, back)
     )
 

@@ -1,4 +1,4 @@
-"""The classical kernels of lengths and angles: linear, polynomial, Gaussian, Laplace."""
+"""The classical kernels of lengths and angles: linear, polynomial, Gaussian, Laplace, Matern."""
 
 from itertools import combinations_with_replacement
 from math import comb, factorial
@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import between, finite_result, inputs, positive, whole
+from .._check import between, finite_result, inputs, positive, real_number, whole
 from .._memory import require_fits
 from ._base import InvariantKernel
 
@@ -22,6 +22,11 @@ def _squared_distance(rows1, rows2, gap):
     """A sum of positive terms: exact also for neighbours."""
     r1, r2 = rows1["norm"], rows2["norm"]
     return (r1 - r2) ** 2 + 2.0 * r1 * r2 * gap
+
+
+def _distance(rows1, rows2, gap):
+    square = _squared_distance(rows1, rows2, gap)
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
 
 
 class _OfNorms(InvariantKernel):
@@ -101,9 +106,32 @@ class Laplace(_OfNorms):
         positive(self.length, "length")
 
     def pairs(self, rows1, rows2, gap):
-        square = _squared_distance(rows1, rows2, gap)
-        distance = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
-        return (jnp.exp(-distance / self.length),)
+        return (jnp.exp(-_distance(rows1, rows2, gap) / self.length),)
+
+    def diagonals(self, rows):
+        return (0.0 * rows["norm"] + 1.0,)
+
+
+class Matern(_OfNorms):
+    r"""The Matern kernel of smoothness `nu` = 1/2, 3/2 or 5/2: a polynomial of r = sqrt(2 nu) |x - y| / length, e^-r.
+
+    1 for nu = 1/2 (the Laplace kernel), 1 + r for 3/2, 1 + r + r^2/3 for 5/2. Functions of its process have one
+    derivative less than nu + 1/2.
+    """
+
+    length: Any = 1.0
+    nu: float = eqx.field(static=True, default=1.5)
+
+    def __check_init__(self):
+        between(positive(self.length, "length"), "length", 1e-150, 1e150)
+        if real_number(self.nu, "nu") not in (0.5, 1.5, 2.5):
+            raise ValueError(f"`nu` must be 0.5, 1.5 or 2.5; got {self.nu}.")
+
+    def pairs(self, rows1, rows2, gap):
+        r = (2 * self.nu) ** 0.5 * (_distance(rows1, rows2, gap) / self.length)
+        r = jnp.minimum(r, 1e3)  # where exp(-r) is 0, and r^2 a number
+        polynomial = 1.0 if self.nu == 0.5 else 1.0 + r if self.nu == 1.5 else 1.0 + r + r**2 / 3
+        return (polynomial * jnp.exp(-r),)
 
     def diagonals(self, rows):
         return (0.0 * rows["norm"] + 1.0,)

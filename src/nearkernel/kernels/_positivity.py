@@ -18,7 +18,7 @@ KernelLike = AbstractKernel | Callable[[Any, Any], Any]
 TOLERANCE = 1e-10
 
 
-class Positivity(Result, eqx.Module):
+class PositivityResult(Result, eqx.Module):
     """Whether a kernel is symmetric and positive semidefinite on points, with a witness if it is not.
 
     **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest` eigenvalue of the
@@ -38,7 +38,7 @@ class Positivity(Result, eqx.Module):
 
 
 @in_float64
-def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Positivity:
+def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> PositivityResult:
     """Checks that `kernel` is symmetric and positive semidefinite on `x` (n, d), and says which points break it.
 
     By interlacing, a set of points that breaks it stays broken when points are added. So a smallest set is found by
@@ -57,16 +57,16 @@ def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Posi
     if skew.max() > limit:
         i, j = pair
         message = f"not symmetric: k(x_{i}, x_{j}) and k(x_{j}, x_{i}) differ by {skew.max():.3g}."
-        return Positivity(Status(StatusKind.not_symmetric, message), smallest, pair, np.zeros(2), 0.0)
+        return PositivityResult(Status(StatusKind.not_symmetric, message), smallest, pair, np.zeros(2), 0.0)
     if smallest >= -limit:
         nothing = np.empty(0)
         status = Status(StatusKind.positive, "positive on these points.")
-        return Positivity(status, smallest, nothing.astype(int), nothing, 0.0)
+        return PositivityResult(status, smallest, nothing.astype(int), nothing, 0.0)
     points = _witness(matrix, limit)
     value, weights = scipy.linalg.eigh(matrix[np.ix_(points, points)], subset_by_index=[0, 0])
     message = f"not positive: {_listed(points)} the eigenvalue {value[0]:.3g}."
     status = Status(StatusKind.not_positive, message)
-    return Positivity(status, smallest, points, weights[:, 0], float(value[0]))
+    return PositivityResult(status, smallest, points, weights[:, 0], float(value[0]))
 
 
 def gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:

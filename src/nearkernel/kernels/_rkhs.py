@@ -115,7 +115,7 @@ def representer(
     return RKHSFunction(kernel, x, vectors[:, real] @ ((vectors[:, real].T @ y) / values[real]))
 
 
-class NormBounded(NamedTuple):
+class NormBoundedResult(NamedTuple):
     """A `function` (`RKHSFunction`) and the `ridge` of which it is the minimizer, 0 if the bound does not bind."""
 
     function: RKHSFunction
@@ -123,7 +123,7 @@ class NormBounded(NamedTuple):
 
 
 @in_float64
-def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded:
+def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBoundedResult:
     r"""The minimizer of sum (f(x_i) - y_i)^2 over |f| <= `norm`: that of a ridge, which is returned beside it.
 
     |f|^2 = y^T K (K + ridge)^-2 y falls as the ridge grows, so every norm below that of the interpolant has one ridge.
@@ -133,7 +133,7 @@ def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded
     norm = float(positive(norm, "norm"))
     free = representer(kernel, x, y)
     if free.norm() <= norm:
-        return NormBounded(free, 0.0)
+        return NormBoundedResult(free, 0.0)
     values, vectors = scipy.linalg.eigh(positive_gram(kernel, free.x))
     parts = np.maximum(values, 0.0) * (vectors.T @ numeric(y, "y")) ** 2
 
@@ -145,7 +145,7 @@ def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded
     while excess(low) < 0:
         low -= 2 * (high - low)
     ridge = float(np.exp(scipy.optimize.brentq(excess, low, high + 1e-9, xtol=1e-13)))
-    return NormBounded(representer(kernel, x, y, ridge), ridge)
+    return NormBoundedResult(representer(kernel, x, y, ridge), ridge)
 
 
 @in_float64

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import array_of, whole
-from .._keys import Key
-from .._precision import drawing, in_float64, working_dtype
+from .._check import array_of, positive, whole
+from .._keys import Key, random_key
+from .._precision import drawing, in_float64, is_traced, working_dtype
 from ._base import AbstractModel, Params, rows_of
 from ._params import require_params
 
@@ -57,21 +57,24 @@ def feature_weights(model: AbstractModel, params: Params, count: int) -> jax.Arr
 
 
 class FeatureModel(AbstractModel):
-    """z_i = sum_j W[i, j] phi_j(x): linear in its parameters W, (out, f) or (f,), which start at 0.
+    """z_i = sum_j W[i, j] phi_j(x): linear in its parameters W, (out, f) or (f,), drawn from N(0, weight_var).
 
     **Arguments:** `phi`, a JAX function (n, d) -> (n, f); `out_dim`, number of outputs, each with its own weights;
-    `in_dim`, if `init` is to be called before any input has been seen.
+    `in_dim`, if `init` is to be called before any input has been seen; `weight_var`, the variance of the weights at
+    initialization, 0 by default: then they start at 0, as they do in `nk.solve`.
     """
 
     phi: Callable = eqx.field(static=True)
     out_dim: int = eqx.field(static=True, default=1)
     in_dim: int | None = eqx.field(static=True, default=None)
+    weight_var: float = 0.0
 
     def __check_init__(self):
         require_features(self.phi)
         whole(self.out_dim, "out_dim", 1)
         if self.in_dim is not None:
             whole(self.in_dim, "in_dim", 1)
+        positive(self.weight_var, "weight_var", zero=True)
 
     @in_float64
     def features(self, x: jax.Array) -> jax.Array:
@@ -82,7 +85,11 @@ class FeatureModel(AbstractModel):
     def init(self, key: Key | None = None) -> Params:
         if self.in_dim is None:
             raise ValueError("`FeatureModel.init` needs `in_dim`: FeatureModel(phi, in_dim=d).")
-        return zero_weights(self.phi, self.in_dim, self.out_dim)
+        zero = zero_weights(self.phi, self.in_dim, self.out_dim)
+        if not is_traced(self.weight_var) and self.weight_var == 0:
+            return zero
+        scale = jnp.sqrt(jnp.asarray(self.weight_var, zero.dtype))
+        return scale * jax.random.normal(random_key(key), zero.shape, zero.dtype)
 
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:

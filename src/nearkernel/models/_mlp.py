@@ -150,10 +150,6 @@ class MLP(AbstractNetwork):
             outputs.append(self.affine(layer, entry, s))
         return outputs
 
-    def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
-        """Activations of the last hidden layer (n, width)."""
-        return self.activation_of(len(self.widths))(self.layer_outputs(params, x)[-2])
-
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
         """One layer before its activation."""
         return self.dense(layer)(entry, s)

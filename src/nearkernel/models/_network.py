@@ -77,6 +77,23 @@ class AbstractNetwork(AbstractModel):
             for layer in leaves(self.layers)
         )
 
+    def readout(self) -> Dense | None:
+        """The last layer, if it is dense and acts on the features of hidden layers; None otherwise."""
+        *hidden, last = self.layers.layers
+        if not isinstance(last, Dense) or not any(layer.has_params() for layer in hidden):
+            return None
+        return last if len(Sequential(hidden).shape(self.in_shape)) == 1 else None
+
+    def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
+        """What enters the last layer, (n, width), of a network that has a `readout`."""
+        return Sequential(self.layers.layers[:-1])(params[:-1], x)
+
+    def cut(self, layer: int) -> tuple[Sequential, Sequential]:
+        """The layers up to layer 1, 2, ... of those with parameters, and the layers after it."""
+        places = [k for k, each in enumerate(self.layers.layers) if each.has_params()]
+        end = places[layer - 1] + 1
+        return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
+
     def limit(self) -> Sequential:
         """The layers as infinitely many channels see them."""
         return grouped(self.layers.limit(self.in_shape), self.in_shape)

@@ -6,6 +6,7 @@ K is the variance of what leaves the block, the same for all positions of an ima
 convolutions are left out).
 """
 
+import math
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,11 +20,9 @@ from .._result import Result
 from ..models._compose import Sequential
 from ..models._conv import AbstractFilter
 from ..models._dense import Dense
-from ..models._host import Repairing
-from ..models._layer import AbstractLayer, AbstractWideLayer, LayerError, Pair, Row, located
-from ..models._layout import Layout
+from ..models._layer import AbstractLayer, AbstractWideLayer, LayerError, located
 from ..models._network import leaves
-from ..models._walk import Walk
+from ._block_steps import gaps_after, step, variance_after
 
 ORDERED, CRITICAL, CHAOTIC = "ordered", "critical", "chaotic"
 NEAR_ONE = 1e-6
@@ -31,8 +30,8 @@ _STEP = 1e-3  # relative, of differences of fourth order
 _ITERATIONS = 40
 _LARGEST, _SMALLEST = 1e12, 1e-12
 _BISECTIONS = 50
+_CELLS = 33  # factors tried at once
 _FURTHER, _FAR = 4.0, 1e5  # where a growing variance is looked at once more
-_READY = Layout(0, outer=False)
 
 
 class BlockFlow(Result, eqx.Module):
@@ -63,7 +62,7 @@ class BlockFlow(Result, eqx.Module):
         found, gradient = [(k[0], 1.0, 1.0 - gap[0])], 1.0
         for _ in range(whole(depth, "depth", 1)):
             after, chi = step(self._block, k)
-            gap = gap_after(self._block, k, gap)
+            gap = gaps_after(self._block, k)(gap)
             k, gradient = after, gradient * float(chi[0])
             found.append((k[0], gradient, 1.0 - gap[0]))
         signal, squared, alike = np.array(found).T
@@ -92,6 +91,44 @@ class BlockFlow(Result, eqx.Module):
         low = crossing[nearest - critical.sum()]
         ends = np.log(factors[low]), np.log(factors[low + 1])
         return float(np.exp(scipy.optimize.brentq(lambda u: off(np.exp([u]))[0], *ends, xtol=1e-13)))
+
+    @property
+    def depth_scale(self) -> float:
+        """Over how many blocks the angle of two inputs comes to rest; inf at criticality, nan if variances do not."""
+        with jax.enable_x64(True):
+            end = Ends(*(np.array([v]) for v in (self.kernel, self.growth, self.chi_par, self.chi_perp)))
+            return float(correlation_at_the_end(self._block, end)[1][0])
+
+    @in_float64
+    def factor_for(self, depth: int, growth: float = math.e, kernel: float = 1.0) -> float:
+        """The factor on every `weight_var` at which squared gradients grow by `growth` in `depth` blocks.
+
+        For residual blocks, whose branches must be the smaller the more of them there are: about 1/depth. Variances
+        start at `kernel`. nan if no factor between 1e-8 and 100 does it.
+        """
+        depth, aim = whole(depth, "depth", 1), math.log(positive(growth, "growth"))
+        start = positive(kernel, "kernel")
+        low, high = math.log(1e-8), math.log(1e2)
+        while True:
+            factors = np.exp(np.linspace(low, high, _CELLS))
+            over = _log_gradient(_scaled(self._block, factors), depth, np.full(_CELLS, start)) - aim
+            at = np.flatnonzero((over[:-1] < 0) & (over[1:] >= 0))
+            if len(at) == 0:
+                return float("nan")
+            left, right = over[at[0]], over[at[0] + 1]
+            low, high = np.log(factors[at[0]]), np.log(factors[at[0] + 1])
+            if high - low < 1e-3:
+                return float(np.exp(low - left * (high - low) / (right - left)))
+
+
+def _log_gradient(layers: Sequential, depth: int, k: np.ndarray) -> np.ndarray:
+    """The logarithm of squared gradients after so many blocks; where variances overflow, infinity."""
+    total = np.zeros(len(k))
+    for _ in range(depth):
+        after, chi = step(layers, k)
+        total = np.where(after < _LARGEST, total + np.log(np.maximum(chi, 1e-300)), np.inf)
+        k = np.minimum(after, _LARGEST)
+    return total
 
 
 def block_flow(block: Any) -> BlockFlow:
@@ -191,42 +228,15 @@ class Ends(NamedTuple):
     chi_perp: np.ndarray
 
 
-def _rows(layers: Sequential, k: np.ndarray, tangent: float) -> tuple[Row, Any, Sequential]:
-    row = Row(np.sqrt(k), np.full_like(k, tangent))
-    if layers.depends_on_range():
-        layers = layers.prepared_by(row, False)[0]
-        after, data = Walk().rows(layers, row, False)
-    else:
-        after, data = _compiled_rows(layers, row)
-    return jax.tree.map(np.asarray, after), data, layers
-
-
-_compiled_rows = jax.jit(lambda layers, row: Walk().rows(layers, row, False))
-
-
-def _variance(layers: Sequential, k: np.ndarray) -> np.ndarray:
-    return _rows(layers, k, 0.0)[0].size ** 2
-
-
-def step(layers: Sequential, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(K', chi_perp) at variances (cells,)."""
-    after = _rows(layers, k, 1.0)[0]
-    return after.size**2, after.tangent - _rows(layers, k, 0.0)[0].tangent
-
-
-def gap_after(layers: Sequential, k: np.ndarray, gap: np.ndarray) -> np.ndarray:
-    """1 - correlation after the block, of inputs of variance K with 1 - correlation = `gap`."""
-    _, data, ready = _rows(layers, k, 0.0)
-    return np.asarray(Repairing().pairs(ready, data, data, Pair(gap, 0.0 * gap), _READY, False).gap)
-
-
 def _ends(layers: Sequential, cells: int) -> Ends:
     """After so many blocks that variances have come to rest, or that it shows how they grow."""
     k = _first(layers) * np.ones(cells)
     for _ in range(_ITERATIONS):
-        k = np.clip(_variance(layers, k), _SMALLEST, _LARGEST)
+        before, k = k, np.clip(variance_after(layers, k), _SMALLEST, _LARGEST)
+        if np.all(np.abs(k - before) <= 1e-14 * k):
+            break
     k = _at_rest(layers, k)
-    change = _variance(layers, k) - k
+    change = variance_after(layers, k) - k
     rests = np.abs(change) <= 1e-10 * k
     k = np.where(~rests & (change < 0), _SMALLEST, k)
     after, chi_perp = step(layers, k)
@@ -237,7 +247,7 @@ def _ends(layers: Sequential, cells: int) -> Ends:
         later, chi_later = step(layers, k)
         growth = np.where(grows, _limit(growth, later / k), growth)
         chi_perp = np.where(grows, _limit(chi_perp, chi_later), chi_perp)
-    values = [_variance(layers, k * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
+    values = [variance_after(layers, k * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
     chi_par = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * _STEP * k)
     kernel = np.where(grows, np.inf, np.where(k <= 2 * _SMALLEST, 0.0, k))
     return Ends(kernel, growth, chi_par, chi_perp)
@@ -261,7 +271,7 @@ def _first(layers: Sequential) -> np.ndarray:
 
 def _at_rest(layers: Sequential, k: np.ndarray) -> np.ndarray:
     """Where the flow comes to rest slowly, the fixed point itself by secant steps; elsewhere as it is."""
-    change = lambda k: _variance(layers, k) - k
+    change = lambda k: variance_after(layers, k) - k
     before, now = k * 1.001, k
     left, off = change(before), change(now)
     for _ in range(50):
@@ -283,11 +293,12 @@ def correlation_at_the_end(layers: Sequential, ends: Ends) -> tuple[np.ndarray, 
     if cells.any():
         at = np.where(cells, ends.kernel, 1.0)
         low, high = np.full(len(at), 1e-9), np.full(len(at), 2.0)
+        after = gaps_after(layers, at)
         for _ in range(_BISECTIONS):
             middle = 0.5 * (low + high)
-            grows = gap_after(layers, at, middle) > middle
+            grows = after(middle) > middle
             low, high = np.where(grows, middle, low), np.where(grows, high, middle)
-        near = [gap_after(layers, at, low * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
+        near = [after(low * (1 + m * _STEP)) for m in (-2, -1, 1, 2)]
         correlation[cells] = 1.0 - low[cells]
         slope[cells] = ((near[0] - 8 * near[1] + 8 * near[2] - near[3]) / (12 * _STEP * low))[cells]
     return correlation, depth_scale(correlation, slope)

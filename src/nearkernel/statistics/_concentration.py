@@ -64,14 +64,14 @@ def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) ->
     return float(largest) / float(first), float(np.log(whole(dim, "dim", 1) / probability))
 
 
-class LargestEigenvalue(Result, eqx.Module):
+class LargestEigenvalueResult(Result, eqx.Module):
     """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
 
     **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
     row sum), `frobenius` and `trace`, which bound it from above. `trace` is exact; with two or more hidden layers the
-    others have the relative error that `ReluNTK` states for its mean. Of the kernel of one network, exceeded with at
-    most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix inequality
-    with one summand).
+    others have the relative error that `ReluNTKResult` states for its mean. Of the kernel of one network, exceeded with
+    at most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix
+    inequality with one summand).
     """
 
     mean: float
@@ -85,7 +85,7 @@ class LargestEigenvalue(Result, eqx.Module):
 
 
 @in_float64
-def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalue:
+def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
     """How large can the largest eigenvalue of the tangent kernel of `net` be, before it is drawn?
 
     `row` is tight when inputs are alike, `frobenius` always within sqrt(n) of `mean`; `trace` is n times too large at
@@ -103,7 +103,7 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
         return trace + spread * float(np.sqrt((1 - p) / p))
 
     _checked(mean, "mean", trace, len(law.mean), probability)
-    return LargestEigenvalue(
+    return LargestEigenvalueResult(
         mean=mean,
         row=float(np.abs(law.mean).sum(axis=1).max()),
         frobenius=float(np.linalg.norm(law.mean)),
@@ -115,7 +115,7 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
     )
 
 
-class Concentration(Result, eqx.Module):
+class ConcentrationResult(Result, eqx.Module):
     """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its mean.
 
     **Fields:** `mean` (n, n), E[G]; `deviation`, which the norm of G - E[G] exceeds with at most `probability`
@@ -132,7 +132,7 @@ class Concentration(Result, eqx.Module):
 
 
 @in_float64
-def concentration(net: MLP, x: Any, probability: float = 0.05) -> Concentration:
+def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationResult:
     """How far the kernel of the last layer of one network is from that of infinite width.
 
     Neurons of a first hidden layer are independent, and a bounded activation bounds each one's share by
@@ -144,16 +144,16 @@ def concentration(net: MLP, x: Any, probability: float = 0.05) -> Concentration:
     if not isinstance(net, MLP) or len(net.widths) != 1:
         raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")
     x = inputs(x, "x", net.in_dim)
-    bound = supremum(net.activation)
+    bound, last = supremum(net.activation_of(1)), net.dense(1)
     if np.isinf(bound):
         raise ValueError('`net` needs a bounded activation, e.g. "tanh", "erf" or "sin".')
     gaussian = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
-    mean = np.asarray(NNGP(gaussian)(x)) - float(net.bias_var)
-    share = float(net.weight_var) * len(x) * bound**2 / net.widths[0]
+    mean = np.asarray(NNGP(gaussian)(x)) - float(last.bias_var)
+    share = float(last.weight_var) * len(x) * bound**2 / net.widths[0]
     lam = np.linalg.eigvalsh(mean)
     variance = share * float(lam[-1])  # E[X^2] <= share E[X] for a positive X <= share
     log = np.log(2 * len(x))
-    return Concentration(
+    return ConcentrationResult(
         mean=mean,
         deviation=matrix_bernstein(variance, share, len(x), probability),
         expected=float(np.sqrt(2 * variance * log) + share * log / 3),

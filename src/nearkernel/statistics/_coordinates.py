@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class CoordinateCheck(Result, eqx.Module):
+class CoordinateCheckResult(Result, eqx.Module):
     """Moves of preactivations in a few steps, root mean square over neurons and inputs; the last layer is the outputs.
 
     **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and `sem`; `slopes` (layers,), the powers of
@@ -59,7 +59,7 @@ def coordinate_check(
     draws: int = 32,
     *,
     factors: bool = True,
-) -> CoordinateCheck:
+) -> CoordinateCheckResult:
     """Trains `net` at several widths of its hidden layers, for a few steps: do all layers move alike?
 
     **Arguments:** `net`, an `nk.MLP`; `x` (n, d); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`,
@@ -82,7 +82,7 @@ def coordinate_check(
     moves, sem = (np.array([getattr(each, part) for each in found]) for part in ("mean", "sem"))
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
-    return CoordinateCheck(
+    return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),
         _predicted(net, algorithm, factors),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from ._taylor import Scan, scan
 SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half-stable", "none"
 
 
-class Critical(Result, eqx.Module):
+class CriticalResult(Result, eqx.Module):
     """The critical point of an activation, or why there is none.
 
     **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan where any K is fixed);
@@ -90,7 +90,7 @@ def critical(activation: AbstractLayer | list | tuple) -> BlockFlow: ...
 
 
 @overload
-def critical(activation: Any) -> Critical: ...
+def critical(activation: Any) -> CriticalResult: ...
 
 
 @in_float64
@@ -117,12 +117,12 @@ def critical(activation: Any) -> Any:
     return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
 
 
-def _scale_invariant(activation: AbstractActivation, power: float) -> Critical:
+def _scale_invariant(activation: AbstractActivation, power: float) -> CriticalResult:
     message = f"every variance is kept as it is, at weight_var = {1 / power:.8g} and bias_var = 0."
-    return Critical(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
+    return CriticalResult(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
 
 
-def _at_zero(activation: AbstractActivation) -> Critical | None:
+def _at_zero(activation: AbstractActivation) -> CriticalResult | None:
     """The class of tanh: K falls to 0 with the depth."""
     found = decay_at_zero(activation)
     if found is None:
@@ -131,13 +131,15 @@ def _at_zero(activation: AbstractActivation) -> Critical | None:
     if np.isnan(p):
         how = "more slowly than any power of the depth" if found.fast else "by no power of the depth"
         message = f"{at}: K falls to 0 {how}."
-        return Critical(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
+        return CriticalResult(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
     coefficient = float((p * found.rate) ** (-1.0 / p))
     message = f"{at}: K falls to 0 as {coefficient:.6g} / depth^{1 / p:g}."
-    return Critical(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 1.0 / p, coefficient, "above")
+    return CriticalResult(
+        activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 1.0 / p, coefficient, "above"
+    )
 
 
-def _away_from_zero(activation: AbstractActivation, seen: Scan) -> Critical | None:
+def _away_from_zero(activation: AbstractActivation, seen: Scan) -> CriticalResult | None:
     """The class of gelu: E[s s''] = 0 at some K* > 0, where the flow comes to rest from one side only."""
     curvature = seen.moments.curvature
     floor = 1e-12 * seen.moments.slope
@@ -157,7 +159,9 @@ def _away_from_zero(activation: AbstractActivation, seen: Scan) -> Critical | No
     return None
 
 
-def _half_stable(activation: AbstractActivation, k: float, weight_var: float, bias_var: float) -> Critical:
+def _half_stable(
+    activation: AbstractActivation, k: float, weight_var: float, bias_var: float
+) -> CriticalResult:
     def bend(step: float) -> float:
         at = moments(activation, np.array([k - step, k + step]))
         return weight_var * float(np.diff(at.slope + at.curvature)[0]) / (2 * step)
@@ -168,10 +172,10 @@ def _half_stable(activation: AbstractActivation, k: float, weight_var: float, bi
         f"K* = {k:.8g} at weight_var = {weight_var:.8g}, bias_var = {bias_var:.8g}; "
         f"K is drawn to it from {side} only, as {-1 / a2:.6g} / depth."
     )
-    return Critical(activation, weight_var, bias_var, k, HALF_STABLE, message, 1.0, -1.0 / a2, side)
+    return CriticalResult(activation, weight_var, bias_var, k, HALF_STABLE, message, 1.0, -1.0 / a2, side)
 
 
-def _no_solution(activation: AbstractActivation, seen: Scan) -> Critical:
+def _no_solution(activation: AbstractActivation, seen: Scan) -> CriticalResult:
     curvature = seen.moments.curvature
     if (curvature > 0).all():
         reason = "E[s s''] > 0 at every variance, so chi_par > chi_perp: small changes of the variance grow"
@@ -180,4 +184,4 @@ def _no_solution(activation: AbstractActivation, seen: Scan) -> Critical:
     else:
         reason = "where chi_par = chi_perp = 1, bias_var would have to be negative"
     message = f"no critical point: {reason}."
-    return Critical(activation, np.nan, np.nan, np.nan, NONE, message, 0.0, np.nan, "none")
+    return CriticalResult(activation, np.nan, np.nan, np.nan, NONE, message, 0.0, np.nan, "none")

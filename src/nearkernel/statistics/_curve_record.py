@@ -60,7 +60,7 @@ class Extrapolation(Result, eqx.Module):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LearningCurve:
+class LearningCurveResult:
     """The expected test error of training on m examples.
 
     **Fields:** `sizes`, `error`, `stderr`, `train_error`, each (k,): the error at a new point, its standard error as an

@@ -26,7 +26,7 @@ from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
 
-class DeepLinearPosterior(Result, eqx.Module):
+class DeepLinearPosteriorResult(Result, eqx.Module):
     r"""The law of theta and of predictions z(x) = theta . x, given data without noise.
 
     **Fields:** `theta` (n_0,), the shortest interpolant theta_*, which is the mean; `basis` (n_0, P), an orthonormal
@@ -128,7 +128,7 @@ def _probabilities(q: Any) -> np.ndarray:
 @renamed(X="x")
 def deep_linear_posterior(
     x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
-) -> DeepLinearPosterior:
+) -> DeepLinearPosteriorResult:
     """The exact posterior of a deep linear network, given data without noise.
 
     **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
@@ -138,9 +138,9 @@ def deep_linear_posterior(
     return posterior_of(interpolation(x, y), widths, float(checked_var(prior_var, "prior_var")))
 
 
-def posterior_of(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> DeepLinearPosterior:
+def posterior_of(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> DeepLinearPosteriorResult:
     evidence = log_evidence(data, widths, prior_var) if data.basis.size else 0.0
-    return DeepLinearPosterior(data.theta, data.basis, _law_of_scale(data, widths, prior_var), evidence)
+    return DeepLinearPosteriorResult(data.theta, data.basis, _law_of_scale(data, widths, prior_var), evidence)
 
 
 def _law_of_scale(data: Interpolant, widths: tuple[int, ...], prior_var: float) -> LogConcave:

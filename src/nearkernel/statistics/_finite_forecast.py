@@ -7,21 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import finite_result, inputs, positive
-from .._memory import available_bytes, human_bytes
+from .._check import finite_result, inputs, positive, truth, whole
 from .._precision import in_float64
-from .._status import Status, StatusKind
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ..dynamics._abstract_solution import status_at
-from ..models import MLP
-from ._fluctuations import fluctuations, is_smooth
-from ._gaussian import GaussianOutputs
-from ._responses import Response, Responses, responses
-from ._trained import Law, Start, start_of, trained_law
+from ..models import MLP, AbstractNetwork
+from ._expected_loss import ExpectedLoss, expected_loss
+from ._finite_training import AbstractTraining, ExactTraining
+from ._fluctuations import is_smooth
+from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
+from ._neurons import SampledNeurons
+from ._sampled_training import SampledTraining
+from ._stages import stages
+from ._trained import Law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
-_DECAYS = 200.0  # after which the slowest residual is below all rounding
-_RANK = 1e-10  # of the largest eigenvalue: below, the end of training is not a matter of rounding
 
 
 class Contribution(NamedTuple):
@@ -31,8 +30,11 @@ class Contribution(NamedTuple):
     cov: np.ndarray
 
 
-class FiniteForecast(GaussianOutputs):
-    r"""Trained outputs of networks of finite width: mean and covariance over initializations, to order 1/width.
+class FiniteForecast(NearlyGaussianOutputs):
+    r"""Trained outputs of networks of finite width: their law over initializations, to order 1/width.
+
+    Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are of order 1/width too, and all
+    higher ones smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the four.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `width`, of the last hidden layer, by which corrections are divided;
@@ -46,17 +48,24 @@ class FiniteForecast(GaussianOutputs):
     | "ntk with outputs" | these differences go with the outputs at the start |
     | "dntk" | it moves in training, as networks differ |
     | "ddntk" | it moves in training, on average |
+    | "neurons" | the last four together, where they are averages over sampled neurons |
 
     `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
     `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
-    `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    `error`, standard errors of the correction, `mean` and `cov`: 0 for few points, where it is exact; beyond, `neurons`
+    of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`; `depth`, hidden layers.
+
+    Of each output by itself: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, (low, high) between
+    which the density is positive: beyond, order 1/width does not hold; `increasing`, the probabilities (low, high)
+    between which quantiles increase.
     """
 
-    def __init__(self, training: "_Training", algorithm: SpectralAlgorithm):
+    def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
         self.status = training.status(algorithm)
-        self.width = training.width
-        law = training.law(algorithm) if self.ok or math.isfinite(algorithm.end()) else training.diverged()
+        self.width, self.depth = training.width, len(stages(training.net)) - 1
+        self._finite = self.ok or math.isfinite(algorithm.end())
+        law = training.law(algorithm) if self._finite else training.diverged()
         shape = training.shape
         self.terms = tuple(term.reshape(shape) for term in (law.mean, _total(law, 0) / self.width))
         self.cov_terms = tuple(
@@ -66,6 +75,11 @@ class FiniteForecast(GaussianOutputs):
             name: Contribution(mean.reshape(shape) / self.width, cov.reshape(*shape, *shape) / self.width)
             for name, (mean, cov) in law.corrections.items()
         }
+        mean_error, cov_error = law.error
+        self.error = Contribution(
+            mean_error.reshape(shape) / self.width, cov_error.reshape(*shape, *shape) / self.width
+        )
+        self.neurons = law.neurons
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
@@ -73,8 +87,9 @@ class FiniteForecast(GaussianOutputs):
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
 
-    def _variance(self) -> np.ndarray:
-        return _variances(self.cov, self.mean.shape)
+    @property
+    def _sizes(self) -> np.ndarray:
+        return self._training.prior.reshape(self.mean.shape)
 
     @property
     def ok(self) -> bool:
@@ -106,126 +121,113 @@ class FiniteForecast(GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "FiniteForecast":
-        """The same networks at another time (steps for gradient descent); the tensors of the start are kept."""
-        later = _trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
+        """The same networks at another time (steps for gradient descent); tensors and kernels are kept."""
+        later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         return FiniteForecast(self._training, later)
 
     @in_float64
     def predict(self, x_new: Any) -> "FiniteForecast":
-        """The same networks at other inputs, whose tensors are computed anew."""
-        old = self._training
-        x_new = inputs(x_new, "x_new", old.net.in_shape)
-        return finite_forecast(old.net, old.x, old.y, old.vector, self.algorithm, x_new)
+        """The same networks at other inputs, whose tensors, or neurons, are computed anew."""
+        x_new = inputs(x_new, "x_new", self._training.net.in_shape)
+        return _warned(FiniteForecast(self._training.at_new(x_new), self.algorithm))
 
-    def sample(self, size: int, key: Any) -> np.ndarray:
-        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = _Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
-        return flat.sample(size, key).reshape(-1, *self.mean.shape)
+    @in_float64
+    def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
+        """The joint cumulants of new outputs, third or fourth by `order`, divided by the width as `terms[1]` is.
 
+        kappa_3 is linear in `y` and zero at `y` = 0; kappa_4 does not depend on `y`.
 
-class _Flat(GaussianOutputs):
-    def __init__(self, mean: np.ndarray, cov: np.ndarray):
-        self.mean, self._cov = mean, cov
+        **Arguments:** `order`, 3 or 4; `diagonal`, for those of each output by itself: joint ones of three and more
+        different new inputs need averages that the forecast has not made, and make them when they are first asked for.
 
-    def _covariance(self) -> np.ndarray:
-        return self._cov
-
-
-class _Training:
-    """The start of all networks at training and new inputs, in modes of the kernel: made once for all times."""
-
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray):
-        self.net, self.x, self.y, self.vector = net, x, y, vector
-        n, outputs = y.shape
-        _require_fits(n, len(x_new), outputs, len(net.sizes) - 1)
-        last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]
-        self.width, self.outputs = last.width, outputs
-        self.shape = (len(x_new),) if vector else (len(x_new), outputs)
-        self.lam, vectors = np.linalg.eigh(last.ntk[:n, :n])
-        start = start_of(last, outputs)
-        self.prior = np.diagonal(start.kernel)[n * outputs :]
-        self.modes = np.kron(vectors, np.eye(outputs))
-        self.start: Start = start.rotated(self.modes)
-        self.targets = (vectors.T @ y).ravel()
-
-    def status(self, algorithm: SpectralAlgorithm) -> Status:
-        found = status_at(algorithm, self.lam[-1])
-        if found.kind is StatusKind.converged and self.lam[0] <= _RANK * self.lam[-1]:
-            rank = int((self.lam > _RANK * self.lam[-1]).sum())
+        **Returns:** (m, m, m) or (m, m, m, m), with (m, out) in place of each m if `y` has columns; with `diagonal`,
+        the shape of `mean`.
+        """
+        if whole(order, "order", 1) not in (3, 4):
+            raise ValueError(f"`order` must be 3 or 4, beside `mean` and `cov`; got {order}.")
+        shape = self.mean.shape
+        if truth(diagonal, "diagonal"):
+            return np.diagonal(self._pair_cumulants(order)).reshape(shape)
+        if not self._training.joint:
             raise ValueError(
-                f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `order=1` at the end of training needs "
-                "inputs that differ; leave out repeated rows, or give the algorithm a finite time."
+                "joint cumulants take tensors of four points, and this forecast averaged over neurons: use "
+                "`diagonal=True`, or fewer points, or forecast with `neurons=nk.statistics.SampledNeurons(exact=...)`."
             )
-        return found
+        if not self._finite:
+            return np.full(shape * order, np.inf)
+        return self._training.cumulants(self.algorithm, order).reshape(shape * order) / self.width
 
-    def responses(self, algorithm: SpectralAlgorithm) -> Responses:
-        lr, time = (algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0), algorithm.end()
-        if not lr and self.lam[0] > _RANK * self.lam[-1] and self.lam[0] * time > _DECAYS:
-            time = math.inf  # of every mode nothing is left
-        found = responses(self.lam, lr, time)
-        if self.outputs == 1:
-            return found  # otherwise each eigenvalue belongs to as many modes as there are outputs
-        modes = np.repeat(np.arange(len(self.lam)), self.outputs)
-        return Responses(*(Response(_repeated(r.new, modes), _repeated(r.old, modes)) for r in found))
+    def _pair_cumulants(self, order: int) -> np.ndarray:
+        """kappa_bcc or kappa_bbcc, (m * out, m * out)."""
+        if not self._finite:
+            return np.full((self.mean.size, self.mean.size), np.inf)
+        return self._training.pair_cumulants(self.algorithm, order) / self.width
 
-    def law(self, algorithm: SpectralAlgorithm) -> Law:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return trained_law(self.start, self.responses(algorithm), self.targets)
+    @property
+    def _has_joint(self) -> bool:
+        return self._training.joint
 
-    def diverged(self) -> Law:
-        m = math.prod(self.shape)
-        mean, cov = np.full(m, np.inf), np.full((m, m), np.inf)
-        return Law(mean, cov, {"ddntk": (mean, cov)})
+    @in_float64
+    def expected_loss(self, y_new: Any) -> ExpectedLoss:
+        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, by bias and variance, and its covariance.
+
+        **Arguments:** `y_new`, targets at the new inputs, in the shape of `mean`.
+        """
+        y, size = as_targets(y_new, self.mean.shape), self.mean.size
+        cov = self.cov_terms[0].reshape(size, size), self.cov_terms[1].reshape(size, size)
+        third, fourth = self._pair_cumulants(3).T, self._pair_cumulants(4)
+        return expected_loss((self.terms[0], self.terms[1]), cov, third, fourth, y)
 
 
 @in_float64
 def finite_forecast(
-    net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SpectralAlgorithm, x_new: np.ndarray
+    net: AbstractNetwork,
+    x: np.ndarray,
+    y: np.ndarray,
+    vector: bool,
+    algorithm: SpectralAlgorithm,
+    x_new: np.ndarray,
+    neurons: SampledNeurons,
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
-    _trainable(algorithm)
-    if not all(map(is_smooth, net.activations)):
+    require_order_one(net, algorithm)
+    training: AbstractTraining
+    if len(x) + len(x_new) <= neurons.exact or not isinstance(net, MLP) or not net.widths:
+        training = ExactTraining(net, x, y, vector, x_new)
+    else:
+        training = SampledTraining(net, x, y, vector, x_new, neurons)
+    return _warned(FiniteForecast(training, algorithm))
+
+
+def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> None:
+    """Refuse networks and algorithms whose trained law is not known to order 1/width."""
+    trainable(algorithm)
+    if not all(is_smooth(stage.activation) for stage in stages(net)[1:]):
         raise ValueError(
-            "`order=1` is for smooth activations: at a kink the ddNTK holds squares of delta functions; use `order=0`, "
-            "or a smooth relative such as gelu."
+            "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
+            "as 1/width; use `order=0.5`, or a smooth relative such as gelu."
         )
-    found = FiniteForecast(_Training(net, x, y, vector, x_new), algorithm)
+
+
+def _warned(found: FiniteForecast) -> FiniteForecast:
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
             f"the parts of the correction add up to {found.expansion:.2g} of what they correct: at depth/width = "
-            f"{len(net.widths)}/{found.width} the next order may not be small either; trust `simulate` more here.",
-            stacklevel=5,  # two verbs, each within its precision
+            f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` more here.",
+            stacklevel=6,  # two verbs, each within its precision
         )
     return found
 
 
-def _trainable(algorithm: SpectralAlgorithm) -> GradientDescent | GradientFlow:
+def trainable(algorithm: SpectralAlgorithm, order: str = "order=1") -> GradientDescent | GradientFlow:
     plain = (isinstance(algorithm, GradientFlow) and algorithm.friction is None) or (
         isinstance(algorithm, GradientDescent) and not algorithm.momentum
     )
     if not plain:
         raise ValueError(
-            f"`order=1` is for nk.GradientFlow() and nk.GradientDescent(lr) without inertia; got {algorithm}."
+            f"`{order}` is for nk.GradientFlow() and nk.GradientDescent(lr) without inertia; got {algorithm}."
         )
     return algorithm  # type: ignore[return-value]
-
-
-def _require_fits(n: int, m: int, outputs: int, layers: int) -> None:
-    """Refuse more points than the tensors of four of them can hold."""
-
-    def needed(n: float, m: float) -> float:
-        points, train = (n + m) * outputs, n * outputs
-        return 8 * ((11 * layers + 20) * (n + m) ** 4 + 14 * points**4 + 4 * m * outputs * points * train**3)
-
-    free = available_bytes()
-    if needed(n, m) > free:
-        most = n + m
-        while most > 2 and needed(n * most / (n + m), m * most / (n + m)) > free:
-            most -= 1
-        raise MemoryError(
-            f"`order=1` keeps tensors of four of {n} + {m} points{f' and {outputs} outputs' if outputs > 1 else ''}: "
-            f"{human_bytes(needed(n, m))}, but {human_bytes(free)} are free: about {most} points in all fit."
-        )
 
 
 def _total(law: Law, which: int) -> np.ndarray:
@@ -235,7 +237,3 @@ def _total(law: Law, which: int) -> np.ndarray:
 def _variances(cov: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     size = math.prod(shape)
     return np.diagonal(cov.reshape(size, size)).reshape(shape)
-
-
-def _repeated(array: np.ndarray, modes: np.ndarray) -> np.ndarray:
-    return array[np.ix_(*[modes] * array.ndim)]

@@ -98,7 +98,7 @@ def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths:
     )
 
 
-class WidthEvidence(Result, eqx.Module):
+class WidthEvidenceResult(Result, eqx.Module):
     """Log evidence of networks of several widths and depths.
 
     **Fields:** `widths` (k,); `depths` (l,); `log_evidence` (l, k); `infinite` (l,), of infinitely wide networks;
@@ -125,7 +125,9 @@ class WidthEvidence(Result, eqx.Module):
 
 
 @in_float64
-def width_evidence(net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)) -> WidthEvidence:
+def width_evidence(
+    net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
+) -> WidthEvidenceResult:
     """Which width, and which depth, do the data prefer? The evidence of each, by the law of the scale.
 
     **Arguments:** `net`, an `nk.MLP` with one activation and one pair of variances; `x` (n, d); `y` (n,); `noise` > 0;
@@ -146,7 +148,7 @@ def width_evidence(net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: 
     every = np.column_stack([table, infinite])
     at = np.unravel_index(int(every.argmax()), every.shape)
     best = (depths[at[0]], widths[at[1]] if at[1] < len(widths) else None)
-    return WidthEvidence(widths, depths, table, np.array(infinite), best)
+    return WidthEvidenceResult(widths, depths, table, np.array(infinite), best)
 
 
 def _infinite(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:

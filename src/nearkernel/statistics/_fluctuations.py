@@ -11,12 +11,14 @@ from .._memory import available_bytes, cores, human_bytes
 from .._result import Result
 from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
-from ..models import MLP
+from ..models import AbstractNetwork
 from ._averages import Averages, multisets
+from ._deltas import infinite, with_deltas
 from ._folded import Folded
 from ._kinked import Kinked
 from ._price import announce_price
 from ._smooth import Smooth, Wanted
+from ._stages import flat, stages
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
 
 FIELDS = {
@@ -59,8 +61,9 @@ class Fluctuations(Result, eqx.Module):
     | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
 
     Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
-    width. `width`: of the layer that feeds this one. Fields that are infinite or unknown for an activation with kinks
-    are None, and `note` says why.
+    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is
+    one of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks
+    the dNTK and ddNTK are None. `note` says so.
     """
 
     kernel: np.ndarray
@@ -83,37 +86,40 @@ class Fluctuations(Result, eqx.Module):
     ddntk_u: np.ndarray | None = None
 
 
-def fluctuations(net: MLP, x: np.ndarray, train: int | None = None) -> tuple[Fluctuations, ...]:
+def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) -> tuple[Fluctuations, ...]:
     """All layers of `net` to order 1/n, for checked inputs.
 
     With `train`, entries of more than two different inputs beyond so many first ones are left out and mean nothing.
     """
-    if net.parametrization == "mean_field":
-        raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
+    found = stages(net)
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
-    _require_fits(len(x), len(net.sizes) - 1)
-    known = [_known(each, len(distinct)) for each in net.activations or (activations.get("linear"),)]
-    names, note = min(known, key=lambda each: len(each[0]))
+    _require_fits(len(x), len(found))
+    kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
+    known = [_known(each, len(distinct)) for each in kinds]
+    names, _ = min(known, key=lambda each: len(each[0]))
+    note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
-    kernels = layer_kernels(net, distinct)
-    if net.widths:
-        _announce(net.activation_of(1), kernels[0][0], wanted, len(net.widths))
+    kernels = layer_kernels(flat(net), distinct)
+    if len(found) > 1:
+        _announce(found[1].activation, kernels[0][0], wanted, len(found) - 1)
     tensors = first_tensors(len(distinct), names)
-    found = []
-    for layer, ((kernel, ntk, gap), width) in enumerate(zip(kernels, net.sizes, strict=False)):
-        if layer:
-            before, theta, _ = kernels[layer - 1]
-            averages = _averages(net.activation_of(layer), before, layer > 1, wanted)
-            ratio = width / net.sizes[layer - 1] if layer > 1 else 0.0  # layer 1 has nothing to hand on
-            tensors = next_tensors(tensors, theta, float(net.dense(layer).weight_var), ratio, averages)
+    layers = []
+    for k, (stage, (kernel, ntk, gap)) in enumerate(zip(found, kernels, strict=True)):
+        if k:
+            before, theta, _ = kernels[k - 1]
+            averages = _averages(stage.activation, before, k > 1, wanted)
+            ratio = stage.fan_in / found[k - 1].fan_in if k > 1 else 0.0  # the first has nothing to hand on
+            tensors = next_tensors(tensors, theta, stage.weight_var, ratio, averages)
+        if not stage.ends:
+            continue
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
-        fields |= {FIELDS[name]: tensor for name, tensor in tensors.items()}
+        fields |= {FIELDS[name]: _marked(name, tensor, k and note) for name, tensor in tensors.items()}
         expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
-        found.append(Fluctuations(width=width, note=note, **expanded))
-    return tuple(found)
+        layers.append(Fluctuations(width=stage.fan_in, note=note, **expanded))
+    return tuple(layers)
 
 
-def _announce(activation: AbstractActivation, kernel: np.ndarray, wanted: Wanted | None, layers: int) -> None:
+def _announce(activation: Any, kernel: np.ndarray, wanted: Wanted | None, layers: int) -> None:
     """Says what the averages will take, if that is long."""
     n = len(kernel)
     if n < 4:
@@ -135,13 +141,12 @@ def _two_new(is_old: np.ndarray) -> Wanted:
     return lambda four: sum(not is_old[k] for k in set(four)) <= 2
 
 
-def _averages(
-    activation: AbstractActivation, kernel: np.ndarray, derivatives: bool, wanted: Wanted | None
-) -> Averages:
+def _averages(activation: Any, kernel: np.ndarray, derivatives: bool, wanted: Wanted | None) -> Averages:
     if is_smooth(activation):
         return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, wanted)
     if isinstance(activation, PiecewiseLinear):
-        return Folded(activation).averages(kernel, derivatives)
+        known = Folded(activation).averages(kernel, derivatives)
+        return known._replace(fours=known.fours | with_deltas(activation, kernel))
     assert isinstance(activation, Series)
     return Kinked(activation).averages(kernel, derivatives)
 
@@ -159,17 +164,19 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
     if is_smooth(activation):
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), ""
     if isinstance(activation, PiecewiseLinear):
-        if n == 1:
-            return (*names, *DNTK_TENSORS), "ddntk_r to ddntk_u hold squares of delta functions at the kink."
-        return (
-            names,
-            "dntk_p to ddntk_u hold delta functions at the kink: known for one input (dntk_p, dntk_q) only.",
-        )
+        note = "ddntk_r to ddntk_u are infinite where two derivatives meet at one input: squares of delta functions."
+        return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), note
     if n > 2:
         raise ValueError(
             f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
         )
     return names, "dntk_p to ddntk_u hold delta functions at the kinks."
+
+
+def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:
+    """With infinity where a kink makes a tensor infinite."""
+    where = infinite(name, len(tensor)) if kinked else None
+    return tensor if where is None else np.where(where, np.inf, tensor)
 
 
 def _require_fits(n: int, layers: int) -> None:

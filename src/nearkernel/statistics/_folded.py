@@ -42,7 +42,6 @@ class Folded:
             groups.setdefault(pattern, []).append(chosen)
         for pattern, members in groups.items():
             self.store_all(fours, kernel, members, pattern)
-        fours[(0, 1, 1, 2)] = np.zeros((n,) * 4)  # delta(z) z = 0; asked for with one input only
         return Averages(self._pairs(kernel, derivatives), fours)
 
     def store_all(
@@ -133,7 +132,7 @@ def moment(kernel: np.ndarray, powers: tuple[int, ...], signs: frozenset[int]) -
             )  # K_ij 2 p(z_j = 0)
             others = [k for k in range(kernel.shape[1]) if k != j]
             left = frozenset(others.index(k) for k in signs if k != j)
-            total += density * moment(_given_zero(kernel, j), tuple(rest[k] for k in others), left)
+            total += density * moment(given_zero(kernel, j), tuple(rest[k] for k in others), left)
     return total
 
 
@@ -145,7 +144,7 @@ def _inverse_root(q: np.ndarray) -> np.ndarray:
     return np.where(q > 0, 1.0 / np.sqrt(np.where(q > 0, q, 1.0)), 0.0)
 
 
-def _given_zero(kernel: np.ndarray, j: int) -> np.ndarray:
+def given_zero(kernel: np.ndarray, j: int) -> np.ndarray:
     """Covariance of the others given z_j = 0."""
     others = [k for k in range(kernel.shape[1]) if k != j]
     column = kernel[:, others, j] * _inverse_root(kernel[:, j, j])[:, None]

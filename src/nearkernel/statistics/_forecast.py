@@ -1,56 +1,69 @@
-r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width.
+r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width, or of kernels.
 
 With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(T_AA),
 
     mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R K_AA R^T     at any time t.
 """
 
-import functools
 import math
-from typing import Any, NamedTuple
+import numbers
+from typing import Any, Literal, overload
 
 import numpy as np
-import scipy.linalg
 
 from .._blas import one_thread
-from .._check import inputs, one_of, positive, targets, whole
+from .._check import inputs, one_of, positive, shown, targets, whole
 from .._precision import in_float64
-from ..dynamics import AbstractAlgorithm, GradientDescent, GradientFlow, SpectralAlgorithm
+from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ..dynamics._abstract_solution import status_of
-from ..dynamics._factor import Cholesky, Spectrum, cholesky, spectrum
-from ..kernels import NNGP
-from ..kernels._network import both_kernels
-from ..models import MLP, AbstractNetwork, Scaled
-from ..models._network import require_wide
+from ..dynamics._losses import Squared, get_loss
+from ..kernels import AbstractKernel
+from ..models import MLP, AbstractNetwork, FeatureModel, Scaled
 from ._clouds import Clouds
 from ._finite_forecast import FiniteForecast, finite_forecast
-from ._gaussian import GaussianOutputs
+from ._gaussian import GaussianOutputs, Places
+from ._kink_forecast import KinkForecast, kink_forecast
+from ._law import NewPoints, TrainedLaw
+from ._neurons import SampledNeurons
+from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
+from ._sampled_forecast import SampledForecast, sampled_forecast
+from ._sgd_forecast import StochasticForecast
 
 
-class Forecast(GaussianOutputs):
+class WideForecast(GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,); `terms`, (mean,) at
-    order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std` (m,),
+    which need no (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
     """
 
-    def __init__(self, training: "_Training", points: "_Points", algorithm: SpectralAlgorithm):
-        self.algorithm, self._training, self._points = algorithm, training, points
-        self.status = status_of(algorithm, training.factor(algorithm))
-        with one_thread(len(training.x)):
-            self._response = points.response(training, algorithm) if self._finite else None
-            mean = points.mean(training, self._response)
-        self.mean = mean[:, 0] if training.vector else mean
+    def __init__(self, law: TrainedLaw, points: NewPoints, algorithm: SpectralAlgorithm):
+        self.algorithm, self._law, self._points = algorithm, law, points
+        self.status = status_of(algorithm, law.factor(algorithm))
+        with one_thread(len(law.x)):
+            self._response = points.response(algorithm) if self._finite else None
+            mean = points.mean(self._response)
+        self.mean = mean[:, 0] if law.vector else mean
 
     @property
     def _finite(self) -> bool:
-        return self.ok or not math.isinf(getattr(self.algorithm, "steps", 0))
+        return self.ok or not math.isinf(self.algorithm.end())
+
+    def _places(self) -> Places:
+        return Places(self._points.x_new, self._law.x, self._law.y)
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        with one_thread(len(self._training.x)):
-            return self._points.covariance(self._training, self._response)
+        with one_thread(len(self._law.x)):
+            return self._points.covariance(self.algorithm, self._response)
+
+    @in_float64
+    def _variance(self) -> np.ndarray:
+        if "cov" in vars(self):
+            return np.diagonal(self.cov)
+        with one_thread(len(self._law.x)):
+            return self._points.variance(self.algorithm, self._response)
 
     @property
     def terms(self) -> tuple[np.ndarray, ...]:
@@ -61,202 +74,193 @@ class Forecast(GaussianOutputs):
         return self.status.ok
 
     @in_float64
-    def at(self, time: float) -> "Forecast":
+    def at(self, time: float) -> "WideForecast":
         """The same networks at another time (steps for gradient descent); factors are kept."""
-        if not isinstance(self.algorithm, GradientDescent | GradientFlow):
+        if not isinstance(self.algorithm, TimedAlgorithm):
             raise ValueError(f"`time` has no meaning for {type(self.algorithm).__name__}.")
         later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
-        return Forecast(self._training, self._points, later)
+        return WideForecast(self._law, self._points, later)
 
     @in_float64
-    def predict(self, x_new: Any) -> "Forecast":
+    def predict(self, x_new: Any) -> "WideForecast":
         """The same networks at other inputs; factors are kept."""
-        x_new = inputs(x_new, "x_new", self._training.net.in_shape)
-        return Forecast(self._training, _Points(self._training, x_new), self.algorithm)
+        x_new = inputs(x_new, "x_new", self._law.x.shape[1:])
+        return WideForecast(self._law, NewPoints(self._law, x_new), self.algorithm)
 
 
-class _Training:
-    """Kernels and factors of the training set: made once, shared by all times and new inputs."""
-
-    def __init__(self, net: AbstractNetwork, x: np.ndarray, y: np.ndarray, vector: bool, last_only: bool):
-        self.net, self.x, self.y, self.vector, self.last_only = net, x, y, vector, last_only
-        self.start, self.train = self.kernels(x)
-        self._cholesky: dict[float, Cholesky | None] = {}
-        self._spectrum: Spectrum | None = None
-
-    def kernels(self, x1: np.ndarray, x2: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """(covariance at the start, kernel of training)."""
-        if not self.last_only:
-            return both_kernels(self.net, x1, x2)
-        start = NNGP(self.net).entries(x1, x2)
-        return start, start
-
-    def factor(self, algorithm: SpectralAlgorithm) -> Cholesky | Spectrum:
-        """Cholesky while it serves, eigenvalues from the first time that needs them."""
-        shift = algorithm.shift()
-        if shift is not None and self._spectrum is None:
-            if shift not in self._cholesky:
-                self._cholesky[shift] = cholesky(
-                    self.train.copy(), shift, need_max=math.isfinite(algorithm.limit())
-                )
-            factor = self._cholesky[shift]
-            if factor is not None:
-                return factor
-        if self._spectrum is None:
-            self._spectrum = spectrum(self.train.copy())
-        return self._spectrum
-
-    @functools.cached_property
-    def root(self) -> "_Root":
-        """Of the covariance at the start, in the eigenvectors of the training kernel."""
-        factor = self.factor(GradientFlow(0.0))
-        assert isinstance(factor, Spectrum)
-        return _Root(factor.vectors.T @ (self.start @ factor.vectors))
+AnyForecast = (
+    WideForecast | StochasticForecast | SampledForecast | FiniteForecast | KinkForecast | RichForecast
+)
 
 
-class _Root:
-    """L with L L^T = S for a positive semidefinite S: triangular if it can be."""
-
-    def __init__(self, matrix: np.ndarray):
-        self.lower, info = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
-        self.spectrum = spectrum(matrix) if info else None
-
-    def times(self, left: np.ndarray) -> np.ndarray:
-        """left L."""
-        if self.spectrum is None:
-            return scipy.linalg.blas.dtrmm(1.0, self.lower, left, side=1, lower=1)
-        return left @ (self.spectrum.vectors * np.sqrt(self.spectrum.lam))
-
-    def whiten(self, left: np.ndarray) -> np.ndarray:
-        """left L^-T."""
-        if self.spectrum is None:
-            return scipy.linalg.solve_triangular(self.lower, left.T, lower=True, check_finite=False).T
-        return left @ (self.spectrum.vectors / np.sqrt(self.spectrum.lam))
-
-
-class _Response(NamedTuple):
-    """R, (m, n), or R V in the eigenvectors V of the training kernel, where a time is a row of numbers."""
-
-    matrix: np.ndarray
-    basis: Spectrum | None
-
-
-class _Points:
-    """Kernels between new inputs and the training set."""
-
-    def __init__(self, training: _Training, x_new: np.ndarray):
-        self.start, self.train = training.kernels(x_new, training.x)
-        self._training, self._x_new = training, x_new
-        self._train_rotated: np.ndarray | None = None
-        self._completed: tuple[np.ndarray, np.ndarray] | None = None
-
-    @functools.cached_property
-    def prior(self) -> np.ndarray:
-        """Covariance at the start, K_BB."""
-        return self._training.kernels(self._x_new)[0]  # both kernels: compiled already
-
-    def response(self, training: _Training, algorithm: SpectralAlgorithm) -> "_Response":
-        """R = T_BA g(T_AA)."""
-        factor = training.factor(algorithm)
-        if isinstance(factor, Cholesky):
-            return _Response(factor.apply(algorithm, self.train.T).T, None)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _Response(self._rotated(factor) * algorithm.filter(factor.lam), factor)
-
-    def mean(self, training: _Training, response: "_Response | None") -> np.ndarray:
-        if response is None:
-            return np.full((len(self.train), training.y.shape[1]), np.inf)
-        y = training.y if response.basis is None else response.basis.vectors.T @ training.y
-        return response.matrix @ y
-
-    def covariance(self, training: _Training, response: "_Response | None") -> np.ndarray:
-        if response is None:
-            return np.full_like(self.prior, np.inf)
-        if response.basis is None:
-            moving = response.matrix @ (training.start @ response.matrix.T - 2.0 * self.start.T)
-            return self.prior + 0.5 * (moving + moving.T)
-        # Completing the square: what no training changes, plus a square that is zero for the best response.
-        from_start, fixed = self._square(training, response.basis)
-        excess = training.root.times(response.matrix) - from_start
-        return fixed + excess @ excess.T
-
-    def _rotated(self, factor: Spectrum) -> np.ndarray:
-        """T_BA V, once for all times."""
-        if self._train_rotated is None:
-            self._train_rotated = self.train @ factor.vectors
-        return self._train_rotated
-
-    def _square(self, training: _Training, factor: Spectrum) -> tuple[np.ndarray, np.ndarray]:
-        """L^-1 K_AB and K_BB - K_BA K_AA^-1 K_AB, once for all times."""
-        if self._completed is None:
-            from_start = training.root.whiten(self.start @ factor.vectors)
-            self._completed = from_start, self.prior - from_start @ from_start.T
-        return self._completed
-
-
-@in_float64
+@overload
 def forecast(
-    net: AbstractNetwork | Scaled,
+    problem: MLP,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    x_new: Any = None,
+    *,
+    order: Literal[1],
+    neurons: SampledNeurons | None = None,
+) -> FiniteForecast: ...
+
+
+@overload
+def forecast(
+    problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
+    x: Any,
+    y: Any,
+    algorithm: SpectralAlgorithm | None = None,
+    x_new: Any = None,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+) -> WideForecast: ...
+
+
+@overload
+def forecast(
+    problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
+    x: Any,
+    y: Any,
+    algorithm: SGD,
+    x_new: Any = None,
+    *,
+    loss: Literal["squared"] | Squared = "squared",
+) -> WideForecast | StochasticForecast: ...
+
+
+@overload
+def forecast(
+    problem: Any,
     x: Any,
     y: Any,
     algorithm: AbstractAlgorithm | None = None,
     x_new: Any = None,
-    order: int = 0,
+    order: float = 0,
     *,
     trained: str = "all",
     loss: Any = "squared",
     key: Any = None,
+    samples: int = 1000,
     clouds: Clouds | None = None,
-) -> "Forecast | FiniteForecast | RichForecast":
-    """Mean and covariance, over initializations of `net`, of its outputs at `x_new` after training on (`x`, `y`).
+    neurons: SampledNeurons | None = None,
+) -> AnyForecast: ...
 
-    **Arguments:** `net`, of which only activation, depth and variances matter at infinite width; `x` (n, d); `y` (n,)
-    or (n, out); `algorithm`, `nk.GradientFlow()` by default; `x_new` (m, d); `order`, the power of 1/width kept: 0, or
-    1 for smooth activations, gradient flow and gradient descent, and a dozen points or two; `trained`: "all" layers, or
-    the "last" alone, whose end is the NNGP posterior.
+
+@in_float64
+def forecast(
+    problem: Any,
+    x: Any,
+    y: Any,
+    algorithm: AbstractAlgorithm | None = None,
+    x_new: Any = None,
+    order: float = 0,
+    *,
+    trained: str = "all",
+    loss: Any = "squared",
+    key: Any = None,
+    samples: int = 1000,
+    clouds: Clouds | None = None,
+    neurons: SampledNeurons | None = None,
+) -> AnyForecast:
+    """Mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
+
+    **Arguments:**
+
+    - `problem`: a network, of which only activation, depth and variances matter at infinite width; or a pair of kernels
+      (start, training), the covariance of outputs at initialization and the tangent kernel that trains them; or an
+      `nk.FeatureModel` with Gaussian weights, `weight_var` > 0.
+    - `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d).
+    - `algorithm`: `nk.GradientFlow()` by default. Of an `nk.SGD` that draws batches or noise, mean and covariance are
+      over these, too. Decay to zero is for features with Gaussian weights: what it does to networks no kernel tells.
+    - `order`: for networks, the power of 1/width kept: 0; 1 for smooth activations, gradient flow and gradient descent;
+      0.5 for the relu family, whose first correction is of order width^(-1/2).
+    - `neurons`, an `nk.statistics.SampledNeurons`, for order 0.5, and 1 of more than a dozen points: how many are
+      sampled, by default until errors are below 1 % of the deviation.
+    - `trained`: for networks, "all" layers, or the "last" alone, whose end is the NNGP posterior.
+    - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
+      function loss(z, y), as of `nk.solve`: then `samples` initializations are drawn with `key` and each is trained in
+      function space, to a finite time.
 
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
     then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
     the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
 
-    **Returns:** a `Forecast`, at order 1 a `FiniteForecast`, for mean-field networks a `RichForecast`, both of which
-    have more fields; `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
+    **Returns:** a `WideForecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at
+    order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
+    have more fields. `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
     the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
-    inner: Any = net.model if isinstance(net, Scaled) else net
+    inner: Any = problem.model if isinstance(problem, Scaled) else problem
     rich = isinstance(inner, AbstractNetwork) and inner.mean_field
-    if isinstance(net, Scaled) and not rich:
+    if isinstance(problem, Scaled) and not rich:
         raise ValueError(
-            "`net` scales a network that is not in mean-field scaling: forecast that network itself, or scale one "
+            "`problem` scales a network that is not in mean-field scaling: forecast that network itself, or scale one "
             'with parametrization="mean_field".'
         )
-    if not rich:
-        require_wide(net, "nk.forecast")
-    if whole(order, "order", 0) > 1:
-        raise ValueError(f"`order` must be 0 (infinite width) or 1 (to order 1/width); got {order}.")
+    one_of(trained, "trained", ("all", "last"))
+    pair = None if rich else pair_of(problem, trained == "last")
+    if isinstance(order, bool) or not isinstance(order, numbers.Real) or order not in (0, 0.5, 1):
+        raise ValueError(
+            "`order` must be 0 (infinite width), 1 (to order 1/width), or 0.5 (to order width^(-1/2)); "
+            f"got {shown(order)}."
+        )
     if x_new is None:
         raise ValueError("`x_new` is missing: the points at which to forecast.")
-    one_of(trained, "trained", ("all", "last"))
-    x = inputs(x, "x", inner.in_shape).copy()
-    x_new = inputs(x_new, "x_new", inner.in_shape)
-    if rich:
+    if (order or trained == "last") and not isinstance(inner, AbstractNetwork):
+        raise ValueError(
+            '`order=1` and `trained="last"` are for networks: kernels and features have no layers.'
+        )
+    shape = inner.in_shape if pair is None else pair.input_dim()
+    x = inputs(x, "x", shape).copy()
+    x_new = inputs(x_new, "x_new", x.shape[1:])
+    if pair is None:
         if order or trained == "last":
-            raise ValueError('`net` with parametrization="mean_field" is for `order=0` and `trained="all"`.')
-        return rich_forecast(net, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds)
-    if loss != "squared" or clouds is not None:
-        raise ValueError('`loss` and `clouds` are for networks with parametrization="mean_field".')
+            raise ValueError(
+                '`problem` with parametrization="mean_field" is for `order=0` and `trained="all"`.'
+            )
+        return rich_forecast(
+            problem, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds
+        )
+    if clouds is not None:
+        raise ValueError('`clouds` is for networks with parametrization="mean_field".')
+    function = get_loss(loss)
+    if isinstance(algorithm, SGD):
+        decays = algorithm.weight_decay and algorithm.decay_to == "zero"
+        if not algorithm.random and not decays:
+            algorithm = algorithm.spectral()
+        else:
+            if order or not function.quadratic:
+                raise ValueError(
+                    "`algorithm` with random batches, noise or decay to zero is forecast at order 0 and for the loss "
+                    "'squared': train with nk.simulate."
+                )
+            columns = targets(y, len(x), out=pair.out_dim())
+            return StochasticForecast(pair, x, columns, np.ndim(y) == 1, algorithm, x_new)
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(
             f"`algorithm` must be one that can be solved, e.g. nk.GradientFlow(); got {type(algorithm).__name__}."
         )
-    if order == 1:
+    if not function.quadratic:
+        if order:
+            raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
+        data = (x, function.columns(y, len(x), pair.out_dim()), function.is_vector(y))
+        return sampled_forecast(pair, *data, function, algorithm, x_new, whole(samples, "samples", 2), key)
+    if order:
         if trained == "last":
-            raise ValueError('`order=1` is for trained="all": of the last layer alone order 0 is known.')
-        if not isinstance(net, MLP):
-            raise TypeError(
-                "`order=1` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            raise ValueError(
+                f'`order={order}` is for trained="all": of the last layer alone order 0 is known.'
             )
-        return finite_forecast(net, x, targets(y, len(x), out=net.out_dim), np.ndim(y) == 1, algorithm, x_new)
-    training = _Training(inner, x, targets(y, len(x)), np.ndim(y) == 1, trained == "last")
-    return Forecast(training, _Points(training, x_new), algorithm)
+        if order != 1 and not isinstance(problem, MLP):
+            raise TypeError(
+                f"`order={order}` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
+            )
+        columns, vector = targets(y, len(x), out=inner.layers.shape(inner.in_shape)[-1]), np.ndim(y) == 1
+        options = SampledNeurons() if neurons is None else neurons
+        correct: Any = finite_forecast if order == 1 else kink_forecast
+        return correct(inner, x, columns, vector, algorithm, x_new, options)
+    columns = targets(y, len(x), out=pair.out_dim())
+    law = TrainedLaw(pair, x, columns, algorithm, np.ndim(y) == 1, together=True)
+    return WideForecast(law, NewPoints(law, x_new), algorithm)

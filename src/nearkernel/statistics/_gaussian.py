@@ -69,13 +69,14 @@ class GaussianOutputs(Result, abc.ABC):
     @abc.abstractmethod
     def _covariance(self) -> np.ndarray: ...
 
-    @property
+    @functools.cached_property
     def variance(self) -> np.ndarray:
+        """The diagonal of `cov`, without the matrix where that is possible."""
         return np.maximum(self._variance(), 0.0)
 
     def _variance(self) -> np.ndarray:
-        """The diagonal of `cov`."""
-        return np.diagonal(self.cov)
+        half = self.cov.shape[: self.cov.ndim // 2]
+        return np.diagonal(self.cov.reshape(math.prod(half), -1)).reshape(half)
 
     @property
     def std(self) -> np.ndarray:
@@ -92,3 +93,13 @@ class GaussianOutputs(Result, abc.ABC):
         lam, vectors = scipy.linalg.eigh(self.cov)
         root = vectors * np.sqrt(np.maximum(lam, 0.0))
         return self.mean + np.einsum("ij,sj...->si...", root, noise)
+
+
+class Flat(GaussianOutputs):
+    """Outputs in one row, with a covariance of all of them."""
+
+    def __init__(self, mean: np.ndarray, cov: np.ndarray):
+        self.mean, self._cov = mean, cov
+
+    def _covariance(self) -> np.ndarray:
+        return self._cov

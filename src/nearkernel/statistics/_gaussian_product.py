@@ -25,7 +25,7 @@ from ._log_concave import LogConcave, log_concave
 from ._meijer import log_gamma_product
 
 
-class GaussianProduct(Result, eqx.Module):
+class GaussianProductResult(Result, eqx.Module):
     """The law of |theta|^2, theta the product of Gaussian matrices.
 
     **Fields:** `sizes` (N_0, ..., N_L); `weight_var`, the variance of the entries times their fan-in.
@@ -93,7 +93,7 @@ class GaussianProduct(Result, eqx.Module):
         return np.exp(log)
 
 
-def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianProduct:
+def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianProductResult:
     """The exact law of the length of W^(L+1) ... W^(1), a deep linear network with one output.
 
     **Arguments:** `sizes` (N_0, ..., N_L), the inputs and the hidden widths; `weight_var`, the variance of the weights
@@ -102,6 +102,6 @@ def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianP
     checked = wholes(sizes, "sizes")
     if not checked:
         raise ValueError("`sizes` is empty: give at least the number of inputs.")
-    return GaussianProduct(
+    return GaussianProductResult(
         checked, float(between(positive(weight_var, "weight_var"), "weight_var", 1e-100, 1e100))
     )

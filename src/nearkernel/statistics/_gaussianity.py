@@ -1,5 +1,6 @@
 """How Gaussian are the outputs of a network of finite width?"""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -14,13 +15,17 @@ from .._keys import Key, random_key
 from .._precision import in_float64
 from .._result import Result
 from ..kernels import NNGP
-from ..models import MLP
+from ..models import AbstractNetwork
+from ..models._dense import Dense
+from ..models._network import require_wide
+from ._stages import stages
 
 _CHUNK = 1024
+Draw = Callable[[jax.Array], tuple[jax.Array, jax.Array]]  # of a key: another, and variances of the output
 _GRID = np.linspace(0.05, 5.0, 100)  # in standard deviations; the laws are symmetric
 
 
-class Gaussianity(Result, eqx.Module):
+class GaussianityResult(Result, eqx.Module):
     """The law of one output at each input, against the Gaussian of infinite width.
 
     **Fields** (each one number an input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;
@@ -37,29 +42,33 @@ class Gaussianity(Result, eqx.Module):
 
 
 @in_float64
-def gaussianity(net: MLP, x: Any, size: int, key: Key) -> Gaussianity:
+def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
     """Draws `size` networks and compares the law of their output with the Gaussian limit, input by input.
 
     Given its last hidden layer an output is exactly Gaussian, with a variance v that differs from network to network.
     So the law is a mixture: its excess kurtosis is 3 Var(v) / E[v]^2 and its distribution function the average of
     Gaussian ones, which is far less noisy than the same from draws of z. The test uses the draws of z. For the same
-    reason no weights need be drawn, only the neurons that they make: a draw costs as much as the network has neurons.
+    reason no weights of `Dense` and `Activation` in turn need be drawn, only the neurons that they make: a draw then
+    costs as much as the network has neurons. Other networks are drawn up to their last layer.
 
-    **Arguments:** `net`, an `nk.MLP` in "ntk" or "standard" scaling with a hidden layer; `x` (n, d); `size`; `key`.
+    **Arguments:** `net`, an `nk.MLP` with a hidden layer, or an `nk.Network` of any layers that ends in `Dense`, in
+    "ntk" or "standard" scaling; `x` (n, *in_shape); `size`; `key`.
     """
-    if not isinstance(net, MLP) or not net.widths or net.parametrization == "mean_field":
-        raise ValueError('`net` must be an nk.MLP with a hidden layer, in "ntk" or "standard" scaling.')
-    x, size, key = inputs(x, "x", net.in_dim), whole(size, "size", 2), random_key(key)
+    last = net.readout() if isinstance(net, AbstractNetwork) else None
+    if last is None or net.mean_field:
+        raise ValueError(
+            '`net` must be an nk.MLP with a hidden layer, or an nk.Network that ends in Dense, in "ntk" or "standard" '
+            "scaling."
+        )
+    require_wide(net, "gaussianity")
+    x, size, key = inputs(x, "x", net.in_shape), whole(size, "size", 2), random_key(key)
+    variances = _of_neurons(net, x) or _of_networks(net, last, x)
 
     @jax.jit
     def draw(indices):
         def one(index):
-            keys = jax.random.split(jax.random.fold_in(key, index), len(net.widths) + 1)
-            v = net.bias_var + net.weight_var * jnp.asarray(np.mean(x * x, axis=1))
-            for n, own in zip(net.widths, keys[1:], strict=True):
-                neurons = jnp.sqrt(v) * jax.random.normal(own, (n, len(x)))
-                v = net.bias_var + net.weight_var * jnp.mean(net.activation(neurons) ** 2, axis=0)
-            return v, jnp.sqrt(v) * jax.random.normal(keys[0], (len(x),))
+            end, v = variances(jax.random.fold_in(key, index))
+            return v, jnp.sqrt(v) * jax.random.normal(end, (len(x),))
 
         return jax.lax.map(one, indices, batch_size=16)
 
@@ -79,7 +88,7 @@ def gaussianity(net: MLP, x: Any, size: int, key: Key) -> Gaussianity:
     levels = np.stack([scipy.special.ndtr(t * scaled).mean(axis=0) for t in _GRID])  # (grid, n)
     away = np.abs(levels - scipy.special.ndtr(_GRID)[:, None])
     at = away.argmax(axis=0)
-    return Gaussianity(
+    return GaussianityResult(
         kurtosis=3 * second / mean**2,
         kurtosis_sem=influence.std(axis=0) / np.sqrt(size),
         distance=away.max(axis=0),
@@ -87,3 +96,32 @@ def gaussianity(net: MLP, x: Any, size: int, key: Key) -> Gaussianity:
         p_value=np.array([scipy.stats.kstest(column, "norm").pvalue for column in (z / np.sqrt(limit)).T]),
         size=size,
     )
+
+
+def _of_neurons(net: AbstractNetwork, x: np.ndarray) -> Draw | None:
+    """Draws hidden layers neuron by neuron; None if layers are of another kind."""
+    try:
+        first, *hidden = stages(net)
+    except TypeError:
+        return None
+
+    def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        end, *keys = jax.random.split(key, len(hidden) + 1)
+        v = first.bias_var + first.weight_var * jnp.asarray(np.mean(x * x, axis=1))
+        for stage, own in zip(hidden, keys, strict=True):
+            neurons = jnp.sqrt(v) * jax.random.normal(own, (stage.fan_in, len(x)))
+            v = stage.bias_var + stage.weight_var * jnp.mean(stage.activation(neurons) ** 2, axis=0)
+        return end, v
+
+    return draw
+
+
+def _of_networks(net: AbstractNetwork, last: Dense, x: np.ndarray) -> Draw:
+    """The same from networks that are drawn."""
+
+    def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        end, own = jax.random.split(key)
+        features = net.hidden_features(net.layers.init(own, net.in_shape), jnp.asarray(x))
+        return end, last.bias_var + last.weight_var * jnp.mean(features**2, axis=1)
+
+    return draw

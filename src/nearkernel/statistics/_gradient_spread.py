@@ -19,13 +19,14 @@ from .._check import inputs, positive
 from .._precision import in_float64
 from .._result import Result
 from ..activations._series import nodes_per_row, on_numpy, series, slope_of
-from ..models import MLP
+from ..models import AbstractNetwork
+from ._stages import stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class GradientSpread(Result, eqx.Module):
+class GradientSpreadResult(Result, eqx.Module):
     """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
 
     **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron by the preactivations of the first layer;
@@ -64,27 +65,28 @@ def outside(variance: Any, factor: float) -> np.ndarray:
 
 
 @in_float64
-def gradient_spread(net: MLP, x: Any) -> GradientSpread:
+def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     """How much signals and gradients of networks like `net` vary from draw to draw.
 
-    **Arguments:** `net`, an `nk.MLP` in "ntk" or "standard" scaling, of any activation and widths; `x` (n, d).
+    **Arguments:** `net`, `Dense` and `Activation` in turn, such as an `nk.MLP`, in "ntk" or "standard" scaling, of any
+    activations, variances and widths; `x` (n, d).
 
-    **Returns:** a `GradientSpread`, layer l in row l - 1. It is the first order in depth/width: where it reaches 1, the
-    logarithms still spread by about it, but moments are dominated by rare draws.
+    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is the first order in depth/width: where it reaches
+    1, the logarithms still spread by about it, but moments are dominated by rare draws.
     """
-    if not isinstance(net, MLP) or net.parametrization == "mean_field":
-        raise ValueError('`net` must be an nk.MLP in "ntk" or "standard" scaling.')
-    x = inputs(x, "x", net.in_dim)
-    c = float(net.weight_var)
-    k = float(net.bias_var) + c * np.sum(x * x, axis=1) / net.in_dim
+    if not isinstance(net, AbstractNetwork):
+        raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")
+    first, *hidden = stages(net, "gradient_spread")
+    x = inputs(x, "x", net.in_shape)
+    k = first.bias_var + first.weight_var * np.sum(x * x, axis=1) / first.fan_in
     zero = np.zeros(len(x))
     mean, v, d, a, b = np.ones(len(x)), zero, zero, zero, zero
     rows = [(mean, v, a + 2 * b)]
-    for n in net.widths:
-        at = _averages(net.activation, k)
+    for stage in hidden:
+        at, n, c = _averages(stage.activation, k), stage.fan_in, stage.weight_var
         chi, par, bend = c * at["11"], c * at["par"], c * at["bend"]
         moved = bend / chi * k  # relative change of the squared slope by that of the variance
-        k_next = float(net.bias_var) + c * at["00"]
+        k_next = stage.bias_var + c * at["00"]
         a = a + (at["1111"] / at["11"] ** 2 - 1) / n + moved**2 * v + 2 * moved * d
         b = b + at["1111"] / at["11"] ** 2 / n
         shared = (at["0011"] / (at["00"] * at["11"]) - 1) / n * (c * at["00"] / k_next)
@@ -92,7 +94,7 @@ def gradient_spread(net: MLP, x: Any) -> GradientSpread:
         v = (c / k_next) ** 2 * (at["0000"] - at["00"] ** 2) / n + (par * k / k_next) ** 2 * v
         k, mean = k_next, mean * chi
         rows.append((mean, v, a + 2 * b))
-    return GradientSpread(*(np.stack(column) for column in zip(*rows, strict=True)))
+    return GradientSpreadResult(*(np.stack(column) for column in zip(*rows, strict=True)))
 
 
 def _averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:

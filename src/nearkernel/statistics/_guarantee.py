@@ -12,7 +12,7 @@ Since |r| then falls at least as exp(-lambda_0 t/4), weights that move at most a
 
 For one hidden layer M falls like 1 / sqrt(width), which makes this a condition on the width,
 
-    width >= 32 sup(s'')^2 max(v)^2 C_W^3 sum_a (|x_a|^2 / d)^2 L(0) / lambda_0^2,   L = 1/2 sum r^2:
+    width >= 32 sup(s'')^2 max(v)^2 C_W1^2 C_W2 sum_a (|x_a|^2 / d)^2 L(0) / lambda_0^2,   L = 1/2 sum r^2:
 
 with m inputs of length sqrt(d) the sum is m, and with the mean loss L/m it reads width >= c m^2 (L/m) / lambda_0^2.
 """
@@ -84,8 +84,8 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
-    curvature = supremum(slope_of(slope_of(net.activation)))
-    kinked = getattr(net.activation, "spacing", 1.0) == 0.0 or curvature == 0.0
+    curvature = supremum(slope_of(slope_of(net.activation_of(1))))
+    kinked = getattr(net.activation_of(1), "spacing", 1.0) == 0.0 or curvature == 0.0
     if kinked or np.isinf(curvature):
         raise ValueError(
             "`net` needs a smooth activation with a bounded second derivative, e.g. tanh or gelu."
@@ -97,9 +97,8 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     residual = np.linalg.norm(np.asarray(net(params, x)) - y)
     lengths = np.sum(x * x, axis=1) / net.in_dim
     readout = float(np.abs(np.asarray(params[1]["weight"])).max())
-    change = (
-        curvature * readout * float(net.weight_var) ** 1.5 * float(np.linalg.norm(lengths))
-    )  # M sqrt(width)
+    scale = float(net.dense(0).weight_var) * float(net.dense(1).weight_var) ** 0.5
+    change = curvature * readout * scale * float(np.linalg.norm(lengths))  # M sqrt(width)
     threshold = (4 * change * residual / smallest) ** 2 if smallest > 0 else np.inf
     slope = supremum(slope_of(net.activation))
     speed = float(net.weight_var) * slope * readout * np.sqrt(lengths.sum() / net.widths[0])

@@ -22,7 +22,7 @@ from ..models import MLP
 from ._paths import piecewise_linear
 
 
-class InputGradient(Result, eqx.Module):
+class InputGradientResult(Result, eqx.Module):
     r"""The law of g = sum over `coordinates` inputs p of (dz/dx_p)^2, for one output of a random relu network.
 
     **Fields:** `coordinates` m; `in_dim`; `widths` n_1 ... n_L; `gain`, what multiplies the product of
@@ -117,7 +117,7 @@ class InputGradient(Result, eqx.Module):
         return g
 
 
-def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradient:
+def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradientResult:
     """The exact law of the squared input gradient of one output of `net`, a relu network, over initializations.
 
     It is the same at every input (but 0) and for every `bias_var`.
@@ -125,7 +125,7 @@ def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradient:
     **Arguments:** `net`, an `nk.MLP` with activation "relu"; `coordinates`, over how many of the inputs the squares
     are summed: 1 for one partial derivative, all (the default) for the length of the gradient.
 
-    **Returns:** an `InputGradient`, with moments, distribution function and draws.
+    **Returns:** an `InputGradientResult`, with moments, distribution function and draws.
     """
     activation = piecewise_linear(net, "The law of the input gradient")
     if activation.left != 0:
@@ -136,7 +136,7 @@ def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradient:
     gain = float(net.weight_var) ** (len(net.widths) + 1) * activation.right ** (2 * len(net.widths))
     if net.parametrization == "mean_field" and net.widths:
         gain /= net.widths[-1]
-    return InputGradient(m, net.in_dim, net.widths, gain)
+    return InputGradientResult(m, net.in_dim, net.widths, gain)
 
 
 @functools.lru_cache(maxsize=256)

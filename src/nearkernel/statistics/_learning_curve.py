@@ -17,7 +17,7 @@ from ..dynamics._leave_one_out import LeaveOneOut, ridges_for
 from ..dynamics._ridges import Ridges
 from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
-from ._curve_record import LearningCurve, Tail, TrainedCurve
+from ._curve_record import LearningCurveResult, Tail, TrainedCurve
 from ._pool import Pool
 
 _LEAST = 8  # points
@@ -38,7 +38,7 @@ def learning_curve(
     average: bool = False,
     check: int = 0,
     key: Key = 0,
-) -> LearningCurve:
+) -> LearningCurveResult:
     r"""The expected test error after training on m examples, for every m up to n, from the n that there are.
 
     E(m) is the mean over data sets of m examples of the squared error at a new point, summed over outputs, the noise
@@ -57,7 +57,7 @@ def learning_curve(
     - `check`: how many real fits to make at each size, on random subsets, tested on the remaining rows; `key` draws
       them.
 
-    **Returns:** a `LearningCurve`: `sizes`, `error`, `stderr`, `train_error`, `trained`, `error_rate`, `slope`,
+    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `stderr`, `train_error`, `trained`, `error_rate`, `slope`,
     `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
     """
     kernel, covariance = _kernels(problem, start)
@@ -102,7 +102,7 @@ def learning_curve(
     if labels is not None and covariance is None:
         left = pool.left_out(pool.matched(at_size.ridges(n).strengths, n)) @ at_size.ridges(n).weights
         rate = LeaveOneOut(columns, left.real, None).error_rate()
-    return LearningCurve(
+    return LearningCurveResult(
         sizes=chosen,
         error=np.array([total.mean() for total, _ in found]),
         stderr=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),

@@ -14,7 +14,7 @@ from ..models._network import require_wide
 from ._shares import layer_settings, tangent_shares
 
 
-class LearningRates(Result, eqx.Module):
+class LearningRatesResult(Result, eqx.Module):
     """Rates of gradient descent on 1/2 sum (z - y)^2, with the factors of `net.lr_factors()` on each parameter.
 
     **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): what the weights
@@ -49,7 +49,7 @@ class LearningRates(Result, eqx.Module):
 
 
 @in_float64
-def learning_rates(net: AbstractNetwork, x: Any) -> LearningRates:
+def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
     r"""Stable and best learning rates for `x`, from theory alone, and each layer's share of the tangent kernel.
 
     In an MLP, the weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at
@@ -71,4 +71,4 @@ def learning_rates(net: AbstractNetwork, x: Any) -> LearningRates:
         learns, settings.factors, 1.0
     )
     lam = np.linalg.eigvalsh(NTK(net)(x)) if len(x) > 1 else np.array([shares.sum()])
-    return LearningRates(float(lam[-1]), max(float(lam[0]), 0.0), shares, plain)
+    return LearningRatesResult(float(lam[-1]), max(float(lam[0]), 0.0), shares, plain)

@@ -34,7 +34,7 @@ class Comparison(Result, eqx.Module):
     """
 
     eigenvalues: np.ndarray
-    law: "MarchenkoPastur"
+    law: "MarchenkoPasturResult"
     distance: float
     below: int
     above: int
@@ -48,7 +48,7 @@ class Comparison(Result, eqx.Module):
         return draw_density(self.law.density, self.law.edges, axes, eigenvalues=self.eigenvalues)
 
 
-class MarchenkoPastur(Result, eqx.Module):
+class MarchenkoPasturResult(Result, eqx.Module):
     """The limit law of eigenvalues of `shift` + (1/M) X X^T.
 
     **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
@@ -171,16 +171,16 @@ class MarchenkoPastur(Result, eqx.Module):
         return draw_density(self.density, self.edges, axes)
 
 
-def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPastur:
+def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPasturResult:
     """The law of the eigenvalues of `shift` + (1/M) X X^T for large X (N, M) with independent entries.
 
     **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
 
-    **Returns:** a `MarchenkoPastur`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample` draws
-    such a matrix, `compare` puts given eigenvalues beside the law.
+    **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample`
+    draws such a matrix, `compare` puts given eigenvalues beside the law.
     """
     ratio, variance = positive(ratio, "ratio"), positive(variance, "variance")
-    return MarchenkoPastur(float(ratio), float(variance), float(finite_number(shift, "shift")))
+    return MarchenkoPasturResult(float(ratio), float(variance), float(finite_number(shift, "shift")))
 
 
 def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:

@@ -26,7 +26,7 @@ _MOST_STEPS = 55
 _SAME = 1e-14  # relative
 
 
-class PhaseDiagram(Result, eqx.Module):
+class PhaseDiagramResult(Result, eqx.Module):
     """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
     **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
@@ -69,7 +69,7 @@ class PhaseDiagram(Result, eqx.Module):
 
 
 @in_float64
-def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagram:
+def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagramResult:
     """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
 
     **Arguments:** `activation`, a name or a JAX callable, or a block of layers as for `critical`, whose weights and
@@ -83,16 +83,20 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     found = _at_the_end(activation, *(cell.ravel() for cell in cells))
     kernel, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
     line = _critical_line(activation, scan(activation), float(bias_vars.max()))
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, activation)
+    return PhaseDiagramResult(
+        weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, activation
+    )
 
 
-def _block_diagram(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> PhaseDiagram:
+def _block_diagram(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> PhaseDiagramResult:
     """The same for a block of layers."""
     cells = np.meshgrid(weight_vars, bias_vars, indexing="ij")
     found = ends_of(block, *(cell.ravel() for cell in cells))
     kernel, _, chi_par, chi_perp = (each.reshape(cells[0].shape) for each in found)
     line = _block_line(block, weight_vars, bias_vars, chi_perp)
-    return PhaseDiagram(weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, block)
+    return PhaseDiagramResult(
+        weight_vars, bias_vars, kernel, chi_par, chi_perp, phases(chi_perp), line, block
+    )
 
 
 def _block_line(
@@ -103,15 +107,25 @@ def _block_line(
     off = chi_perp[order] - 1.0
     at, bias = np.nonzero(off[:-1] * off[1:] < 0)
     low, high = weight_vars[order][at], weight_vars[order][at + 1]
-    up = off[at, bias] < 0
-    for _ in range(_MOST_STEPS if len(at) else 0):
-        middle = 0.5 * (low + high)
-        below = (ends_of(block, middle, bias_vars[bias]).chi_perp < 1) == up
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
     if not len(at):
         return np.empty((0, 2))
-    there = np.abs(ends_of(block, low, bias_vars[bias]).chi_perp - 1) < NEAR_ONE  # else it jumps past 1
-    return np.column_stack([low, bias_vars[bias]])[there]
+    ends, values = [low, high], [off[at, bias], off[at + 1, bias]]
+    found, left = low, values[0]
+    for count in range(_MOST_STEPS):
+        if np.all((np.abs(left) < 1e-10) | (np.abs(ends[1] - ends[0]) <= 1e-10 * ends[1])):
+            break
+        share = (
+            0.5 if count % 3 == 2 else values[0] / (values[0] - values[1])
+        )  # halved now and then: it may jump
+        found = ends[0] + share * (ends[1] - ends[0])
+        end = ends_of(block, found, bias_vars[bias])
+        left = np.where(np.isfinite(end.kernel), end.chi_perp - 1.0, np.maximum(end.chi_perp - 1.0, NEAR_ONE))
+        first = left * values[0] > 0  # which end is replaced; the value at the other counts half
+        ends = [np.where(first, found, ends[0]), np.where(first, ends[1], found)]
+        values = [np.where(first, left, 0.5 * values[0]), np.where(first, 0.5 * values[1], left)]
+    near = [ends_of(block, found * (1 + side), bias_vars[bias]).chi_perp for side in (-1e-8, 1e-8)]
+    there = np.all(np.abs(np.array(near) - 1) < NEAR_ONE, axis=0)  # else it jumps past 1
+    return np.column_stack([found, bias_vars[bias]])[there]
 
 
 @in_float64

@@ -21,13 +21,13 @@ from .._memory import require_fits
 from .._result import Result
 from ..kernels import AbstractKernel
 from ..kernels._positivity import cross
-from ._marchenko_pastur import MarchenkoPastur
+from ._marchenko_pastur import MarchenkoPasturResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastur:
+def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPasturResult:
     """The law of the eigenvalues of `kernel(x)`, all but the largest, for many random inputs of length sqrt(dim).
 
     **Arguments:** `kernel`, one that depends on lengths and angles alone (NTK, NNGP, RBF, ...); `points` n and `dim` d,
@@ -46,10 +46,10 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
         raise ValueError(
             "`kernel` has no linear part at orthogonal inputs: its bulk is not that of a covariance."
         )
-    return MarchenkoPastur(points / dim, float(slope), float(f_one - f_zero - slope))
+    return MarchenkoPasturResult(points / dim, float(slope), float(f_one - f_zero - slope))
 
 
-class SampledSpectrum(Result, eqx.Module):
+class SampledSpectrumResult(Result, eqx.Module):
     """The law of eigenvalues of (1/M) F F^T, given those of its mean.
 
     **Fields:** `population` tau (N,), eigenvalues of the mean; `ratio` g = N/M.
@@ -98,7 +98,7 @@ class SampledSpectrum(Result, eqx.Module):
         return draw_lines(grid, self.density(grid), axes, xlabel="eigenvalue", ylabel="density", log="xy")
 
 
-def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrum:
+def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrumResult:
     """How M random features spread the eigenvalues of the kernel that they estimate.
 
     **Arguments:** `population` (N,), eigenvalues of the kernel matrix of N points at M = infinity, e.g. of an NNGP;
@@ -109,4 +109,4 @@ def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrum:
         raise ValueError(
             "`population` must be a vector of eigenvalues that are at least 0, not all of them 0."
         )
-    return SampledSpectrum(np.maximum(tau, 0.0), float(positive(ratio, "ratio")))
+    return SampledSpectrumResult(np.maximum(tau, 0.0), float(positive(ratio, "ratio")))

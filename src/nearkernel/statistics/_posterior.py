@@ -16,7 +16,7 @@ from ._finite_posterior import finite_posterior
 from ._gaussian import GaussianOutputs, Places
 
 
-class Posterior(GaussianOutputs):
+class PosteriorResult(GaussianOutputs):
     """The posterior of the noise-free function.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,);
@@ -51,9 +51,9 @@ class Posterior(GaussianOutputs):
         return Places(self._x_new, self._training.x, self._training.y)
 
     @in_float64
-    def predict(self, x_new: Any) -> "Posterior":
+    def predict(self, x_new: Any) -> "PosteriorResult":
         """The same posterior at other inputs; the factor is kept."""
-        return Posterior(self._training, inputs(x_new, "x_new", self._training.x.shape[1:]))
+        return PosteriorResult(self._training, inputs(x_new, "x_new", self._training.x.shape[1:]))
 
 
 class _Training:
@@ -93,4 +93,4 @@ def posterior(kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, width
     x_new = inputs(x_new, "x_new", x.shape[1:])
     noise = positive(noise, "noise", zero=True)
     training = _Training(kernel, x, targets(y, len(x)), np.ndim(y) == 1, noise)
-    return Posterior(training, x_new)
+    return PosteriorResult(training, x_new)

@@ -10,7 +10,7 @@ from .._check import inputs, whole
 from .._precision import in_float64
 from .._result import Result
 from ..kernels import layer_kernels
-from ..models import MLP, AbstractNetwork
+from ..models import AbstractNetwork
 from ..models._network import require_wide
 from ._fluctuations import fluctuations
 
@@ -72,7 +72,8 @@ def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
     how its kernel begins to move in training.
 
     **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 has tensors of four inputs each, so it is for a
-    dozen inputs or two and for `nk.MLP`; its widths are those of `net`.
+    dozen inputs or two, and for networks of `Dense` and `Activation` in turn, such as `nk.MLP`; its widths are those
+    of `net`.
 
     **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """
@@ -82,9 +83,4 @@ def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
     x = inputs(x, "x", net.in_shape)
     if order == 0:
         return Propagation(tuple(Layer(k, t, 1.0 - gap) for k, t, gap in layer_kernels(net, x)))
-    if not isinstance(net, MLP):
-        raise TypeError(
-            "`order=1` knows fully connected layers one after the other, an nk.MLP; "
-            f"got {type(net).__name__}: use order=0."
-        )
     return Propagation(fluctuations(net, x))

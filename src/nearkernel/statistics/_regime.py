@@ -13,7 +13,7 @@ LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measure
 SMALL = 0.1  # corrections that an expansion can be trusted with
 
 
-class Regime(Result, eqx.Module):
+class RegimeResult(Result, eqx.Module):
     """Where a network stands between a kernel machine and one that learns features.
 
     **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness`, of `nk.richness`; `strength`, richness times the
@@ -35,7 +35,7 @@ class Regime(Result, eqx.Module):
         return f"{self.name}: {self.advice}"
 
 
-def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Regime:
+def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
     """Which theory predicts `model`, an `nk.MLP` or an `nk.Scaled` of one, trained on targets `y` (n,) or (n, out)?
 
     Kernels move by the square of richness times targets. Below 0.1 the tangent kernel is right to a percent or two; up
@@ -53,11 +53,13 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     assert isinstance(inner, MLP)
     width = inner.widths[-1] if inner.widths else 0
     if strength < LAZY and not large:
-        return Regime(
+        return RegimeResult(
             "lazy", gamma, strength, width, "its tangent kernel stays, use nk.forecast in NTK scaling"
         )
     if strength < RICH and not large:
         how = "order=1 of nk.solve(nk.expand(...)) for one network, of nk.forecast for all"
-        return Regime("nearly lazy", gamma, strength, width, f"its kernel moves a little, use {how}")
+        return RegimeResult("nearly lazy", gamma, strength, width, f"its kernel moves a little, use {how}")
     how = 'nk.forecast of nk.Scaled(net, 1/richness) with parametrization="mean_field"'
-    return Regime("rich", gamma, strength, width, f"it learns features, use {how}, richness {gamma:.3g}")
+    return RegimeResult(
+        "rich", gamma, strength, width, f"it learns features, use {how}, richness {gamma:.3g}"
+    )

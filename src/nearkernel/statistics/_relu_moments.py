@@ -25,7 +25,7 @@ from ..models import MLP
 from ._paths import piecewise_linear
 
 
-class ReluMoments(Result, eqx.Module):
+class ReluMomentsResult(Result, eqx.Module):
     """Moments of one output z of a random relu network, and of g = |dz/dx|^2.
 
     **Fields:** `second` E[z^2] and `fourth` E[z^4], each (n,); `gradient_second` E[g] and `gradient_fourth` E[g^2], the
@@ -45,7 +45,7 @@ class ReluMoments(Result, eqx.Module):
 
 
 @in_float64
-def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMoments:
+def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     """Second and fourth moments of outputs and input gradients over initializations, for weights of any symmetric law.
 
     **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`
@@ -69,7 +69,7 @@ def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMoments:
         [start, [m * m, m, m]]
     )  # all pairs of unit vectors: equal ones, and those at right angles
     second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
-    return ReluMoments(second[:-1], fourth[:-1], float(second[-1]), float(fourth[-1]), kurtosis)
+    return ReluMomentsResult(second[:-1], fourth[:-1], float(second[-1]), float(fourth[-1]), kurtosis)
 
 
 def _through(net: MLP, activation: Any, square: np.ndarray, start: np.ndarray, kurtosis: float):

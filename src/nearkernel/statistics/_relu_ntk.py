@@ -14,7 +14,7 @@ from ._mean_ntk import mean_ntk
 from ._paths import piecewise_linear
 
 
-class ReluNTK(Result, eqx.Module):
+class ReluNTKResult(Result, eqx.Module):
     r"""The tangent kernel Theta (of one output) over initializations.
 
     **Fields:** `mean` (n, n), over networks of these widths. It is in closed form on the diagonal, 2 (L + 1) |x|^2 / d
@@ -44,14 +44,14 @@ class ReluNTK(Result, eqx.Module):
 
 
 @in_float64
-def relu_ntk(net: MLP, x: Any) -> ReluNTK:
+def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
     """Mean and second moment of the tangent kernel of a relu (or leaky relu, abs, linear) network without biases.
 
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
     `x` (n, d), none of them 0.
 
-    **Returns:** a `ReluNTK`. With several inputs and two or more hidden layers, each width that is new to this process
-    takes about a second; the number of inputs hardly matters.
+    **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, each width that is new to this
+    process takes about a second; the number of inputs hardly matters.
     """
     activation = piecewise_linear(net, "The second moment of the tangent kernel")
     if net.bias_var != 0:
@@ -67,7 +67,7 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTK:
     if np.any(size == 0):
         raise ValueError(f"`x` holds the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
     own, other = _second_moments(net, activation)
-    return ReluNTK(_mean(net, activation, x), own * size**2, other * size**2)
+    return ReluNTKResult(_mean(net, activation, x), own * size**2, other * size**2)
 
 
 def _mean(net: MLP, activation: Any, x: np.ndarray) -> np.ndarray:

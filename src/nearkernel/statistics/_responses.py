@@ -79,6 +79,14 @@ def responses_at(lam: np.ndarray, lr: float, time: float) -> Responses:
     return Responses(*parts(one), *parts(hh), *parts(two), *parts(three))
 
 
+def kernel_response(lam: np.ndarray, lr: float, time: float) -> Response:
+    """Of a difference of the kernel alone, which takes no more than pairs of modes."""
+    if math.isinf(time):
+        return Response(1 / lam, 1 / np.outer(lam, lam))
+    found = np.array([_evolved(_one_mode, 4, (rate, lam), lr, time)[:, [1, 3]] for rate in lam])
+    return Response(found[0, :, 0], found[..., 1])
+
+
 def _evolved(step: Callable, size: int, lam: tuple, lr: float, time: float) -> np.ndarray:
     """(modes, size): the state after `time`, from all residuals 1 and nothing summed yet."""
     shape = np.broadcast_shapes(*(np.shape(value) for value in lam))

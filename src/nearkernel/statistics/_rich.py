@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import scipy.interpolate
 
-from .._check import inputs, positive, targets, whole
+from .._check import inputs, positive, whole
 from .._precision import in_float64
 from .._status import Status
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
@@ -198,20 +198,19 @@ def rich_forecast(
     )
     if not isinstance(inner, MLP):
         raise TypeError(
-            "`net` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; got "
-            f"{type(inner).__name__}."
+            "`problem` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; "
+            f"got {type(inner).__name__}."
         )
     if inner.bias_var > 0 and not centred:
         raise ValueError(
-            "`net` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
+            "`problem` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
             "`bias_var=0`."
         )
     key = _require_trainable(inner, algorithm, key, len(x))
-    columns = targets(y, len(x), out=inner.out_dim)
-    problem = Problem(
-        inner, alpha, centred, (x, columns, x_new), algorithm, (get_loss(loss, columns), key), clouds
-    )
-    return RichForecast(problem, limit_of(problem), problem.end, np.ndim(y) == 1)
+    function = get_loss(loss)
+    columns = function.columns(y, len(x), inner.out_dim)
+    problem = Problem(inner, alpha, centred, (x, columns, x_new), algorithm, (function, key), clouds)
+    return RichForecast(problem, limit_of(problem), problem.end, function.is_vector(y))
 
 
 def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
@@ -228,6 +227,15 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
     if isinstance(algorithm, SGD) and algorithm.weight_decay and net.bias_var > 0:
         raise ValueError(
             "`weight_decay` takes the output bias away, which is random at the start: give `bias_var=0`."
+        )
+    if isinstance(algorithm, SGD) and (
+        algorithm.noise
+        or algorithm.batches != "fixed"
+        or (algorithm.weight_decay and algorithm.decay_to == "start")
+    ):
+        raise ValueError(
+            '`algorithm` for networks that learn features must be an SGD without `noise`, with batches="fixed" and '
+            'decay_to="zero".'
         )
     name = "time" if isinstance(algorithm, GradientFlow) else "steps"
     if math.isinf(getattr(algorithm, name)):

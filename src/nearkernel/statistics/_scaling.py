@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class ScalingExponents(NamedTuple):
+class ScalingExponentsResult(NamedTuple):
     """E ~ n^-samples without a ridge, p^-features with endless data, t^-time with all features, C^-compute at best.
 
     **Fields:** `samples`, `features`, `time`, `compute`; `best_features` and `best_time`, powers of C = p t.
@@ -37,7 +37,7 @@ class ScalingExponents(NamedTuple):
     best_time: float
 
 
-def scaling_exponents(decay: float, source: float) -> ScalingExponents:
+def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
     r"""The exponents of a power-law task, lam_i = i^-decay and v_i^2 = i^-source, in the limit of large numbers.
 
     With a = `decay` > 1 and b = `source` > 1: E ~ n^-min(b - 1, 2 a), p^-min(b - 1, a), t^-(b - 1)/a; with x and y the
@@ -48,7 +48,7 @@ def scaling_exponents(decay: float, source: float) -> ScalingExponents:
             raise ValueError(f"`{name}` must be greater than 1, or its sum does not exist; got {value:g}.")
     a, b = float(decay), float(source)
     x, y = min(b - 1, a), (b - 1) / a
-    return ScalingExponents(min(b - 1, 2 * a), x, y, x * y / (x + y), y / (x + y), x / (x + y))
+    return ScalingExponentsResult(min(b - 1, 2 * a), x, y, x * y / (x + y), y / (x + y), x / (x + y))
 
 
 def population_law(task: KernelTask, times: Any, features: float = math.inf) -> np.ndarray:
@@ -75,7 +75,7 @@ def _population(moments: SpectrumMoments, task: KernelTask, time: float, p: floa
     return float((ridges.weights * left).sum().real)
 
 
-class ComputeOptimal(Result, eqx.Module):
+class ComputeOptimalResult(Result, eqx.Module):
     """The best number of features at every budget C = features * time, with endless data.
 
     **Fields:** `budgets`, `features`, `times`, `error`, each (k,); `slope`, -d ln error / d ln C between the last two.
@@ -99,7 +99,7 @@ class ComputeOptimal(Result, eqx.Module):
         )
 
 
-def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimal:
+def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimalResult:
     """How many features, and how long a training, for a given compute? The least `population_law` at each budget.
 
     **Arguments:** `task`; `budgets` (k,), C = features * time.
@@ -119,7 +119,7 @@ def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimal:
         )
         features.append(math.exp(found.x))
         errors.append(found.fun)
-    return ComputeOptimal(budgets, np.array(features), budgets / np.array(features), np.array(errors))
+    return ComputeOptimalResult(budgets, np.array(features), budgets / np.array(features), np.array(errors))
 
 
 def _require_task(task: Any) -> None:

@@ -14,9 +14,10 @@ import numpy as np
 from .._memory import rows_that_fit
 from ..kernels._positions import Entry
 from ..models import AbstractNetwork
-from ..models._layer import AbstractWideLayer, Pair, Row
+from ..models._layer import AbstractWideLayer, Pair, Row, namespace
 from ..models._layout import Layout
 from ..models._walk import Walk
+from ._block_steps import Alone
 
 _BYTES = 2**28
 
@@ -49,8 +50,9 @@ class _One(Walk):
         return found._replace(tangent=found.tangent - alone + self._own(layer, alone))
 
     def _own(self, layer: Any, alone: Any) -> Any:
-        own = jnp.where(self.bias, 1.0, alone - getattr(layer, "bias_var", 0.0))
-        return jnp.where(self.place == self.count - 1, own, 0.0)
+        xp = namespace(alone)
+        own = xp.where(self.bias, 1.0, alone - getattr(layer, "bias_var", 0.0))
+        return xp.where(self.place == self.count - 1, own, 0.0)
 
 
 @jax.jit
@@ -72,6 +74,8 @@ def tangent_shares(net: AbstractNetwork, x: np.ndarray, count: int) -> tuple[np.
     Both are averages over inputs: all of them, or as many as fit where positions are compared.
     """
     layers = net.layers.limit(net.in_shape)
+    if x.ndim == 2:
+        return _of_vectors(layers, x, count)
     every = layers.needs(False)[0]
     if every:
         x = x[: rows_that_fit(64 * math.prod(x.shape[1:-1]) ** 2, _BYTES)]
@@ -83,6 +87,19 @@ def tangent_shares(net: AbstractNetwork, x: np.ndarray, count: int) -> tuple[np.
         [float(_share(layers, row, place, bias)) for place in places] for bias in (False, True)
     )
     return np.array(weights), np.array(biases)
+
+
+class _All(_One, Alone):
+    """The same for many places at once, along a first axis of tangent kernels."""
+
+
+def _of_vectors(layers: AbstractWideLayer, x: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """All shares in one pass, in NumPy: nothing is compiled, however deep the network."""
+    place, bias = np.repeat(np.arange(count), 2)[:, None], np.tile([False, True], count)[:, None]
+    row = _entering(x, False)._replace(tangent=np.zeros((2 * count, len(x))))
+    plain = jax.tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, layers)
+    found = np.asarray(_All(place, bias).rows(plain, row, False)[0].tangent).mean(axis=1)
+    return found[0::2], found[1::2]
 
 
 class Settings(NamedTuple):

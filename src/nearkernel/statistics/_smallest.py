@@ -1,5 +1,6 @@
 """The smallest eigenvalue of a wide network's kernels, and what Hermite polynomials guarantee of it."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -11,13 +12,20 @@ from .._precision import in_float64
 from .._result import Result
 from ..activations._series import series
 from ..kernels import layer_kernels
-from ..models import MLP
+from ..kernels._network import both_kernels
+from ..models import MLP, AbstractNetwork, Network
+from ..models._activation import Activation
+from ..models._compose import Sequential
+from ..models._dense import Dense
+from ..models._layer import inverse
+from ..models._network import leaves, require_wide
+from ._stages import flat, stages
 
 _TERMS = 256
 _POWERS = np.unique(np.r_[0:9, np.geomspace(8, _TERMS - 1, 13).astype(int)])
 
 
-class SmallestEigenvalue(Result, eqx.Module):
+class SmallestEigenvalueResult(Result, eqx.Module):
     """Smallest eigenvalues of the kernel matrices of n inputs at infinite width, and lower bounds on them.
 
     **Fields:** `nngp`, `ntk`: the eigenvalues; `nngp_bound`, `ntk_bound`: the Hermite bounds.
@@ -30,7 +38,7 @@ class SmallestEigenvalue(Result, eqx.Module):
 
 
 @in_float64
-def smallest_eigenvalue(net: MLP, x: Any) -> SmallestEigenvalue:
+def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResult:
     r"""Smallest eigenvalues of NNGP and NTK at `x`, and bounds from Hermite polynomials.
 
     With a_k the Hermite coefficients of s and C the correlations that enter a layer, E[s s^T] = sum_k a_k^2 C^(k),
@@ -41,21 +49,44 @@ def smallest_eigenvalue(net: MLP, x: Any) -> SmallestEigenvalue:
     For the NTK, Theta' = K' + C_W Theta * E[s' s'^T] entrywise. Its part C_W K * E[s' s'^T] = C_W sum_k k a_k^2 C^(k)
     is bounded alike; what layers below add is multiplied entrywise, which keeps the smallest diagonal entry's share.
 
-    **Arguments:** `net`, an `nk.MLP` with at least one hidden layer; `x` (n, d).
+    **Arguments:** `net`, any network of layers that has a hidden one; `x` (n, *in_shape). Bounds need `Activation` and
+    `Dense` at the end; that of the NTK counts all layers if they are `Dense` and `Activation` in turn, such as an
+    `nk.MLP`, and the last one otherwise. Where nothing is known they are 0.
     """
-    if not isinstance(net, MLP) or not net.widths:
-        raise ValueError("`net` must be an nk.MLP with a hidden layer.")
-    x = inputs(x, "x", net.in_dim)
-    weight_var, bias_var = float(net.weight_var), float(net.bias_var)
-    layers = layer_kernels(MLP(net.in_dim, net.widths, 1, net.activation, weight_var, bias_var), x)
-    below = 0.0  # bound on what all layers but the last contribute to the NTK
-    for covariance, _, gap in layers[:-1]:
+    require_wide(net, "smallest_eigenvalue")
+    if sum(layer.has_params() for layer in leaves(net.layers)) < 2:
+        raise ValueError("`net` must have a hidden layer.")
+    if isinstance(net, MLP):  # the kernels are those of the scaling in which outputs are random
+        net = dataclasses.replace(net, parametrization="ntk")
+    x = inputs(x, "x", net.in_shape)
+    nngp, ntk = (float(np.linalg.eigvalsh(kernel)[0]) for kernel in both_kernels(net, x, None))
+    try:
+        own = stages(net, "smallest_eigenvalue")
+    except TypeError:
+        last = _last_bound(net, x)
+        return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last)
+    below = last = 0.0  # what all layers but the last contribute to the NTK, and what the last does
+    for stage, (covariance, _, gap) in zip(own[1:], layer_kernels(flat(net), x)[:-1], strict=True):
         variance = np.diagonal(covariance)
-        last, own = _hermite_bounds(net.activation, variance, 1.0 - gap)
-        slope = activations.moments(net.activation, variance).slope
-        below = weight_var * (own + below * float(slope.min()))
-    nngp, ntk = (float(np.linalg.eigvalsh(kernel)[0]) for kernel in layers[-1][:2])
-    return SmallestEigenvalue(nngp, ntk, nngp_bound=weight_var * last, ntk_bound=weight_var * last + below)
+        last, with_slopes = _hermite_bounds(stage.activation, variance, 1.0 - gap)
+        slope = activations.moments(stage.activation, variance).slope
+        below = stage.weight_var * (with_slopes + below * float(slope.min()))
+        last = stage.weight_var * last
+    return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last + below)
+
+
+def _last_bound(net: AbstractNetwork, x: np.ndarray) -> float:
+    """Of the NNGP of a network that ends in an activation of Gaussian vectors and a dense layer; 0 of any other."""
+    *below, function, last = net.layers.layers
+    if not (isinstance(last, Dense) and isinstance(function, Activation) and net.readout()):
+        return 0.0
+    if Sequential(below).after("inputs") != "gaussian":
+        return 0.0
+    covariance = both_kernels(Network(net.in_shape, below), x, None)[0]
+    variance = np.diagonal(covariance)
+    correlation = covariance * np.outer(*[inverse(np.sqrt(variance))] * 2)
+    np.fill_diagonal(correlation, 1.0)
+    return float(last.weight_var) * _hermite_bounds(function.function, variance, correlation)[0]
 
 
 def _hermite_bounds(

@@ -32,7 +32,7 @@ class Smooth:
 
     def __init__(self, activation: AbstractActivation, largest: float):
         self.scale = float(np.sqrt(largest))
-        self._compiled = _stacked(activation)
+        self._compiled = stacked_derivatives(activation)
         self._pair_rule = self._resolution(_PAIR_TOLERANCE, _hard_pairs)
         self._four_rule = self._resolution(_FOUR_TOLERANCE, _hard_fours)
         self._step, self._table = self._raw_table()
@@ -182,7 +182,7 @@ class Smooth:
 
 
 @functools.lru_cache(maxsize=32)
-def _stacked(activation: AbstractActivation) -> Callable:
+def stacked_derivatives(activation: AbstractActivation) -> Callable:
     """All derivatives at once, compiled once for all layers."""
     functions: list[Any] = [activation.__call__]
     for _ in range(_ORDERS - 1):

@@ -29,6 +29,7 @@ class Start(NamedTuple):
     dntk: np.ndarray  # E[mu z]
     ddntk_1: np.ndarray
     ddntk_2: np.ndarray
+    four_point: np.ndarray  # the fourth cumulant of z
 
     def rotated(self, vectors: np.ndarray) -> "Start":
         """The same with train indices in the columns of `vectors`."""
@@ -39,11 +40,16 @@ class Start(NamedTuple):
 
 
 class Law(NamedTuple):
-    """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov)."""
+    """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov).
+
+    `error`: standard errors of the sum of these contributions, if `neurons` were drawn for them.
+    """
 
     mean: np.ndarray
     cov: np.ndarray
     corrections: dict[str, tuple[np.ndarray, np.ndarray]]
+    error: tuple[np.ndarray, np.ndarray]
+    neurons: int = 0
 
 
 def start_of(last, outputs: int) -> Start:
@@ -56,6 +62,7 @@ def start_of(last, outputs: int) -> Start:
         (last.dntk_q, last.dntk_q.swapaxes(1, 2), last.dntk_p),
         (r, r.swapaxes(1, 2), r.transpose(0, 2, 3, 1)),
         (last.ddntk_s, last.ddntk_t, last.ddntk_u),
+        (last.four_point, last.four_point.swapaxes(1, 2), last.four_point.transpose(0, 2, 3, 1)),
     )
     kernels = (last.kernel, last.ntk, last.kernel_correction, last.ntk_correction)
     return Start(*(np.kron(array, eye) for array in kernels), *(_tied(*three, eye) for three in pairs))
@@ -76,27 +83,41 @@ def _turned(array: np.ndarray, turn: np.ndarray) -> np.ndarray:
     return array
 
 
-def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
-    """`start` in modes of the kernel, `y` (N,) too."""
-    n, s = len(y), start
-    leading, one, twice = frozen_kernel(start, response, n)
+class Polynomial(NamedTuple):
+    """New outputs as a polynomial in the residuals e of the start, in modes x, y, z."""
+
+    frozen: "FrozenKernel"
+    dntk: (
+        np.ndarray
+    )  # [b, x, y, z]: what the part of mu that goes with output z adds by e_x e_y; z over all outputs
+    ddntk: np.ndarray  # [b, x, y, z], by e_x e_y e_z, summed over which of them stands first
+    with_output: np.ndarray  # [b, x]: E[g e], g = leading z
+
+
+def polynomial(start: Start, response: Responses, n: int) -> Polynomial:
+    """`start` in modes of the kernel, of which `n` are trained on."""
+    s, frozen = start, frozen_kernel(start, response, n)
 
     def lifted(found: Response, factor: float) -> np.ndarray:
         return _lifted(s.ntk[n:, :n], found, factor)
 
-    m, kernel = -y, s.kernel[:n, :n]
-    second = np.outer(m, m) + kernel  # E[e e]
-    kg = leading @ s.kernel[:, :n]  # E[g e]
-
     quadratic = np.einsum("bdxy,dxyz->bxyz", lifted(response.dntk_first, 0.5), s.dntk[:, :n, :n])
     quadratic += np.einsum("bdxy,xdyz->bxyz", lifted(response.dntk_second, 1.0), s.dntk[:n, :, :n])
-    own = np.einsum("bxyx->by", quadratic[..., :n]) + np.einsum("byxx->by", quadratic[..., :n])
     nu, kap = s.ddntk_1[..., :n, :n], s.ddntk_2
     cubic = np.einsum("bdxyz,dxyz->bxyz", lifted(response.ddntk_1_first, -1 / 6), nu[:, :n])
     cubic += np.einsum("bdxyz,xdyz->bxyz", lifted(response.ddntk_1_second, -0.5), nu[:n])
     cubic += np.einsum("bdxyz,dxyz->bxyz", lifted(response.ddntk_2_first, -1.0), kap[:, :n, :n, :n])
     cubic += np.einsum("bdxyz,xydz->bxyz", lifted(response.ddntk_2_third, -1.0), kap[:n, :n, :, :n])
-    folded = _folded(cubic)
+    return Polynomial(frozen, quadratic, _folded(cubic), frozen.leading @ s.kernel[:, :n])
+
+
+def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
+    """`start` in modes of the kernel, `y` (N,) too."""
+    n, s = len(y), start
+    (leading, one, twice), quadratic, folded, kg = polynomial(start, response, n)
+    m, kernel = -y, s.kernel[:n, :n]
+    second = np.outer(m, m) + kernel  # E[e e]
+    own = np.einsum("bxyx->by", quadratic[..., :n]) + np.einsum("byxx->by", quadratic[..., :n])
     h1, hh = s.ntk_correction[:, :n], s.ntk_variance
     through = np.einsum("bdxy,dxxy->by", twice, hh[:, :n, :n, :n])
 
@@ -123,7 +144,8 @@ def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
         "ddntk": _both(by_ddntk),
     }
     corrections = {name: (mean[name], cov[name]) for name in CONTRIBUTIONS}
-    return Law(leading[:, :n] @ m, leading @ s.kernel @ leading.T, corrections)
+    middle, spread_0 = leading[:, :n] @ m, leading @ s.kernel @ leading.T
+    return Law(middle, spread_0, corrections, (0.0 * middle, 0.0 * spread_0))
 
 
 class FrozenKernel(NamedTuple):

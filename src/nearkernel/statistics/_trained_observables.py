@@ -4,6 +4,9 @@ The correction is small against the spread of networks, so two things are taken 
 twice, the second time with the sign of its last layer changed, which is as likely. And from each output is taken what
 training with the frozen kernel of this network makes of it, to second order in the difference of that kernel from the
 infinite one: its moments are those of the start, known from `propagate(net, x, order=1)`. What is left is of order 1/n.
+
+Third and fourth cumulants are averages of Hermite polynomials of the outputs in the law of infinite width, up to
+O(1/n^2): no products of averages are needed, so that they can be measured like any other mean.
 """
 
 import math
@@ -15,12 +18,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, targets
+from .._check import inputs, targets, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, Record, simulate
-from ..models import MLP
+from ..models import AbstractNetwork
+from ._cumulants import FOUR_POINT, fourth_cumulants, third_cumulants
 from ._finite_forecast import FiniteForecast
+from ._finite_training import ExactTraining
 from ._forecast import forecast
+from ._neurons import SampledNeurons
 from ._trained import frozen_kernel
 
 _LEFT = 1e-7  # of the slowest residual, where "the end" is meant
@@ -29,7 +35,13 @@ _KNOWN = ("metric", "ntk mean", "ntk variance", "ntk with outputs")  # what a fr
 
 @in_float64
 def trained_observables(
-    net: MLP, x: Any, y: Any, algorithm: GradientDescent, x_new: Any, controls: bool = True
+    net: AbstractNetwork,
+    x: Any,
+    y: Any,
+    algorithm: GradientDescent,
+    x_new: Any,
+    controls: bool = True,
+    cumulants: int = 2,
 ) -> Callable[[Any], dict[str, jax.Array]]:
     """A function of parameters that trains them, and whose averages are the corrections of `forecast(order=1)`.
 
@@ -39,7 +51,8 @@ def trained_observables(
 
     **Arguments:** as of `forecast`; `algorithm`, gradient descent, whose end is taken to be where the slowest residual
     has fallen by 1e-7; `controls`: whether to take out of the noise what a frozen kernel does. Averages of that are
-    then from `propagate`: exact for one hidden layer, and to leading order for more.
+    then from `propagate`: exact for one hidden layer, and to leading order for more; `cumulants`: with 3 or 4 the
+    estimate also has "third" and "fourth", `width` times `cumulants(3)` and `cumulants(4)` of the forecast.
     """
     if not isinstance(algorithm, GradientDescent):
         raise TypeError(
@@ -47,13 +60,14 @@ def trained_observables(
         )
     with warnings.catch_warnings():  # whether the correction is small is what will be seen
         warnings.simplefilter("ignore", UserWarning)
-        theory = forecast(net, x, y, algorithm, x_new, order=1)
+        theory = forecast(net, x, y, algorithm, x_new, order=1, neurons=SampledNeurons(exact=10**6))
     assert isinstance(theory, FiniteForecast)
     if not theory.ok:
         raise ValueError(f"`algorithm` {theory.status}.")
     x, x_new = inputs(x, "x"), inputs(x_new, "x_new")
     y, steps = targets(y, len(x)), algorithm.steps
     training, factors = theory._training, net.lr_factors()
+    assert isinstance(training, ExactTraining)
     if math.isinf(steps):
         slowest = float(np.abs(1 - algorithm.lr * training.lam).max())
         steps = math.ceil(1.5 * math.log(_LEFT) / math.log(slowest))  # networks have slower ones
@@ -65,8 +79,17 @@ def trained_observables(
     frozen = frozen_kernel(training.start, training.responses(algorithm), size)
     middle = theory.terms[0].ravel()
     known = [theory.contributions[name] for name in _KNOWN]
-    known_mean = width * sum(part.mean for part in known).ravel()  # type: ignore[union-attr]
-    known_cov = width * sum(part.cov for part in known).reshape(middle.size, -1)  # type: ignore[union-attr]
+    names = ("mean", "cov", "third", "fourth")[: whole(cumulants, "cumulants", 2, 4)]
+    spread = theory.cov_terms[0].reshape(middle.size, -1)
+    expected: dict[str, Any] = {
+        "mean": width * sum(part.mean for part in known).ravel(),  # type: ignore[union-attr]
+        "cov": width * sum(part.cov for part in known).reshape(spread.shape),  # type: ignore[union-attr]
+    }
+    if cumulants > 2:
+        tied = training.ties(algorithm, complete=True)
+        third, fourth = third_cumulants(tied, training.targets), fourth_cumulants(tied)
+        expected["third"] = sum(third.get(name, 0.0) for name in _KNOWN)
+        expected["fourth"] = sum(fourth.get(name, 0.0) for name in (FOUR_POINT, *_KNOWN))
 
     def trained(params: Any) -> jax.Array:
         end = simulate(
@@ -95,18 +118,30 @@ def trained_observables(
 
     def observe(params: Any) -> dict[str, jax.Array]:
         other = [*params[:-1], jax.tree.map(jnp.negative, params[-1])]
-        mean, cov = _moments(trained(params), trained(other))
+        found = _averaged(trained(params), trained(other), spread, names)
         if not controls:
-            return {"mean": width * mean, "cov": width * (cov - theory.cov_terms[0].reshape(cov.shape))}
+            return {name: width * value for name, value in found.items()}
         z, h = net(params, both).ravel(), kernel(params) - training.start.ntk
-        frozen_mean, frozen_cov = _moments(by_frozen(z, h), by_frozen(-z, h))
-        return {
-            "mean": width * (mean - frozen_mean) + known_mean,
-            "cov": width * (cov - frozen_cov) + known_cov,
-        }
+        frozen_too = _averaged(by_frozen(z, h), by_frozen(-z, h), spread, names)
+        return {name: width * (found[name] - frozen_too[name]) + expected[name] for name in names}
 
     return observe
 
 
-def _moments(one: jax.Array, other: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return (one + other) / 2, (jnp.outer(one, one) + jnp.outer(other, other)) / 2
+def _averaged(
+    one: jax.Array, other: jax.Array, cov: np.ndarray, names: tuple[str, ...]
+) -> dict[str, jax.Array]:
+    """Hermite polynomials of two equally likely outputs: on average, cumulants beyond those of N(0, cov)."""
+    pair = [_hermite(each, cov, len(names)) for each in (one, other)]
+    return {name: (a + b) / 2 for name, a, b in zip(names, *pair, strict=True)}
+
+
+def _hermite(x: jax.Array, cov: np.ndarray, most: int) -> list[jax.Array]:
+    """x_b, x_b x_c - cov_bc, and so on up to order `most`."""
+    found, outer = [x, jnp.outer(x, x) - cov], jnp.multiply.outer
+    for order in range(2, most):
+        above, below = found[-1], found[-2]
+        tied = outer(below, cov)  # x_b times the last polynomial, less what it is tied to
+        moved = [jnp.moveaxis(tied, order - 1, place) for place in range(order)]
+        found.append(outer(above, x) - sum(moved[1:], moved[0]))
+    return found

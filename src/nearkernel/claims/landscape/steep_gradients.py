@@ -17,9 +17,7 @@ class SteepGradients(Claim):
     """Gradients of small batches lie largely in the C steepest directions; those of all data leave them early."""
 
     source = "graduate course: Hessians of classifiers"
-    formula = (
-        "|V^T g_B|^2 / |g_B|^2 >> C/P for batches B;   |V^T g|^2 / |g|^2 ~ 0 for descent with small steps"
-    )
+    formula = "|V^T g_B|^2 / |g_B|^2 >> C/P for batches B;   |V^T g|^2 / |g|^2 ~ 0 for descent of small rate"
 
     classes: int = setting(4, "Classes C: digits 0 to C - 1.", low=3, high=6)
     points: int = setting(200, "Images.", low=60, high=400, quick=120)

@@ -146,7 +146,7 @@ class Regions(Experiment):
         angle = np.radians(self.direction)
         return self.window * np.array([np.cos(angle), np.sin(angle)])
 
-    def _values(self, found: nk.geometry.Regions) -> np.ndarray:
+    def _values(self, found: nk.geometry.RegionsResult) -> np.ndarray:
         """One number a polygon."""
         slope = found.gradients[:, 0]
         if self.colour == "slope":

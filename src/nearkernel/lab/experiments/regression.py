@@ -128,7 +128,7 @@ class Regression(Experiment):
         x, y = np.array(self.points).T
         return net, x[:, None], y
 
-    def _expanded(self, net, x, y) -> list[np.ndarray]:
+    def _expanded(self, net, x, y) -> tuple[np.ndarray, ...]:
         model = nk.expand(net, net.init(jax.random.key(self.seed)), degree=2)
         solution = nk.solve(model, x, y, nk.GradientFlow(self.time), order=1)
         with _FILTERS, warnings.catch_warnings():

@@ -1,0 +1,128 @@
+"""Residual and normalized networks: what one hidden layer is made of, and variances with which many of them train."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+
+import nearkernel as nk
+
+GROWTH = math.e  # of squared gradients over all residual blocks, if branches are scaled for it
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A hidden layer after the first: z' = W s(z), with z normalized before s, or added to the result."""
+
+    name: str
+    norm: bool
+    skip: bool
+    words: str
+
+    def layers(self, activation: Any, width: int, weight_var: float, bias_var: float) -> list[Any]:
+        L = nk.layers
+        branch = [*self.head(activation), L.Dense(width, weight_var, bias_var, "standard")]
+        return [L.Residual(branch)] if self.skip else branch
+
+    def head(self, activation: Any) -> list[Any]:
+        """What stands before weights."""
+        return [*([nk.layers.LayerNorm()] if self.norm else []), nk.layers.Activation(activation)]
+
+
+BLOCKS = {
+    block.name: block
+    for block in (
+        Block("plain", False, False, "fully connected layers"),
+        Block("residual", False, True, "residual blocks z + W s(z)"),
+        Block("prenorm", True, True, "residual blocks z + W s(LayerNorm(z))"),
+        Block("normalized", True, False, "layers W s(LayerNorm(z))"),
+    )
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Point:
+    """The initialization that is advised, in words and numbers; K* is where variances come to rest (nan: nowhere)."""
+
+    activation: Any
+    weight_var: float
+    bias_var: float
+    fixed_point: float
+    universality: str
+    message: str
+    block: dict[str, float] | None = None  # of residual and normalized networks: growth, angles
+
+
+def plain_point(activation: str) -> Point:
+    """The critical point of an activation; one without is refused."""
+    found = nk.critical(activation)
+    if not found.ok:
+        raise ValueError(f"--activation {activation}: {found.message} Try tanh, gelu, silu or relu.")
+    return Point(
+        found.activation,
+        found.weight_var,
+        found.bias_var,
+        found.fixed_point,
+        found.universality,
+        found.message,
+    )
+
+
+def block_point(block: Block, activation: str, depth: int) -> Point:
+    """Variances of a residual or normalized network with so many hidden layers."""
+    s, blocks = nk.activations.get(activation), max(depth - 1, 1)
+    weight_var, bias_var = 1.0, 0.0
+    if block.skip and not block.norm:
+        weight_var = nk.critical(block.layers(s, 1, 1.0, 0.0)).factor_for(blocks, GROWTH)
+    if block.norm and not block.skip:  # chi_perp = C_W E[s'^2] / (C_b + C_W E[s^2]), of z with unit variance
+        at = nk.activations.moments(s, 1.0)
+        bias_var = max(float(at.slope - at.value), 0.0)
+    flow = nk.critical(block.layers(s, 1, weight_var, bias_var))
+    rest = flow.kernel if math.isfinite(flow.kernel) and flow.kernel > 0 else 1.0
+    signal, gradient, alike = flow.run(blocks, rest)
+    numbers = {
+        "blocks": blocks,
+        "growth": flow.growth,
+        "chi_perp": flow.chi_perp,
+        "signal_growth": float(signal[-1] / signal[0]),
+        "gradient_growth": float(gradient[-1]),
+        "depth_scale": flow.depth_scale,
+        "correlation_from": float(alike[0]),
+        "correlation_to": float(alike[-1]),
+    }
+    return Point(
+        s, weight_var, bias_var, np.nan, block.name, _words(block, numbers, weight_var, bias_var), numbers
+    )
+
+
+def _words(block: Block, numbers: dict[str, float], weight_var: float, bias_var: float) -> str:
+    biases = f", bias_var = {bias_var:.6g}" if bias_var else ""
+    start = f"weight_var = {weight_var:.6g}{biases}"
+    grown = f"squared gradients grow by {numbers['gradient_growth']:.3g} in {numbers['blocks']:.0f} blocks"
+    if block.skip and not block.norm:
+        return f"{start} in every branch, about {weight_var * numbers['blocks']:.3g} / blocks: {grown}."
+    if block.skip:
+        return f"{start}; {grown}, by a power of their number, at any weight_var."
+    return f"{start}; {grown}, at any weight_var if bias_var grows with it."
+
+
+def angles(numbers: dict[str, float]) -> str:
+    """What becomes of the angle of two inputs."""
+    scale = numbers["depth_scale"]
+    rest = f", over about {scale:.3g} blocks" if math.isfinite(scale) else ""
+    return (
+        f"Inputs of correlation {numbers['correlation_from']:.2g} leave the last block with "
+        f"{numbers['correlation_to']:.4g}{rest}."
+    )
+
+
+def network(block: Block, point: Point, in_dim: int, width: int, depth: int) -> nk.Network:
+    """The whole network: a first layer, depth - 1 blocks, an output."""
+    L, s = nk.layers, point.activation
+    first = L.Dense(width, 1.0 if block.skip else point.weight_var, point.bias_var, "standard")
+    inner = block.layers(s, width, point.weight_var, point.bias_var)
+    repeated = [L.Repeat(inner, depth - 1)] if depth > 1 else []
+    return nk.Network((in_dim,), [first, *repeated, *block.head(s), L.Dense(1, 1.0, 0.0, "standard")])

@@ -1,0 +1,30 @@
+"""What a method says about the test rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from . import scores
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """Predictions of one method, in target units."""
+
+    name: str
+    mean: np.ndarray  # (m, out)
+    std: np.ndarray  # (m,), shared by the outputs
+    seconds: float
+    details: dict[str, Any]
+    log_probs: np.ndarray | None  # (m, classes) for a classification
+    figures: scores.Figures
+    answered: np.ndarray | None = None  # (m,) classes, where they are not those of the largest outputs
+    interval: np.ndarray | None = None  # (m, 2)
+
+    @property
+    def label(self) -> np.ndarray:
+        """(m,) the class that is answered."""
+        return self.mean.argmax(axis=1) if self.answered is None else self.answered

@@ -1,0 +1,143 @@
+"""`nearkernel apply`: new rows through a saved model, into one file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import write_whole
+from .._npz import npz_arrays
+from .._saved.file import read_model
+from .._terminal import console, print_json, progress
+from ..estimators import PrepareTable
+from . import scores
+from .columns import for_people
+from .tables import Table, read_table
+
+
+def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict: bool, as_json: bool) -> None:
+    """The whole command; writes nothing unless everything went well."""
+    with progress() as shown:
+        shown.say("reading the model")
+        model, about = read_model(file)
+        if not hasattr(model, "predict"):
+            raise ValueError(f"{file} holds {type(model).__name__}, which does not predict.")
+        shown.say("reading the rows")
+        rows = _read(Path(source), about.get("target"))
+        inputs, surprises = _inputs(model, rows, source)
+        if strict and surprises:
+            raise ValueError(f"--strict: {Path(source).name}: {'; '.join(surprises)}.")
+        shown.say("predicting")
+        columns = _predictions(model, inputs, about, coverage)
+        found = _score(rows, columns, about)
+        text = _as_csv(columns)
+        try:
+            write_whole(out, text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise ValueError(f"--out {out}: could not write there ({error.strerror}).") from error
+    _show(out, columns, found, surprises, as_json)
+
+
+def _read(path: Path, target: str | None) -> Table | np.ndarray:
+    if path.suffix.lower() == ".npz":
+        x = npz_arrays(path, path.name, {"x": ""})["x"]
+        if x.ndim < 2 or x.dtype.kind not in "biuf" or 0 in x.shape:
+            raise ValueError(f"array 'x' of {path.name} must hold numbers (n, d); got {x.dtype} {x.shape}.")
+        return x.reshape(len(x), -1).astype(np.float64)
+    table = read_table(path, None)
+    known = table.frame.pop(target, None) if target is not None and len(table.frame) > 1 else None
+    return Table(table.frame, known, table.remarks)
+
+
+def _inputs(model: Any, rows: Table | np.ndarray, source: str) -> tuple[Any, list[str]]:
+    """Inputs as the model takes them, and what is new about them."""
+    prepare = model[0] if hasattr(model, "steps") and isinstance(model[0], PrepareTable) else None
+    name = Path(source).name
+    if prepare is None:
+        return _numbers(model, rows, name), []
+    frame = rows.frame if isinstance(rows, Table) else rows
+    try:
+        return frame, prepare.surprises(frame)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+
+
+def _numbers(model: Any, rows: Table | np.ndarray, name: str) -> np.ndarray:
+    """A model without a preparation of its own takes the columns in their order."""
+    if isinstance(rows, Table):
+        wrong = [key for key, column in rows.frame.items() if column.kind not in ("number", "flag")]
+        if wrong:
+            raise ValueError(f"{name}: this model takes numbers, but the column {wrong[0]!r} has none.")
+        rows = np.stack([column.values for column in rows.frame.values()], axis=1)
+    if rows.shape[1] != model.n_features_in_:
+        raise ValueError(f"{name} has {rows.shape[1]} columns; the model takes {model.n_features_in_}.")
+    return rows
+
+
+def _predictions(model: Any, inputs: Any, about: dict, coverage: float) -> dict[str, np.ndarray]:
+    name = about.get("target", "prediction")
+    last, earlier = (model[-1], model[:-1]) if hasattr(model, "steps") else (model, None)
+    x = inputs if earlier is None or not len(earlier) else earlier.transform(inputs)
+    found = last.predict(x)
+    if found.ndim > 1:
+        return {f"{name}_{i}": each for i, each in enumerate(found.T)}
+    columns = {name: found}
+    if hasattr(last, "predict_proba"):
+        for label, probability in zip(last.classes_, last.predict_proba(x).T, strict=True):
+            columns[f"p({label})"] = probability
+    elif hasattr(last, "predict_interval"):
+        columns["low"], columns["high"] = last.predict_interval(x, coverage).T
+    return columns
+
+
+def _score(rows: Table | np.ndarray, columns: dict[str, np.ndarray], about: dict) -> str:
+    """How good the predictions are, if the truth is in the file."""
+    if not isinstance(rows, Table) or rows.target is None or not about:
+        return ""
+    known = ~rows.target.missing
+    found, truth = columns[about["target"]][known], rows.target.values[known]
+    if not len(truth):
+        return ""
+    if about["task"] == "classification":
+        if rows.target.kind == "flag":
+            truth = truth.astype(bool)
+        elif rows.target.kind == "number" and np.all(truth == np.rint(truth)):
+            truth = truth.astype(np.int64)
+        wrong = np.mean(found.astype(str) != truth.astype(str))
+        return (
+            f"errs on {100 * wrong:.1f} % of the {len(truth):,} rows whose {about['target']} is in the file"
+        )
+    if rows.target.kind != "number":
+        return ""
+    r2 = scores.r2(found, truth)
+    mae = for_people(float(np.mean(np.abs(found - truth))))
+    explained = "" if r2 is None else f", R2 {r2:.3f}"
+    return f"misses {about['target']} by {mae} on average{explained}, on {len(truth):,} rows that have it"
+
+
+def _as_csv(columns: dict[str, np.ndarray]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
+    return text.getvalue()
+
+
+def _show(out: Path, columns: dict[str, np.ndarray], found: str, surprises: list[str], as_json: bool) -> None:
+    count = len(next(iter(columns.values())))
+    if as_json:
+        print_json(
+            {"rows": count, "columns": list(columns), "file": str(out), "score": found, "notes": surprises}
+        )
+        return
+    page = console()
+    page.print(f"{count:,} rows predicted: {', '.join(columns)}", markup=False)
+    if found:
+        page.print(f"The model {found}.", markup=False)
+    for line in surprises:
+        page.print(f"Note: {line}.", markup=False)
+    page.print(f"Wrote {out}", markup=False)

@@ -1,0 +1,37 @@
+"""Which data a command was given: a name or a path, checked before anything heavy is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .._completion import DATA_SETS as EMBEDDED
+from .._spelling import nearest
+
+TABLES = (".csv", ".tsv", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".npz", ".parquet")
+
+
+def check_source(source: str, embedded: bool = True) -> None:
+    """Raises unless `source` is an embedded data set or the path of a file of a known type."""
+    path = Path(source)
+    if embedded and source in EMBEDDED:
+        return
+    if path.suffix.lower() not in SUFFIXES:
+        what = f"{source!r} is no known file type" if path.exists() else f"no data set {source!r}"
+        names = f"one of {', '.join(EMBEDDED)} or " if embedded else ""
+        raise ValueError(
+            f"{what}: give {names}a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file."
+            + (nearest(source, EMBEDDED) if embedded else "")
+        )
+    if not path.is_file():
+        raise ValueError(f"{source} is a folder." if path.is_dir() else f"{source}: no such file.")
+
+
+def check_save(path: Path | None, option: str = "--save") -> None:
+    """Raises where no file could be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{option} {path} is a folder: name a file, e.g. {path / 'model.nk'}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {path}: the folder {path.parent} does not exist.")

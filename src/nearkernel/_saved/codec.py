@@ -1,0 +1,249 @@
+"""A fitted model as JSON and named arrays, and back: only classes of a fixed list are made, and none is called."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+# Modules whose classes a file may name. Those that open files or start work are not among them.
+_ROOMS = ("activations", "models", "kernels", "dynamics", "statistics", "estimators", "_status")
+_SCIKIT_LEARN = {
+    "sklearn.pipeline": ("Pipeline",),
+    "sklearn.impute._base": ("SimpleImputer",),
+    "sklearn.preprocessing._data": (
+        "MaxAbsScaler",
+        "MinMaxScaler",
+        "PowerTransformer",
+        "QuantileTransformer",
+        "RobustScaler",
+        "StandardScaler",
+    ),
+}
+_NUMBERS = "biufcUS"
+
+
+class Unsaved(TypeError):
+    """An object that a model file cannot hold."""
+
+
+class Encoder:
+    """Turns objects into JSON nodes; arrays are put aside in `arrays`, by name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self._seen: dict[int, int] = {}
+        self._kept: list[Any] = []  # so that no number of an object is given twice
+        self._owner = "the model"
+
+    def node(self, value: Any, name: str = "") -> Any:
+        """`value` as JSON; `name` is that of the attribute it is found in."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return [self.node(each, name) for each in value]
+        if type(value) is tuple:
+            return {"tuple": [self.node(each, name) for each in value]}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return {
+                "named": self._class(type(value), name),
+                "values": [self.node(each, name) for each in value],
+            }
+        if isinstance(value, dict) and type(value) in (dict, collections.Counter):
+            kind = "counter" if type(value) is collections.Counter else "dict"
+            return {kind: [[self.node(k, name), self.node(v, name)] for k, v in value.items()]}
+        if isinstance(value, np.generic):
+            return {"scalar": self._aside(np.asarray(value), name)}
+        if isinstance(value, np.ndarray):
+            if value.dtype.kind == "O":
+                return {
+                    "objects": [self.node(each, name) for each in value.ravel()],
+                    "shape": list(value.shape),
+                }
+            return {"array": self._aside(value, name)}
+        if isinstance(value, np.dtype):
+            return {"dtype": value.str}
+        if _is_jax(value):
+            return {"jax": self._aside(np.asarray(value), name)}
+        if isinstance(value, enum.Enum):
+            return {"enum": self._class(type(value), name), "name": value.name}
+        return self._object(value, name)
+
+    def _object(self, value: Any, name: str) -> Any:
+        from ..dynamics._kept import KeptCross
+
+        if id(value) in self._seen:
+            return {"same": self._seen[id(value)]}
+        activation = _named_activation(value)
+        if activation is not None:
+            return {"activation": activation}
+        text = self._class(type(value), name)
+        number = self._seen[id(value)] = len(self._seen)
+        self._kept.append(value)
+        outside, self._owner = self._owner, type(value).__name__
+        kept = {key: each for key, each in vars(value).items() if not _follows(value, key)}
+        if isinstance(value, KeptCross):
+            kept["_last"] = None  # what was last predicted is no part of a model
+        state = [[key, self.node(each, key)] for key, each in kept.items()]
+        self._owner = outside
+        return {"object": text, "id": number, "state": state}
+
+    def _class(self, cls: type, name: str) -> str:
+        text = f"{cls.__module__}:{cls.__qualname__}"
+        if not _allowed(cls.__module__, cls.__qualname__):
+            kind = "a function" if cls.__name__ in ("function", "PjitFunction", "ufunc", "method") else text
+            raise Unsaved(
+                f"`{name or 'model'}` of {self._owner} is {kind}, which a model file cannot hold: use names and "
+                "numbers, and estimators of nearkernel."
+            )
+        return text
+
+    def _aside(self, array: np.ndarray, name: str) -> str:
+        if array.dtype.kind not in _NUMBERS:
+            raise Unsaved(
+                f"`{name}` of {self._owner} holds {array.dtype}, which a model file cannot hold: use numbers or text."
+            )
+        key = f"{len(self.arrays)}"
+        self.arrays[key] = array
+        return key
+
+
+class Decoder:
+    """Builds objects from what `Encoder` wrote. Objects get their attributes; no method of theirs is called."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]):
+        self._arrays = arrays
+        self._made: dict[int, Any] = {}
+
+    def value(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self.value(each) for each in node]
+        if not isinstance(node, dict):
+            return node
+        kind = next(iter(node))
+        return getattr(self, f"_{kind}")(node) if kind in _KINDS else self._unknown(kind)
+
+    def _unknown(self, kind: str) -> Any:
+        raise ValueError(f"it holds {kind!r}, which this version does not know")
+
+    def _float(self, node: dict) -> float:
+        return float(node["float"])
+
+    def _tuple(self, node: dict) -> tuple:
+        return tuple(self.value(each) for each in node["tuple"])
+
+    def _named(self, node: dict) -> tuple:
+        cls = _class_of(node["named"])
+        if not issubclass(cls, tuple):
+            self._unknown(node["named"])
+        return tuple.__new__(cls, [self.value(each) for each in node["values"]])
+
+    def _dict(self, node: dict) -> dict:
+        return {self.value(k): self.value(v) for k, v in node["dict"]}
+
+    def _counter(self, node: dict) -> collections.Counter:
+        return collections.Counter({self.value(k): self.value(v) for k, v in node["counter"]})
+
+    def _scalar(self, node: dict) -> Any:
+        return self._arrays[node["scalar"]][()]
+
+    def _array(self, node: dict) -> np.ndarray:
+        return self._arrays[node["array"]]
+
+    def _objects(self, node: dict) -> np.ndarray:
+        found = np.empty(len(node["objects"]), dtype=object)
+        found[:] = [self.value(each) for each in node["objects"]]
+        return found.reshape(node["shape"])
+
+    def _dtype(self, node: dict) -> np.dtype:
+        found = np.dtype(str(node["dtype"]))
+        return found if found.kind in _NUMBERS else self._unknown(found.str)
+
+    def _jax(self, node: dict) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        with jax.enable_x64(True):
+            return jnp.asarray(self._arrays[node["jax"]])
+
+    def _enum(self, node: dict) -> Any:
+        cls: Any = _class_of(node["enum"])
+        if not issubclass(cls, enum.Enum):
+            self._unknown(node["enum"])
+        return cls[node["name"]]
+
+    def _activation(self, node: dict) -> Any:
+        from .. import activations
+
+        return activations.get(str(node["activation"]))
+
+    def _same(self, node: dict) -> Any:
+        return self._made[node["same"]]
+
+    def _object(self, node: dict) -> Any:
+        cls = _class_of(node["object"])
+        if issubclass(cls, enum.Enum | BaseException | tuple):
+            self._unknown(node["object"])
+        made: Any = object.__new__(cls)
+        self._made[node["id"]] = made
+        for key, each in node["state"]:
+            if not isinstance(key, str) or key.startswith("__"):
+                self._unknown(str(key))
+            made.__dict__[key] = self.value(each)
+        return made
+
+
+_KINDS = (
+    "float", "tuple", "named", "dict", "counter", "scalar", "array", "objects", "dtype", "jax", "enum", "activation",
+    "same", "object",
+)  # fmt: skip
+
+
+def _allowed(module: str, name: str) -> bool:
+    if module in _SCIKIT_LEARN:
+        return name in _SCIKIT_LEARN[module]
+    if module == "nearkernel.scale._centres":
+        return name == "Centred"  # the sums of `Nystrom`
+    package, _, rest = module.partition(".")
+    return package == "nearkernel" and rest.split(".")[0] in _ROOMS and "." not in name
+
+
+def _class_of(text: Any) -> type:
+    module, _, name = str(text).partition(":")
+    if not _allowed(module, name):
+        raise ValueError(f"it names {text!r}, which no model file may hold")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError):
+        raise ValueError(f"it names {text!r}, which this version does not have") from None
+    if not isinstance(found, type) or found.__module__ != module:
+        raise ValueError(f"it names {text!r}, which is not a class")
+    return found
+
+
+def _follows(value: Any, key: str) -> bool:
+    """Whether an attribute is what a `cached_property` has kept: it is computed again where it is needed."""
+    return any(isinstance(vars(each).get(key), functools.cached_property) for each in type(value).__mro__)
+
+
+def _named_activation(value: Any) -> str | None:
+    """The name under which `nk.activations.get` gives this very object."""
+    from ..activations import get, names
+    from ..activations._series import Series
+
+    if not isinstance(value, Series):
+        return None  # the others are plain numbers
+    return next((name for name in names() if get(name) == value), None)
+
+
+def _is_jax(value: Any) -> bool:
+    import jax
+
+    return isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer)

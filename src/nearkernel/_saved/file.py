@@ -1,0 +1,113 @@
+"""One file per model: a zip archive, not compressed, of `model.json` and NumPy arrays, each with its checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import write_whole
+from .._memory import require_fits
+from .codec import Decoder, Encoder
+
+FORMAT, VERSION = "nearkernel model", 1
+_MODEL, _SUM = "model.json", "model.json.sha256"
+_DATE = (1980, 1, 1, 0, 0, 0)  # of every entry, so that equal models are equal files
+_BAD = (
+    ValueError, TypeError, KeyError, IndexError, AttributeError, OSError, EOFError, RuntimeError, RecursionError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
+def write_model(model: Any, path: Path, about: dict[str, Any] | None = None) -> None:
+    """`model` and JSON data `about` it in one file, which is whole or absent."""
+    write_whole(path, model_bytes(model, about))
+
+
+def model_bytes(model: Any, about: dict[str, Any] | None = None) -> bytes:
+    """The same as bytes."""
+    from .. import __version__
+
+    encoder = Encoder()
+    tree = encoder.node(model)
+    entries = {f"{name}.npy": _array_bytes(array) for name, array in encoder.arrays.items()}
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "written_by": f"nearkernel {__version__}",
+        "arrays": {name: hashlib.sha256(data).hexdigest() for name, data in entries.items()},
+        "about": about or {},
+        "model": tree,
+    }
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in {_MODEL: text, _SUM: hashlib.sha256(text).hexdigest().encode(), **entries}.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), data)
+    return held.getvalue()
+
+
+def read_model(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
+    """The model and what was written about it. Nothing that the file holds is run."""
+    file = Path(path)
+    if not file.is_file():
+        raise ValueError(f"{file} is a folder." if file.is_dir() else f"{file}: no such file.")
+    if not zipfile.is_zipfile(file):
+        raise ValueError(
+            f"{file} is not a model file: write one with `nk.save` or `nearkernel predict --save`."
+        )
+    require_fits(2 * file.stat().st_size, str(file), "use a machine with more memory")
+    try:
+        document, arrays = _checked(file)
+        return Decoder(arrays).value(document["model"]), document["about"]
+    except _Refused as error:
+        raise ValueError(f"{file} {error}") from None
+    except _BAD as error:
+        raise ValueError(f"{file} is damaged or not a model file: {_one_line(error)}.") from error
+
+
+class _Refused(Exception):
+    pass
+
+
+def _checked(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    with zipfile.ZipFile(file) as archive:
+        if _MODEL not in archive.namelist():
+            raise _Refused("is not a model file: write one with `nk.save` or `nearkernel predict --save`.")
+        if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+            raise ValueError("it is compressed, which model files are not")
+        text = archive.read(_MODEL)
+        if hashlib.sha256(text).hexdigest() != archive.read(_SUM).decode():
+            raise ValueError("the checksum of model.json is wrong")
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ValueError("its format has another name")
+        if document["version"] != VERSION:
+            raise _Refused(
+                f"has format {document['version']}; this version reads {VERSION}: install the nearkernel that wrote it "
+                f"({document['written_by']}), or a newer one."
+            )
+        arrays = {}
+        for name, expected in document["arrays"].items():
+            data = archive.read(name)
+            if hashlib.sha256(data).hexdigest() != expected:
+                raise ValueError(f"the checksum of {name} is wrong")
+            arrays[name.removesuffix(".npy")] = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)
+    return document, arrays
+
+
+def _array_bytes(array: np.ndarray) -> bytes:
+    held = io.BytesIO()
+    np.lib.format.write_array(held, array, allow_pickle=False)  # keeps the order of a Fortran array
+    return held.getvalue()
+
+
+def _one_line(error: Exception) -> str:
+    return (" ".join(str(error).split()) or type(error).__name__)[:160].rstrip(".")

@@ -1,0 +1,79 @@
+"""Training that adapts its steps: Adam, and any transformation of gradients of optax. For experiments only."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from .._check import positive, real_number, shown, whole
+from ._algorithms import AbstractAlgorithm
+
+
+class Adam(AbstractAlgorithm):
+    """Adam on the whole loss: steps of the mean gradient over the root of the mean squared gradient.
+
+    For `nk.simulate` only. `lr_factors` multiply the steps, e.g. `net.lr_factors("adam")` of an `nk.MLP` in "mup".
+
+    **Arguments:** `lr` > 0; `steps`; `beta1`, `beta2`, what is kept of both means in a step; `eps`, added to the root.
+    """
+
+    lr: float
+    steps: int
+    beta1: float = 0.9
+    beta2: float = 0.999
+    eps: float = 1e-8
+
+    def __check_init__(self):
+        positive(self.lr, "lr")
+        whole(self.steps, "steps", 0)
+        for name in ("beta1", "beta2"):
+            if not 0 <= real_number(getattr(self, name), name) < 1:
+                raise ValueError(f"`{name}` must be at least 0 and below 1; got {getattr(self, name)}.")
+        positive(self.eps, "eps", zero=True)
+
+    def direction(self, means: Any, step: Any) -> Any:
+        """The step of one parameter per unit of `lr`, for the means of its gradient and of the square of that."""
+        first, second = (
+            mean / (1 - beta ** (step + 1))
+            for mean, beta in zip(means, (self.beta1, self.beta2), strict=True)
+        )
+        root = jnp.sqrt(second)
+        return jnp.where(root > 0, first / jnp.where(root > 0, root + self.eps, 1.0), 0.0)
+
+
+class Optax(AbstractAlgorithm):
+    """Any gradient transformation of optax, e.g. `nk.Optax(optax.adamw(1e-3), steps=1000)`. For `nk.simulate` only.
+
+    `lr_factors` multiply its updates. Theory knows which of its algorithms act on one eigendirection at a time, but not
+    by this interface: for plain descent, momentum, decay and schedules use `GradientDescent` or `SGD`.
+
+    **Arguments:** `transformation`, an `optax.GradientTransformation`; `steps`; `batch_size`, of random batches drawn
+    without replacement, None for all points: a batch's gradient is scaled to that of the whole loss.
+    """
+
+    transformation: Any = eqx.field(static=True)
+    steps: int
+    batch_size: int | None = eqx.field(static=True, default=None)
+
+    def __check_init__(self):
+        if not _is_transformation(self.transformation):
+            raise TypeError(
+                "`transformation` must be an optax.GradientTransformation, e.g. optax.adam(1e-3); got "
+                f"{shown(self.transformation)}."
+            )
+        whole(self.steps, "steps", 0)
+        if self.batch_size is not None:
+            whole(self.batch_size, "batch_size", 1)
+
+    @property
+    def random(self) -> bool:
+        """Whether batches are drawn."""
+        return self.batch_size is not None
+
+
+def _is_transformation(value: Any) -> bool:
+    try:
+        import optax
+    except ImportError:  # then nobody can have made one
+        return False
+    return isinstance(value, optax.GradientTransformation)

@@ -1,0 +1,243 @@
+"""Estimators for tables that choose kernel, ridge and scale themselves."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from .._check import one_of, whole
+from ._blend import Blend, blended
+from ._calibration import Errors, Softmax
+from ._data import class_data, new_inputs, regression_data
+from ._estimator import Estimator
+from ._members import Kernel, Member
+from ._ridge_path import by_spectrum
+from ._views import Views
+
+_TARGETS = ("auto", "plain", "log")
+_SKEWED = 1.0  # skewness from which a logarithm is tried
+_MOST_ROWS = 1000  # on which it is tried
+_GAIN = 0.98  # of the squared error, below which it is kept
+
+
+class _Auto(Estimator):
+    blend_: Blend
+
+    def _sizes(self) -> tuple[int, int]:
+        one_of(self.scale, "scale", ("columns", "shared"))
+        return whole(self.most_exact, "most_exact", 2), whole(self.centers, "centers", 2)
+
+    @property
+    def kernels_(self) -> list[tuple[str, float, float]]:
+        """Name, weight and ridge (in units of the mean of k(x, x)) of each kernel in the average."""
+        parts = sorted(self.blend_.parts, key=lambda part: -part.weight)
+        return [(part.kernel.member.name, part.weight, part.ridge) for part in parts]
+
+    @property
+    def column_weights_(self) -> np.ndarray | None:
+        """(d,) weights that the learned metric gives to columns, the largest 1; None if it is not in the average."""
+        metric = self.blend_.metric
+        if metric is None:
+            return None
+        found = np.zeros(self.n_features_in_)
+        found[self.blend_.views.varies] = metric / metric.max()
+        return found
+
+
+class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
+    r"""Regression on a table that chooses for itself: an average of kernel machines, by leave-one-out.
+
+    Columns are standardized, and also made normal by their ranks; new rows are kept within the range that was seen. On
+    these, tangent kernels (NTK) and Gaussian processes (NNGP) of relu networks, product-Laplace kernels
+    exp(-|x - z|_1 / s) and an NTK with a weight per column, learned by the marginal likelihood, are fitted. The ridge
+    of each is the one with the least leave-one-out error,
+
+        e_i = [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii,
+
+    and so are the non-negative weights of their average. Nothing is held out.
+
+    **Arguments:**
+
+    - `target`: "plain"; "log", learn the logarithm of a positive target; "auto", the logarithm where a positive target
+      is skewed and leave-one-out prefers it.
+    - `scale`: "columns", divide each by its own deviation; "shared", all by one, for columns in one unit (pixels).
+    - `most_exact`: rows up to which all of them are centers of the kernels; beyond, `centers` of them are.
+    - `centers`: how many.
+    - `random_state`: of centers, and of the rows on which large tables choose.
+
+    **Fitted:** `kernels_`, name, weight and ridge of each kernel in the average; `column_weights_`, of the learned
+    metric, or None; `target_`, "plain" or "log"; `left_out_`, predictions of the training rows, each without itself, in
+    the shape of `y`; `n_features_in_`.
+
+    ```python
+    model = AutoRegressor().fit(x, y)
+    model.predict(x_new), model.predict_interval(x_new, coverage=0.9)
+    ```
+    """
+
+    def __init__(self, target="auto", scale="columns", most_exact=6000, centers=1500, random_state=0):
+        self.target = target
+        self.scale = scale
+        self.most_exact = most_exact
+        self.centers = centers
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose, and learn `y` (n,) or (n, out) from `X` (n, d)."""
+        x, y = regression_data(self, X, y)
+        most_exact, centers = self._sizes()
+        random = check_random_state(self.random_state)
+        self._vector = y.ndim == 1
+        targets = y.reshape(len(y), -1)
+        self.target_ = self._chosen_target(x, targets, random)
+        learned = np.log(targets) if self.target_ == "log" else targets
+        self.target_mean_, spread = learned.mean(axis=0), learned.std(axis=0)
+        self.target_scale_ = np.where(spread > 1e-12 * np.abs(learned).max(axis=0), spread, 1.0)
+        scaled = (learned - self.target_mean_) / self.target_scale_
+        self.blend_, left_out = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
+        first = max(self.blend_.parts, key=lambda part: part.weight).kernel
+        self._errors = [Errors(first, x, each, random) for each in (scaled - left_out).T]
+        found = left_out * self.target_scale_ + self.target_mean_
+        self._factor = np.ones(targets.shape[1])
+        if self.target_ == "log":
+            found = np.exp(np.minimum(found, np.log(targets).max(axis=0)))
+            self._factor = (targets * found).sum(axis=0) / (found**2).sum(axis=0)
+        self.left_out_ = self._shaped(found * self._factor)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
+        x = new_inputs(self, X)
+        outputs = self.blend_.outputs(x)
+        mean = self._in_units(outputs) * self._factor
+        if not return_std:
+            return self._shaped(mean)
+        sizes = np.stack([errors.sizes(x) * errors.deviation() for errors in self._errors], axis=1)
+        std = sizes * self.target_scale_
+        if self.target_ == "log":
+            std = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0)))
+        return self._shaped(mean), self._shaped(std)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Lower and upper bounds (m, 2), or (m, out, 2), that hold a new observation with probability `coverage`.
+
+        They are quantiles of the errors of left-out training rows, scaled by the size of errors near `X`.
+        """
+        if not 0 < coverage < 1:
+            raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
+        x = new_inputs(self, X)
+        outputs = self.blend_.outputs(x)
+        bounds = []
+        for column, errors in enumerate(self._errors):
+            sizes = errors.sizes(x)
+            ends = [outputs[:, column] + sizes * quantile for quantile in errors.quantiles(coverage)]
+            bounds.append(np.stack(ends, axis=1))
+        found = np.stack(bounds, axis=1)  # (m, out, 2)
+        found = found * self.target_scale_[:, None] + self.target_mean_[:, None]
+        found = np.exp(found) if self.target_ == "log" else found
+        return found[:, 0] if self._vector else found
+
+    def _in_units(self, outputs: np.ndarray) -> np.ndarray:
+        found = outputs * self.target_scale_ + self.target_mean_
+        return np.exp(found) if self.target_ == "log" else found
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        return values[:, 0] if self._vector else values
+
+    def _chosen_target(self, x: np.ndarray, y: np.ndarray, random: np.random.RandomState) -> str:
+        chosen = one_of(self.target, "target", _TARGETS)
+        if chosen == "log" and y.min() <= 0:
+            raise ValueError(f'`target` = "log" needs `y` greater than 0; its least value is {y.min():g}.')
+        if chosen != "auto" or y.min() <= 0 or len(y) < 20 or np.ptp(y) == 0:
+            return "plain" if chosen == "auto" else chosen
+        centred = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), np.finfo(float).tiny)
+        if np.mean(centred**3, axis=0).min() < _SKEWED:
+            return "plain"
+        rows = random.permutation(len(y))[:_MOST_ROWS]
+        x, y = x[rows], y[rows]
+        kernel = Kernel(Member("ntk", 3, "normal"), Views(x), x)
+        matrix, logs = kernel.matrix(kernel.rows(x)), np.log(y)
+        plain = by_spectrum(matrix.copy(), y - y.mean(axis=0)).left_out + y.mean(axis=0)
+        by_log = by_spectrum(matrix, logs - logs.mean(axis=0)).left_out + logs.mean(axis=0)
+        by_log = np.exp(np.minimum(by_log, logs.max(axis=0)))
+        by_log *= (y * by_log).sum(axis=0) / (by_log**2).sum(axis=0)
+        return "log" if np.mean((by_log - y) ** 2) < _GAIN * np.mean((plain - y) ** 2) else "plain"
+
+
+class AutoClassifier(ClassifierMixin, _Auto):
+    r"""Classification of a table that chooses for itself: an average of kernel machines, by leave-one-out.
+
+    The same as `AutoRegressor` on one-hot targets, without the learned metric. Probabilities are softmax(a f + b) of
+    the outputs f, with a and b most likely for the outputs of left-out rows: they are calibrated without held-out rows.
+
+    **Arguments:**
+
+    - `class_weight`: None, answer the most probable class; "balanced", that with the largest ratio of probability and
+      frequency, so that rare classes are found at the price of false alarms; or a dict of weights, class -> cost of
+      missing it. Probabilities stay what they are.
+    - `scale`, `most_exact`, `centers`, `random_state` as of `AutoRegressor`.
+
+    **Fitted:** `classes_`; `kernels_`; `left_out_proba_` (n, classes), probabilities of the training rows, each without
+    itself; `n_features_in_`.
+
+    ```python
+    model = AutoClassifier().fit(x, labels)
+    model.predict(x_new), model.predict_proba(x_new)
+    ```
+    """
+
+    classes_: np.ndarray
+
+    def __init__(self, class_weight=None, scale="columns", most_exact=6000, centers=1500, random_state=0):
+        self.class_weight = class_weight
+        self.scale = scale
+        self.most_exact = most_exact
+        self.centers = centers
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose, and learn the classes `y` (n,) from `X` (n, d)."""
+        x, one_hot, self.classes_ = class_data(self, X, y)
+        self._preference = self._preferences(y)
+        most_exact, centers = self._sizes()
+        random = check_random_state(self.random_state)
+        self.target_mean_ = one_hot.mean(axis=0)
+        self.blend_, left_out = blended(
+            x, one_hot - self.target_mean_, False, self.scale == "shared", most_exact, centers, random
+        )
+        left_out = left_out + self.target_mean_
+        self._softmax = Softmax(left_out, one_hot.argmax(axis=1))
+        self.left_out_proba_ = self._softmax.probabilities(left_out)
+        return self
+
+    def _preferences(self, y: Any) -> np.ndarray:
+        """(classes,) logarithms of the costs of missing each."""
+        weight = self.class_weight
+        if weight is not None and weight != "balanced" and not isinstance(weight, dict):
+            raise ValueError(f'`class_weight` must be None, "balanced" or a dict; got {weight!r}.')
+        found = compute_class_weight(weight, classes=self.classes_, y=np.asarray(y))
+        if not np.all(found > 0):
+            raise ValueError(f"`class_weight` must be greater than 0 for each class; got {weight!r}.")
+        return np.log(found)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Of each class, (m, classes)."""
+        x = new_inputs(self, X)
+        return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logarithms of the probabilities (m, classes); for two classes their difference, (m,)."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.predict_proba(X))
+        logs = logs + self._preference
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class that is answered, (m,)."""
+        decision = self.decision_function(X)
+        index = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        return self.classes_[index]

@@ -1,0 +1,137 @@
+"""Any table as numbers: one transformer, fitted on the training rows, that tells what it does."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ._columns import Category, Plan, Remark, planned
+from ._estimator import Estimator
+from ._frames import Column, Frame, frame_of, is_frame
+
+
+class PrepareTable(TransformerMixin, Estimator):
+    """Any table as columns of numbers: missing values, dates, categories, ids, constant and repeated columns.
+
+    | column | becomes |
+    |---|---|
+    | numbers, true/false | themselves; missing or infinite values are filled with the median and flagged in a column |
+    | text of few values | one column of 0 and 1 per level; rare levels share one, and unseen ones are counted there |
+    | dates and times | days since the first, and sine and cosine of year, week and day, where they vary |
+    | text that is nearly all different, row numbers, ids | left out |
+    | constant, empty or repeated columns | left out |
+
+    Text that holds numbers (decimal comma, thousands, percent) or dates is read as such. New rows are treated as the
+    training rows were, whatever they hold.
+
+    **Fitted:** `columns_`, the plan of each column that is used; `remarks_`, what was found in each column and what was
+    done; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
+
+    ```python
+    model = make_pipeline(PrepareTable(), AutoRegressor()).fit(frame, y)  # pandas, polars, Arrow, dict or array
+    print(*model[0].remarks_, sep="\\n")
+    ```
+    """
+
+    columns_: list[Plan]
+    remarks_: list[Remark]
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Decide what becomes of each column of `X`, a table of n rows."""
+        frame = frame_of(X)
+        self.names_in_, self.n_features_in_ = list(frame), len(frame)
+        self._named = is_frame(X)
+        rows = len(next(iter(frame.values())).values) if frame else 0
+        if rows < 1:
+            what = f"{rows} sample(s)" if frame else "0 feature(s)"
+            raise ValueError(
+                f"`X` has {what} (shape=({rows}, {len(frame)})) while a minimum of 1 is required."
+            )
+        self.columns_, self.remarks_ = [], []
+        seen: dict[bytes, str] = {}
+        for name, column in frame.items():
+            first = seen.setdefault(_print_of(column), name)
+            if first != name:
+                self.remarks_.append(Remark(name, f"the same as {first}", "left out"))
+                continue
+            plan, remarks = planned(name, column)
+            self.remarks_ += remarks
+            if plan is not None:
+                self.columns_.append(plan)
+        if not self.columns_:  # an estimator behind it learns the mean
+            self.remarks_.append(
+                Remark("all columns", "nothing to learn from", "one column of zeros is made")
+            )
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """(m, k), columns as `get_feature_names_out()` calls them; columns that training rows had not are ignored."""
+        check_is_fitted(self)
+        frame = self._checked(X)
+        if not self.columns_:
+            return np.zeros((len(next(iter(frame.values())).values), 1))
+        return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """The names of the columns that `transform` gives."""
+        check_is_fitted(self)
+        names = [name for plan in self.columns_ for name in plan.features]
+        return np.array(names or ["nothing"], dtype=object)
+
+    def sources_(self) -> np.ndarray:
+        """For each column that `transform` gives, the place in `columns_` of the column it comes from."""
+        return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
+
+    def surprises(self, X: Any) -> list[str]:
+        """What new rows have that training rows had not, in words: missing values and levels of categories."""
+        check_is_fitted(self)
+        frame, found = self._checked(X), []
+        for plan in self.columns_:
+            column = frame[plan.name]
+            if isinstance(plan, Category):
+                count = plan.unseen(column)
+                if count:
+                    found.append(
+                        f"{plan.name}: {count} of {len(column.values)} values are of unseen or rare levels"
+                    )
+            elif column.missing.any() and not plan.flag:
+                found.append(
+                    f"{plan.name}: {int(column.missing.sum())} of {len(column.values)} values are missing"
+                )
+        return found
+
+    def _checked(self, X: Any) -> Frame:
+        frame = frame_of(X)
+        if not self._named or not is_frame(X):
+            if len(frame) != self.n_features_in_:
+                count = self.n_features_in_
+                raise ValueError(
+                    f"X has {len(frame)} features, but PrepareTable is expecting {count} features as input."
+                )
+            return dict(zip(self.names_in_, frame.values(), strict=True))
+        lacking = [plan.name for plan in self.columns_ if plan.name not in frame]
+        if lacking:
+            shown = ", ".join(map(repr, lacking[:8])) + (
+                f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
+            )
+            raise ValueError(
+                f"the new rows lack the column{'s' * (len(lacking) > 1)} {shown} of the training rows."
+            )
+        return frame
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _print_of(column: Column) -> bytes:
+    """Equal for equal columns."""
+    if column.kind in ("text", "other"):
+        return repr(column.values.tolist()).encode()
+    return column.kind.encode() + column.values.tobytes()

@@ -1,0 +1,92 @@
+r"""Which depth, and which depth/width: the expected loss of trained networks of every depth, to order 1/width.
+
+Each row is left out in turn, and networks trained on the others are asked for it. All tensors are made once,
+and a layer of the deepest network is the output of a shallower one: all depths and rows cost one propagation.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+
+from .._check import inputs, positive, targets
+from .._precision import in_float64
+from .._result import Result
+from ..dynamics import GradientFlow, SpectralAlgorithm
+from ..models import MLP
+from ._finite_forecast import FiniteForecast, require_order_one
+from ._finite_training import ExactTraining
+from ._fluctuations import Fluctuations, fluctuations
+
+
+class DepthLossesResult(Result, eqx.Module):
+    """Expected loss 1/2 |f - y|^2 of a row that was left out, mean over rows, for networks of 1 to L hidden layers.
+
+    **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;
+    `bias_slope` and `variance_slope` (L,), which are divided by the width and added; `expansion` (L,), `width` times
+    that of `FiniteForecast`, the median over rows: divided by the width it should be below 0.25.
+    """
+
+    depths: np.ndarray
+    bias: np.ndarray
+    variance: np.ndarray
+    bias_slope: np.ndarray
+    variance_slope: np.ndarray
+    expansion: np.ndarray
+
+    def at(self, width: float) -> np.ndarray:
+        """(L,): the losses of networks whose hidden layers have this width."""
+        slope = self.bias_slope + self.variance_slope
+        return self.bias + self.variance + slope / positive(width, "width", finite=False)
+
+    def best(self, width: float) -> int:
+        """The depth of the smallest loss at this width."""
+        return int(self.depths[np.argmin(self.at(width))])
+
+
+@in_float64
+def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLossesResult:
+    """The expected loss, to order 1/width, of trained networks as deep as `net` and of all shallower ones.
+
+    Each row is left out in turn, and networks trained on the others are asked for it.
+
+    **Arguments:** `net`, an `nk.MLP` with hidden layers of one width, activation and variances; `x` (n, d), a dozen
+    rows at most; `y` (n,) or (n, out); `algorithm`, as for `nk.forecast(..., order=1)`.
+    """
+    if not isinstance(net, MLP):
+        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
+    algorithm = GradientFlow() if algorithm is None else algorithm
+    require_order_one(net, algorithm)
+    if not net.uniform or len(set(net.widths)) != 1:
+        raise ValueError(
+            "`net` must have hidden layers of one width, activation, weight_var and bias_var: it is cut at every depth."
+        )
+    x = inputs(x, "x", net.in_dim)
+    y = targets(y, len(x), out=net.out_dim)
+    if len(np.unique(x, axis=0)) < max(len(x), 2):
+        raise ValueError("`x` must have at least two rows, all different: each is left out in turn.")
+    rows = [
+        [_left_out(net, x, y, algorithm, layer, row) for row in range(len(x))]
+        for layer in fluctuations(net, x)[1:]
+    ]
+    parts = np.array(rows).transpose(2, 0, 1)  # [part, depth, row]
+    bias, variance, bias_slope, variance_slope = parts[:4].mean(axis=2)
+    depths, expansion = np.arange(1, len(rows) + 1), np.median(parts[4], axis=1)
+    return DepthLossesResult(depths, bias, variance, bias_slope, variance_slope, expansion)
+
+
+def _left_out(
+    net: MLP, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm, layer: Fluctuations, row: int
+) -> tuple[float, ...]:
+    """Bias, variance, both as slopes over 1/width, and the expansion, of one row."""
+    order = np.r_[np.delete(np.arange(len(x)), row), row]
+    last = jax.tree.map(lambda array: array[np.ix_(*[order] * array.ndim)], layer)
+    training = ExactTraining(net, x[order[:-1]], y[order[:-1]], False, x[[row]], last)
+    law = FiniteForecast(training, algorithm)
+    if not law.ok:
+        raise ValueError(f"`algorithm` {law.status}.")
+    wide, loss = law.terms[0] - y[row], law.expected_loss(y[[row]])
+    bias, variance = float((wide**2).sum()) / 2, float(np.einsum("bibi->", law.cov_terms[0])) / 2
+    slopes = float(loss.bias.sum()) - bias, float(loss.variance.sum()) - variance
+    return bias, variance, *(law.width * slope for slope in slopes), law.width * law.expansion

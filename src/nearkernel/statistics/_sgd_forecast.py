@@ -1,0 +1,111 @@
+"""Forecasts of training by random steps: mean and covariance over initializations, batches and noise."""
+
+import functools
+from typing import Any
+
+import jax
+import numpy as np
+
+from .._check import inputs
+from .._precision import in_float64
+from ..dynamics import SGD
+from ..dynamics._sgd_moments import (
+    Moments,
+    NewOutputs,
+    Task,
+    error_covariance,
+    moments_after,
+    output_covariance,
+    output_mean,
+    start_share,
+    weights_of,
+)
+from ..dynamics._sgd_solution import squared_covariance, status_of_steps
+from ._gaussian import Flat, GaussianOutputs, Places
+from ._pair import FeaturePair, KernelPair, NetworkPair
+
+
+class StochasticForecast(GaussianOutputs):
+    """Outputs after SGD: exact mean and covariance over initializations, batches and noise, for the squared loss.
+
+    Outputs of one network share its batches, so they are correlated. The law is not Gaussian; `sample` draws from the
+    Gaussian of these moments.
+
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, as the mean;
+    `loss`, the mean of 1/2 sum (z - y)^2 on the training set; `status`, an `nk.Status`, and its `ok`;
+    `algorithm`.
+    """
+
+    def __init__(
+        self, pair: KernelPair, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SGD, x_new: np.ndarray
+    ):
+        drifting = bool(algorithm.weight_decay) and algorithm.decay_to == "zero"
+        _require_forecast(pair, algorithm, drifting)
+        self._pair, self._x, self._y, self._vector, self._x_new = pair, x, y, vector, x_new
+        self.algorithm = algorithm
+        start, train = pair.both(x, None)
+        weights = weights_of(algorithm, len(x), 1)
+        self._task = Task(train, -y, np.zeros_like(y), weights, start, drifting)
+        self._moments = moments_after(self._task, algorithm)
+        zero = np.zeros((len(x_new), y.shape[1]))
+        self._crossing = pair.both(x_new, x)
+        found = output_mean(NewOutputs(zero, zero, self._crossing[1], np.zeros((1, 1))), self._moments)
+        self.mean = found[:, 0] if vector else found
+        before = 0.5 * float((y**2).sum() + y.shape[1] * np.trace(start))
+        self.loss = _mean_loss(self._task, self._moments)
+        self.status = status_of_steps(algorithm, before, self.loss, y)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
+
+    def _places(self) -> Places:
+        return Places(self._x_new, self._x, self._y)
+
+    @in_float64
+    def _covariance(self) -> np.ndarray:
+        zero = np.zeros((len(self._x_new), self._y.shape[1]))
+        start, train = self._pair.both(self._x_new, None)
+        new = NewOutputs(zero, zero, self._crossing[1], train)
+        share = float(start_share(self._moments.shift, self._task.drifting))
+        pairs = output_covariance(new, self._moments, (self._crossing[0], start), share)
+        return squared_covariance(pairs, len(self._x_new), self._y.shape[1], self._vector)
+
+    @functools.cached_property
+    def terms(self) -> tuple[np.ndarray, ...]:
+        return (self.mean,)
+
+    def sample(self, size: int, key: Any) -> np.ndarray:
+        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
+        flat = Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
+        return flat.sample(size, key).reshape(-1, *self.mean.shape)
+
+    @in_float64
+    def at(self, time: float) -> "StochasticForecast":
+        """The same after `time` steps."""
+        later = self.algorithm.at(time)
+        return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new)
+
+    @in_float64
+    def predict(self, x_new: Any) -> "StochasticForecast":
+        """The same at other inputs."""
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
+
+
+def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:
+    if drifting and not isinstance(pair, FeaturePair):
+        raise ValueError(
+            '`algorithm` with decay_to="zero" is forecast for an nk.FeatureModel with Gaussian weights; what it does '
+            'to other models no kernel tells: use decay_to="start", or nk.simulate.'
+        )
+    if algorithm.noise and isinstance(pair, NetworkPair):
+        if any(np.any(np.asarray(factor) != 1) for factor in jax.tree.leaves(pair.net.lr_factors())):
+            raise ValueError(
+                "`noise` is forecast for networks whose `lr_factors()` are all 1, in NTK scaling: use nk.simulate."
+            )
+
+
+def _mean_loss(task: Task, moments: Moments) -> float:
+    mean = task.error + task.matrix @ moments.a
+    return 0.5 * float((mean**2).sum() + np.einsum("iiaa->", error_covariance(task, moments)))

@@ -1,0 +1,134 @@
+"""A network as the recursion of order 1/n walks through it: weights and activations in turn."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from .. import activations
+from ..activations import AbstractActivation
+from ..models import AbstractNetwork, Network
+from ..models._activation import Activation
+from ..models._compose import Sequential
+from ..models._dense import Dense
+from ..models._flatten import Identity
+from ..models._repeat import Repeat
+
+SUPPORTED = "Dense and Activation in turn, also in Repeat"
+
+Step = tuple[str, int]  # into a tree of parameters: ("item", k) of a list, or ("slice", k) of all arrays
+
+
+class Stage(NamedTuple):
+    """z' = W s(z) + b; the first stage has no activation, and acts on inputs."""
+
+    activation: Any  # None in the first
+    dense: Dense
+    fan_in: int
+    ends: bool  # whether a layer of the network ends here, and not within a Repeat
+    where: tuple[Step, ...]  # its parameters
+
+    @property
+    def weight_var(self) -> float:
+        return float(self.dense.weight_var)
+
+    @property
+    def bias_var(self) -> float:
+        return float(self.dense.bias_var)
+
+    def apply(self, entry: dict, s: jax.Array) -> jax.Array:
+        """W s + b of parameters of unit variance."""
+        weight = jnp.sqrt(self.weight_var / self.fan_in) * entry["weight"]
+        return s @ weight + jnp.sqrt(self.bias_var) * entry["bias"]
+
+
+def stages(net: AbstractNetwork, verb: str = "order=1") -> tuple[Stage, ...]:
+    """The stages of a network; TypeError, with the place, where the corrections of a layer are not known."""
+    if len(net.in_shape) != 1:
+        raise TypeError(
+            f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}: use order=0."
+        )
+    if net.mean_field:
+        raise ValueError(f'`{verb}` is for parametrization "ntk" or "standard"; got "mean_field".')
+    reader = _Reader(net.in_shape[0], verb)
+    reader.read(net.layers, "layers", ())
+    reader.finish()
+    return tuple(reader.found)
+
+
+def flat(net: AbstractNetwork) -> Network:
+    """The same network with each stage a layer of its own."""
+    layers: list[Any] = []
+    for stage in stages(net):
+        layers += [stage.dense] if stage.activation is None else [Activation(stage.activation), stage.dense]
+    return Network(net.in_shape, layers)
+
+
+def entries(found: tuple[Stage, ...], params: Any) -> list[dict]:
+    """Parameters of unit variance of each stage, from those of the network."""
+    return [_unit(stage, _picked(params, stage.where)) for stage in found]
+
+
+class _Reader:
+    def __init__(self, in_dim: int, verb: str):
+        self.width, self.verb = in_dim, verb
+        self.found: list[Stage] = []
+        self.pending: tuple[AbstractActivation, str, Activation] | None = None
+
+    def read(self, layer: Any, path: str, where: tuple[Step, ...], top: bool = True) -> None:
+        """One layer after another; `top` unless inside of a Repeat that goes on."""
+        if isinstance(layer, Sequential):
+            self._in_turn(layer, path, where, top)
+        elif isinstance(layer, Repeat):
+            for k in range(layer.count):
+                last = top and k == layer.count - 1
+                self.read(layer.body, f"{path}.body", (*where, ("slice", k)), last)
+        elif isinstance(layer, Dense):
+            self._dense(layer, path, where, top)
+        elif isinstance(layer, Activation) and self.found and self.pending is None:
+            self.pending = (layer.function, path, layer)
+        elif not isinstance(layer, Identity):
+            self._refuse(path, layer)
+
+    def _in_turn(self, layer: Sequential, path: str, where: tuple[Step, ...], top: bool) -> None:
+        count, last = 0, max((k for k, each in enumerate(layer.layers) if each.has_params()), default=-1)
+        for k, each in enumerate(layer.layers):
+            whole = path == "layers"  # each layer of the network itself is one that ends
+            self.read(each, f"{path}[{k}]", (*where, ("item", count)), top and (whole or k == last))
+            count += each.has_params()
+
+    def _dense(self, layer: Dense, path: str, where: tuple[Step, ...], top: bool) -> None:
+        own = self.pending[0] if self.pending else activations.get("linear")
+        self.found.append(Stage(own if self.found else None, layer, self.width, top, where))
+        self.width, self.pending = layer.width, None
+
+    def finish(self) -> None:
+        if self.pending:
+            self._refuse(*self.pending[1:])
+
+    def _refuse(self, path: str, layer: Any) -> None:
+        raise TypeError(
+            f"`{self.verb}` does not support `{path}`, {layer!r}: it supports {SUPPORTED}; for others use order=0."
+        )
+
+
+def _picked(params: Any, where: tuple[Step, ...]) -> Any:
+    for kind, k in where:
+        params = params[k] if kind == "item" else jax.tree.map(lambda a, k=k: a[k], params)
+    return params
+
+
+def _unit(stage: Stage, entry: dict) -> dict:
+    if stage.dense.parametrization == "ntk":
+        return entry
+    weight, bias = (stage.weight_var / stage.fan_in) ** 0.5, stage.bias_var**0.5
+    return {"weight": entry["weight"] / weight, "bias": entry["bias"] / bias if bias else 0.0 * entry["bias"]}
+
+
+def outputs_of(found: tuple[Stage, ...], own: list[dict], x: jax.Array) -> Iterator[jax.Array]:
+    """Preactivations after each stage, each (n, width)."""
+    z = x
+    for stage, entry in zip(found, own, strict=True):
+        z = stage.apply(entry, z if stage.activation is None else stage.activation(z))
+        yield z

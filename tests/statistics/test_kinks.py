@@ -1,0 +1,153 @@
+"""Kinks: averages with delta functions against narrow windows, trained relu networks against the law of the flux."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import helpers
+import nearkernel as nk
+from nearkernel.activations import PiecewiseLinear
+from nearkernel.statistics import SampledNeurons
+from nearkernel.statistics._deltas import with_deltas
+from nearkernel.statistics._fluctuations import FIELDS
+
+X, NEW = helpers.points(3, 3, 31), helpers.points(2, 3, 32)
+Y = np.array([0.9, -0.6, 0.4])
+
+
+def test_averages_with_deltas_are_limits_of_narrow_windows():
+    """A million draws; a kink that is rounded over a window, 4 standard errors and the bias of its width."""
+    rng, width, size = np.random.default_rng(0), 0.05, 1_000_000
+    root = rng.normal(size=(3, 4))
+    kernel = root @ root.T / 4 + 0.3 * np.eye(3)
+    leaky = PiecewiseLinear(1.3, -0.4)
+    jump = leaky.right - leaky.left
+    found = with_deltas(leaky, kernel)
+    z = rng.normal(size=(size, 3)) @ np.linalg.cholesky(kernel).T
+    slope = np.clip((z + width) / (2 * width), 0, 1) * jump + leaky.left
+    value = np.where(z > 0, leaky.right, leaky.left) * z
+    delta = jump * (np.abs(z) < width) / (2 * width)
+    bent = -jump * np.sign(z) * (np.abs(z) < 2 * width) / (4 * width**2)  # of a triangle
+    cases = [((0, 1, 1, 2), p) for p in ((1, 2, 0, 0), (1, 0, 0, 0), (1, 1, 2, 0), (2, 0, 1, 1))]
+    cases += [((1, 1, 2, 2), p) for p in ((0, 1, 2, 1), (0, 1, 0, 1), (2, 1, 0, 1))]
+    cases += [((1, 1, 1, 3), p) for p in ((1, 2, 1, 0), (1, 1, 1, 0), (0, 0, 1, 2))]
+    for orders, place in cases:
+        drawn = np.prod(
+            [(value, slope, delta, bent)[o][:, a] for o, a in zip(orders, place, strict=True)], axis=0
+        )
+        theory = found[orders][place]
+        assert abs(drawn.mean() - theory) < 4 * drawn.std() / np.sqrt(size) + 0.02 * abs(theory) + 1e-3, (
+            orders,
+            place,
+        )
+
+
+def test_nothing_is_missing_for_relu():
+    net = nk.MLP(3, (7, 5), 1, "relu", 1.7, 0.2)
+    layer = nk.propagate(net, X[:2], order=1)[3]
+    finite = {
+        "R": 1 / 8,
+        "S": 1 / 2,
+        "T": 1 / 2,
+        "U": 1 / 2,
+    }  # two derivatives meet at one input in the others
+    for letter, name in FIELDS.items():
+        assert np.isfinite(getattr(layer, name)).mean() == finite.get(letter, 1.0), name
+    alone = nk.propagate(net, X[:1], order=1)[3]
+    assert np.isinf(alone.ddntk_r).all() and alone.dntk_p[0, 0, 0, 0] == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.slow
+def test_relu_is_the_limit_of_rounded_kinks():
+    """Two hidden layers; the limit is that of the parabola through three widths of the kink."""
+    sigmas, weights, found = (0.3, 0.18, 0.12), (1.0, -5.0, 5.0), []
+    for sigma in sigmas:
+        rounded = lambda z, s=sigma: z * jax.scipy.special.ndtr(z / s) + s * jax.scipy.stats.norm.pdf(z / s)
+        found.append(nk.propagate(nk.MLP(3, (7, 5), 1, rounded, 1.7, 0.2), X[:2], order=1)[3])
+    exact = nk.propagate(nk.MLP(3, (7, 5), 1, "relu", 1.7, 0.2), X[:2], order=1)[3]
+    for letter in "DFABPQRSTU":
+        limit = getattr(exact, FIELDS[letter])
+        near = np.isfinite(limit)
+        reached = sum(w * getattr(layer, FIELDS[letter]) for w, layer in zip(weights, found, strict=True))
+        assert np.abs(reached - limit)[near].max() < 0.12 * np.abs(limit[near]).max(), letter
+
+
+def closed_form(net, x, y, new, lr):
+    """One training point, one hidden layer of relu."""
+    (kernel, theta, _), (k_out, t_out, _) = nk.kernels.layer_kernels(net, np.vstack([x, new]))
+    t, c = t_out[0, 0], float(net.weight_var)
+    ratio, w = t_out[1:, 0] / t, (1 - lr * t) / (2 - lr * t)
+    z = np.linspace(-9, 9, 200001)
+    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    alpha = (np.sqrt(k_out[0, 0]) * z - y) / t
+    size = c**1.5 * theta[0, 0] / np.sqrt(2 * np.pi * kernel[0, 0]) * np.sqrt(2 / np.pi)
+    return size * (density @ (alpha * np.abs(alpha))) * (w * theta[0, 1:] - ratio * theta[0, 0]) / 2
+
+
+def test_one_training_point_has_a_closed_form():
+    net = nk.MLP(3, (100,), 1, "relu", weight_var=1.7, bias_var=0.2)
+    lr = 0.4 / float(nk.kernels.NTK(net)(X[:1])[0, 0])
+    some = SampledNeurons(tolerance=1e-9, most=2**13)
+    found = nk.forecast(net, X[:1], [0.9], nk.GradientDescent(lr), NEW, order=0.5, neurons=some)
+    theory = closed_form(net, X[:1], 0.9, NEW, lr)
+    assert np.abs((10 * found.terms[1] - theory) / (10 * found.error.mean)).max() < 4
+    assert (10 * found.error.mean < 0.05 * np.abs(theory).max()).all()
+    assert found.width == 100 and found.ok and found.neurons == 2**13
+    np.testing.assert_allclose(found.mean, found.terms[0] + found.terms[1])
+    plain = nk.forecast(net, X[:1], [0.9], nk.GradientDescent(lr), NEW)
+    np.testing.assert_allclose(found.terms[0], plain.mean, atol=1e-9)
+    np.testing.assert_allclose(found.cov_terms[0], plain.cov, atol=1e-9)
+    np.testing.assert_array_equal(found.at(0).terms[1], 0.0)
+
+
+def shift(net, x, y, descent, new):
+    """width^(1/2) times the shift of the mean, of a network and of that with its last layer's sign changed."""
+    middle = nk.forecast(net, x, y, descent, new).mean
+    rows, targets, record = jnp.asarray(x), jnp.asarray(y), nk.Record(every=descent.steps)
+
+    def trained(params):
+        end = nk.simulate(net, params, rows, targets, descent, record, lr_factors=net.lr_factors())
+        return net(end.params, jnp.asarray(new)).reshape(middle.shape) - middle
+
+    def observe(params):
+        other = [*params[:-1], jax.tree.map(jnp.negative, params[-1])]
+        one, two = trained(params), trained(other)
+        return np.sqrt(net.widths[-1]) * (one + two) / 2
+
+    return observe
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "activation, shape", [("relu", (1,)), ("relu", (2, 1)), (PiecewiseLinear(1.2, -0.3), (1,))]
+)
+def test_several_training_points_against_trained_networks(activation, shape):
+    """Widths 64 and 256; the next order, 1/width, is extrapolated away."""
+    x, y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3], [-0.6, 0.3, 1.1]]), np.array([1.2, -0.5, 0.6])
+    new, descent = np.array([[1.1, -0.4, 0.8], [0.9, 1.0, 0.6]]), nk.GradientDescent(0.15, 30)
+    roots, found = (8, 16), []
+    for root in roots:
+        net = nk.MLP(3, tuple(k * root * root for k in shape), 1, activation, weight_var=1.6, bias_var=0.1)
+        found.append(nk.measure(shift(net, x, y, descent, new), net, 6000, jax.random.key(root)))
+    limit = nk.statistics.extrapolated(found, roots)
+    law = nk.forecast(net, x, y, descent, new, order=0.5, neurons=SampledNeurons(tolerance=1e-9, most=2**13))
+    theory, error = 16 * law.terms[1], 16 * law.error.mean
+    z = (limit.mean - theory) / np.hypot(limit.sem, error)
+    print([(each.mean, each.sem) for each in found], limit.mean, limit.sem, theory, error, z)
+    assert np.abs(z).max() < 4
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "is for activations with a kink"),
+        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=0.7), r"`order` must be 0 .* got 0.7"),
+        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1), NEW, order=0.5), "is for nk.GradientFlow"),
+        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=1), r"moves as width\^\(-1/2\), not as 1/width"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_one_clear_line(call, message):
+    with pytest.raises(ValueError, match=message) as error:
+        call()
+    assert "\n" not in str(error.value)
