@@ -45,7 +45,7 @@ def sobolev_axes(count: int, dim: int = 1) -> np.ndarray:
 
     **Arguments:** `count` >= 1; `dim`, the dimension of the cube.
     """
-    count, dim = whole(count, "count", 1), whole(dim, "dim", 1, most=20)
+    count, dim = whole(count, "count", 1, most=10**7), whole(dim, "dim", 1, most=20)
     most = 1  # until the cube of k holds a ball with `count` points
     while True:
         require_fits(
