@@ -38,8 +38,8 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
 
     **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its
     `OneStepFeaturesResult` (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared
-    error on the folds for each ridge tried, in units of the variance (None if given); `location_`, `scale_` of the inputs; `target_scale_`;
-    `n_features_in_`.
+    error on the folds for each ridge tried, in units of the variance (None if given); `location_`,
+    `scale_` of the inputs; `target_scale_`; `n_features_in_`.
 
     ```python
     model = OneStepNetworkRegressor(width=800).fit(x, y)

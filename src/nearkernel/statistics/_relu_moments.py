@@ -18,7 +18,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, real_number
+from .._check import finite_result, inputs, real_number
 from .._precision import in_float64
 from .._result import Result
 from ..models import MLP
@@ -68,7 +68,9 @@ def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     start = np.vstack(
         [start, [m * m, m, m]]
     )  # all pairs of unit vectors: equal ones, and those at right angles
-    second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
+    with np.errstate(over="ignore", invalid="ignore"):
+        second, fourth = _through(net, activation, np.append(squares, m), start, kurtosis)
+    finite_result((second, fourth), "`kurtosis`, `x` or a variance is")
     return ReluMomentsResult(second[:-1], fourth[:-1], float(second[-1]), float(fourth[-1]), kurtosis)
 
 

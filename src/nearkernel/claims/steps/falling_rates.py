@@ -33,7 +33,7 @@ class FallingRates(Claim):
             for t in times:
                 sgd = nk.SGD(0.4, None, int(t), schedule=factors[:t], noise=1.0)
                 found = nk.solve(model, x, y, sgd).predict(x)
-                theory.append(float((found.mean[0] - 1) ** 2 + found.cov[0, 0]))
+                theory.append(float((found.mean[0] - 1) ** 2 + np.asarray(found.cov)[0, 0]))
             theta, rng = np.zeros(self.runs), generator(seed, name)
             for factor in factors:
                 theta = theta - 0.4 * factor * (theta - 1 + rng.normal(size=self.runs))

@@ -12,7 +12,7 @@ from .._drawing import pair
 
 @dataclasses.dataclass(frozen=True)
 class KinkFlux(Claim):
-    """Trained relu networks differ from infinite width by c/sqrt(n), not c/n; c is the flux of neurons through kinks."""
+    """Trained relu networks differ from infinite width by c/sqrt(n), not c/n: c is a flux of neurons through kinks."""
 
     source = "talk on the principles of deep learning theory: p(f*), for activations with a kink"
     formula = "E f* = infinite width + c n^(-1/2),   dx = -(F_a + theta_aa xi_a e_a s'(x)) dt near u_a = 0"
