@@ -30,9 +30,7 @@ def headline(data: Data, result: Result) -> str:
         )
     ours, theirs = (_short(shown(each, key, data.task)) for each in (auto, plain))
     if data.classes:
-        return (
-            f"Auto errs on {ours} of new rows; always answering {str(plain.details['answer'])!r} errs on {theirs}."
-        )
+        return f"Auto errs on {ours} of new rows; always answering {str(plain.details['answer'])!r} errs on {theirs}."
     r2 = auto.figures["r2"]
     explained = "" if not isinstance(r2, float) else f" and explains {100 * r2:.0f}\u00a0% of its variance"
     return (

@@ -55,18 +55,20 @@ class Solution(FactoredSolution):
             require_finite_coefficients(found, residual)
         return found
 
-    def _ready(self, algorithm: SpectralAlgorithm) -> SpectralAlgorithm:
-        """`algorithm`, once there is a factor that serves it."""
+    def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
+        """The factor that is kept, if it serves `algorithm`; else another, kept from now on."""
         shift, factor = algorithm.shift(), self._factor
         other = isinstance(factor, Cholesky) and factor.shift != shift
         if other or (isinstance(factor, ByProducts) and shift is None):
             self._factor = self._tangent.factor(self._x, algorithm)
-        return algorithm
+        return self._factor
 
     def _at(self, time: float | None) -> np.ndarray:
         if time is None:
             return self._weights
-        return self._coefficients(self._ready(moved_to(self.algorithm, time)))
+        algorithm = moved_to(self.algorithm, time)
+        self.factor_for(algorithm)
+        return self._coefficients(algorithm)
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> Self:
@@ -76,16 +78,11 @@ class Solution(FactoredSolution):
         """
         other = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         found = copy.copy(self)
-        found.algorithm = found._ready(other)
-        if isinstance(found._factor, Spectrum):  # which serves all algorithms
+        found.algorithm = other
+        if isinstance(found.factor_for(other), Spectrum):  # which serves all algorithms
             self._factor = found._factor
         found._weights = found._coefficients(other)
         return found
-
-    def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        """The factor that is kept, if it serves `algorithm`; else another, kept from now on."""
-        self._ready(algorithm)
-        return self._factor
 
     @in_float64
     def predict(self, x_new: Any, time: Any = None) -> Prediction:
@@ -188,13 +185,10 @@ class Solution(FactoredSolution):
         **Returns:** a `LeaveOneOut`: `prediction`, `residual`, `std`, `error`, `stderr`, `log_score`, `error_rate()`.
         """
         algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
-        shift = algorithm.shift()
-        factor = self._factor
-        if isinstance(factor, ByProducts):  # which stays what found the coefficients
+        if isinstance(self._factor, ByProducts):  # which stays what found the coefficients
             factor = self._tangent.factor(self._x, algorithm)
-        elif not (isinstance(factor, Cholesky) and shift is not None and factor.shift == shift):
-            if not isinstance(factor, Spectrum):
-                factor = self._factor = self._tangent.spectrum(self._x)
+        else:
+            factor = self.factor_for(algorithm)
         status = status_of(algorithm, factor)
         if not status.ok:
             raise refused(status.message)

@@ -60,8 +60,6 @@ class WideForecast(GaussianOutputs):
 
     @in_float64
     def _variance(self) -> np.ndarray:
-        if "cov" in vars(self):
-            return np.diagonal(self.cov)
         with one_thread(len(self._law.x)):
             return self._points.variance(self.algorithm, self._response)
 

@@ -29,10 +29,10 @@ class Places(NamedTuple):
 
 
 class GaussianOutputs(Result, abc.ABC):
-    """Independent outputs with means and one shared covariance.
+    """Outputs with means and a covariance: one that independent outputs share, or one of all of them.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output; `variance` and `std` (m,), which are made
-    without `cov` where that is cheaper.
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output, or (m, out, m, out), of all; `variance`
+    and `std` (m,) or (m, out), which are made without `cov` where that is cheaper.
     """
 
     mean: np.ndarray
@@ -72,9 +72,13 @@ class GaussianOutputs(Result, abc.ABC):
     @functools.cached_property
     def variance(self) -> np.ndarray:
         """The diagonal of `cov`, without the matrix where that is possible."""
-        return np.maximum(self._variance(), 0.0)
+        return np.maximum(self._diagonal() if "cov" in vars(self) else self._variance(), 0.0)
 
     def _variance(self) -> np.ndarray:
+        """For laws that know it without `cov`."""
+        return self._diagonal()
+
+    def _diagonal(self) -> np.ndarray:
         half = self.cov.shape[: self.cov.ndim // 2]
         return np.diagonal(self.cov.reshape(math.prod(half), -1)).reshape(half)
 
@@ -90,16 +94,9 @@ class GaussianOutputs(Result, abc.ABC):
             3 * 8 * math.prod(shape), f"`size` = {size} draws of {self.mean.size} outputs", "draw fewer"
         )
         noise: Any = np.asarray(jax.random.normal(random_key(key), shape, np.float64))
-        lam, vectors = scipy.linalg.eigh(self.cov)
+        axes = self.cov.ndim // 2  # of the mean: points, or points and outputs
+        together = math.prod(self.mean.shape[:axes])
+        lam, vectors = scipy.linalg.eigh(self.cov.reshape(together, together))
         root = vectors * np.sqrt(np.maximum(lam, 0.0))
-        return self.mean + np.einsum("ij,sj...->si...", root, noise)
-
-
-class Flat(GaussianOutputs):
-    """Outputs in one row, with a covariance of all of them."""
-
-    def __init__(self, mean: np.ndarray, cov: np.ndarray):
-        self.mean, self._cov = mean, cov
-
-    def _covariance(self) -> np.ndarray:
-        return self._cov
+        noise = noise.reshape(shape[0], together, *self.mean.shape[axes:])
+        return self.mean + np.einsum("ij,sj...->si...", root, noise).reshape(shape)

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.stats.qmc
 
 from .._check import finite_result, inputs, positive
-from .._keys import Key
 from .._memory import cores
 from .._precision import in_float64
 from .._threads import in_order
@@ -21,7 +20,7 @@ from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
 from ..models import MLP
 from ._finite_forecast import Contribution, trainable
-from ._gaussian import Flat, GaussianOutputs
+from ._gaussian import GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
 from ._sampled import Draw, root
@@ -58,20 +57,8 @@ class KinkForecast(GaussianOutputs):
         return self.cov_terms[0] + self.cov_terms[1]
 
     @property
-    def std(self) -> np.ndarray:
-        size = self.mean.size
-        variances = np.diagonal(self.cov.reshape(size, size))
-        return np.sqrt(np.maximum(variances, 0.0)).reshape(self.mean.shape)
-
-    @property
     def ok(self) -> bool:
         return self.status.ok
-
-    @in_float64
-    def sample(self, size: int, key: Key) -> np.ndarray:
-        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
-        return flat.sample(size, key).reshape(-1, *self.mean.shape)
 
     @in_float64
     def at(self, time: float) -> "KinkForecast":

@@ -92,10 +92,6 @@ class NearlyGaussianOutputs(GaussianOutputs):
         z = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
         return law.bent(z.reshape(-1, *self.mean.shape))
 
-    def _variance(self) -> np.ndarray:
-        size = self.mean.size
-        return np.diagonal(self.cov.reshape(size, size)).reshape(self.mean.shape)
-
     @functools.cached_property
     def _single(self) -> Edgeworth:
         self._require_law()

@@ -3,12 +3,8 @@
 import math
 
 import equinox as eqx
-import jax
 import numpy as np
 
-from .._check import whole
-from .._keys import Key, random_key
-from .._precision import in_float64
 from .._result import Result
 from ._gaussian import GaussianOutputs
 
@@ -60,15 +56,3 @@ class Spread(GaussianOutputs):
 
     def _covariance(self) -> np.ndarray:
         return self._cov.reshape(*self.mean.shape, *self.mean.shape)
-
-    @property
-    def variance(self) -> np.ndarray:
-        return np.diagonal(self._cov).reshape(self.mean.shape)
-
-    @in_float64
-    def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws: (size, m) or (size, m, out)."""
-        lam, vectors = np.linalg.eigh(self._cov)
-        noise = np.asarray(jax.random.normal(random_key(key), (whole(size, "size", 1), len(lam)), np.float64))
-        found = noise @ (vectors * np.sqrt(np.maximum(lam, 0.0))).T
-        return self.mean + found.reshape(-1, *self.mean.shape)

@@ -21,7 +21,7 @@ from ..dynamics._sgd_moments import (
     weights_of,
 )
 from ..dynamics._sgd_solution import squared_covariance, status_of_steps
-from ._gaussian import Flat, GaussianOutputs, Places
+from ._gaussian import GaussianOutputs, Places
 from ._pair import FeaturePair, KernelPair, NetworkPair
 
 
@@ -74,11 +74,6 @@ class StochasticForecast(GaussianOutputs):
     @functools.cached_property
     def terms(self) -> tuple[np.ndarray, ...]:
         return (self.mean,)
-
-    def sample(self, size: int, key: Any) -> np.ndarray:
-        """Draws of a Gaussian with this mean and covariance: (size, m) or (size, m, out)."""
-        flat = Flat(self.mean.ravel(), self.cov.reshape(self.mean.size, -1))
-        return flat.sample(size, key).reshape(-1, *self.mean.shape)
 
     @in_float64
     def at(self, time: float) -> "StochasticForecast":
