@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .._check import require_unmasked, shown
+from .._extra import needing
 
 KINDS = ("number", "flag", "text", "moment", "other")
 _MISSING = {"", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown"}
@@ -53,25 +54,14 @@ def is_frame(table: Any) -> bool:
 
 def frame_of(table: Any, name: str = "X") -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d)."""
-    import pyarrow as pa
-
     if scipy.sparse.issparse(table):
         raise TypeError(
             f"`{name}`: sparse data are not supported; dense data are required, e.g. `{name}.toarray()`."
         )
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
-    if not isinstance(table, pa.Table) and is_frame(table):
-        try:
-            if isinstance(table, Mapping):
-                table = pa.table({str(key): _listed(each) for key, each in table.items()})
-            elif hasattr(table, "__arrow_c_stream__"):
-                table = pa.table(table)
-            else:
-                table = pa.Table.from_pandas(table, preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
-    if isinstance(table, pa.Table):
+    if is_frame(table):
+        table = _arrow_table(table, name)
         return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
     require_unmasked(table, name)
     array = np.asarray(table)
@@ -87,11 +77,31 @@ def frame_of(table: Any, name: str = "X") -> Frame:
     return columns
 
 
+def _arrow() -> Any:
+    with needing("a table of named columns or text"):
+        import pyarrow
+        import pyarrow.compute
+    return pyarrow
+
+
+def _arrow_table(table: Any, name: str) -> Any:
+    """Anything with named columns as a table of Arrow."""
+    pa = _arrow()
+    if isinstance(table, pa.Table):
+        return table
+    try:
+        if isinstance(table, Mapping):
+            return pa.table({str(key): _listed(each) for key, each in table.items()})
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.table(table)
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
+
+
 def column_of(column: Any) -> Column:
     """One Arrow column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
         column = pa.chunked_array([pa.array(column.to_pylist())])
@@ -116,7 +126,7 @@ def column_of(column: Any) -> Column:
         return Column("number", whole.to_numpy() / unit, name)
     if types.is_string(kind) or types.is_large_string(kind):
         return text_column(
-            np.array(pc.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
+            np.array(pa.compute.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
         )
     return Column("other", np.array([*column.to_pylist(), None], dtype=object)[:-1], name)
 
@@ -153,8 +163,7 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
 
 
 def _from_objects(values: np.ndarray) -> Column:
-    import pyarrow as pa
-
+    pa = _arrow()
     plain = [None if each is None or each != each else each for each in values.tolist()]
     try:
         return column_of(pa.chunked_array([pa.array(plain)]))
@@ -198,16 +207,14 @@ def _decimal_comma(given: list[str]) -> bool:
 
 def _read_moments(values: np.ndarray, least: float) -> np.ndarray | None:
     """Seconds since 1970 by the first format that reads nearly all of the text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     sample = next(v for v in values if v is not None)
     if not re.search(r"\d", sample) or not re.search(r"\d[-/. ,T]\w|^\d{8}", sample) or len(sample) > 40:
         return None
     column, best = pa.array(values, pa.string()), None
     for day in _DATES:
         for clock in _CLOCKS:
-            read = pc.strptime(column, format=day + clock, unit="s", error_is_null=True)
+            read = pa.compute.strptime(column, format=day + clock, unit="s", error_is_null=True)
             count = len(read) - read.null_count
             if count >= least and (best is None or count > best[0]):
                 best = (count, read)
