@@ -46,30 +46,25 @@ class Deep:
 NETWORKS = (Deep("gelu", 12), Deep("relu", 50))
 
 
-def pytorch_start(net: Deep, key):
+def pytorch_start(net: Deep):
     """`nn.Linear` as it is: weights and biases uniform within 1/sqrt(fan_in)."""
-    params = []
-    for one, (fan_in, fan_out) in zip(jax.random.split(key, net.depth + 1), net.sizes(), strict=True):
-        first, second = jax.random.split(one)
-        reach = fan_in**-0.5
-        weight = jax.random.uniform(first, (fan_in, fan_out), minval=-reach, maxval=reach)
-        params.append((weight, jax.random.uniform(second, (fan_out,), minval=-reach, maxval=reach)))
-    return params, 1.0
+
+    def draw(key, fan_in, shape):
+        return jax.random.uniform(key, shape, minval=-(fan_in**-0.5), maxval=fan_in**-0.5)
+
+    return draw, draw, 1.0
 
 
-def advised_start(net: Deep, key):
+def advised_start(net: Deep):
     """What `nearkernel advise` prints: normal weights and biases of critical variances, and a factor of the inputs."""
     point = nk.critical(net.activation)
-    weight_var, bias_var = point.weight_var, point.bias_var
-    params = []
-    for one, (fan_in, fan_out) in zip(jax.random.split(key, net.depth + 1), net.sizes(), strict=True):
-        first, second = jax.random.split(one)
-        weight = (weight_var / fan_in) ** 0.5 * jax.random.normal(first, (fan_in, fan_out))
-        params.append((weight, bias_var**0.5 * jax.random.normal(second, (fan_out,))))
-    scale = 1.0
-    if np.isfinite(point.fixed_point) and point.fixed_point > 0:
-        scale = ((point.fixed_point - bias_var) / weight_var) ** 0.5
-    return params, scale
+    weight_var, bias_var, fixed = point.weight_var, point.bias_var, point.fixed_point
+    scale = ((fixed - bias_var) / weight_var) ** 0.5 if np.isfinite(fixed) and fixed > 0 else 1.0
+    return (
+        lambda key, fan_in, shape: (weight_var / fan_in) ** 0.5 * jax.random.normal(key, shape),
+        lambda key, fan_in, shape: bias_var**0.5 * jax.random.normal(key, shape),
+        scale,
+    )
 
 
 STARTS = {"PyTorch's default": pytorch_start, "advised": advised_start}
@@ -88,10 +83,16 @@ def rows() -> list[tuple[np.ndarray, np.ndarray]]:
 def accuracies(net: Deep, start, parts) -> np.ndarray:
     """(rates, seeds, 2): the share of validation and of test rows that are right after training."""
     (x, y), *others = parts
+    weights, biases, scale = start(net)
+
+    def drawn(key):
+        for one, (fan_in, fan_out) in zip(jax.random.split(key, net.depth + 1), net.sizes(), strict=True):
+            first, second = jax.random.split(one)
+            yield weights(first, fan_in, (fan_in, fan_out)), biases(second, fan_in, (fan_out,))
 
     def one(key, rate):
         begin, order = jax.random.split(key)
-        params, scale = start(net, begin)
+        params = list(drawn(begin))
         adam = optax.adam(rate)
         batches = jax.vmap(lambda each: jax.random.choice(each, len(x), (BATCH,), replace=False))(
             jax.random.split(order, STEPS)

@@ -76,11 +76,16 @@ def test_the_table_of_extras_is_that_of_the_project():
     assert set(optional) == {*EXTRAS, "all", "docs", "dev"}
     assert all(f"nearkernel[{','.join(EXTRAS)}]" == name for name in optional["all"])
     used = {module for _, module, _, _ in imports()}
-    assert {name for names in EXTRAS.values() for name in names} - used == {"dask", "plotly"}  # read, not imported
+    assert {name for names in EXTRAS.values() for name in names} - used == {
+        "dask",
+        "plotly",
+    }  # read, not imported
 
 
 def test_a_missing_package_is_named_and_others_are_left_alone():
-    with pytest.raises(MissingExtra, match=r"^plot\(\) needs matplotlib: pip install 'nearkernel\[plot\]'\.$"):
+    with pytest.raises(
+        MissingExtra, match=r"^plot\(\) needs matplotlib: pip install 'nearkernel\[plot\]'\.$"
+    ):
         with needing("plot()"):
             raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib.pyplot")
     with pytest.raises(ModuleNotFoundError, match="nowhere"), needing("plot()"):
@@ -160,5 +165,7 @@ def test_core_works_without_any_extra(tmp_path):
 def test_a_command_without_its_extra_costs_one_line(words, package, extra, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = run_without([package], "from nearkernel.__main__ import main\nmain()", *words)
-    assert run.stderr == f"error: nearkernel {words[0]} needs {package}: pip install 'nearkernel[{extra}]'.\n", run.stderr
+    assert (
+        run.stderr == f"error: nearkernel {words[0]} needs {package}: pip install 'nearkernel[{extra}]'.\n"
+    ), run.stderr
     assert run.returncode == 2 and run.stdout == ""
