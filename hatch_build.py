@@ -1,8 +1,8 @@
 """What the package says of itself on an index: the README, with links that lead somewhere from there.
 
 NEARKERNEL_REPOSITORY is the address under which the files of this version are shown, for instance
-`<host>/<owner>/nearkernel/blob/v0.2.0`; the release workflow sets it. Then relative links become absolute, and so do the
-URLs of the project. Without it nobody knows an address: the links' text stays, and pictures are left out.
+`<host>/<owner>/nearkernel/blob/v0.2.0`; the release workflow sets it. Then relative links become absolute, and the
+project gets URLs. Without it no address is known: the text of the links stays, and pictures are left out.
 """
 
 import os

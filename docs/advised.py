@@ -1,4 +1,4 @@
-"""What the initialization of `nearkernel advise` is worth: deep networks trained on scikit-learn's digits, from two starts.
+"""What the initialization of `nearkernel advise` is worth: deep networks trained on scikit-learn's digits.
 
     python docs/advised.py            # a minute or two; writes its table into guides/initialize.md and README.md
     python docs/advised.py --show     # prints it alone
@@ -140,8 +140,8 @@ def table(found: list[dict]) -> str:
 
 def into(text: str, made: str) -> str:
     """`text` with a new table between the marks."""
-    marked = r"(<!-- advised: begin -->\n).*?(\n<!-- advised: end -->)"
-    return re.sub(marked, lambda found: f"{found[1]}{made}{found[2]}", text, flags=re.DOTALL)
+    marked = r"(<!-- advised: begin -->\n).*?(<!-- advised: end -->)"
+    return re.sub(marked, lambda found: f"{found[1]}{made}\n{found[2]}", text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":

@@ -165,7 +165,6 @@ def test_core_works_without_any_extra(tmp_path):
 def test_a_command_without_its_extra_costs_one_line(words, package, extra, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run = run_without([package], "from nearkernel.__main__ import main\nmain()", *words)
-    assert (
-        run.stderr == f"error: nearkernel {words[0]} needs {package}: pip install 'nearkernel[{extra}]'.\n"
-    ), run.stderr
+    line = f"error: nearkernel {words[0]} needs {package}: pip install 'nearkernel[{extra}]'."
+    assert run.stderr == f"{line}\n"
     assert run.returncode == 2 and run.stdout == ""
