@@ -72,13 +72,17 @@ def one_of_each_topic(records: list[dict[str, Any]]) -> str:
         chosen.append(_telling(list(group)))
     good = sum(record["verdict"] == "confirmed" for record in records)
     errata = sum(bool(claims.find(record["claim"]).erratum) for record in records)
-    count = f"In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum of the literature."
+    count = (
+        f"In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum of the literature."
+    )
     return f"{_table(chosen, '../claims.md')}\n\n{count}"
 
 
 def some(records: list[dict[str, Any]]) -> str:
     """Those of README.md."""
-    return _table([_telling([each for each in records if each["claim"] == name]) for name in SOME], "docs/claims.md")
+    return _table(
+        [_telling([each for each in records if each["claim"] == name]) for name in SOME], "docs/claims.md"
+    )
 
 
 def _telling(records: list[dict[str, Any]]) -> tuple[str, Row]:
