@@ -2,7 +2,8 @@
 
 NEARKERNEL_REPOSITORY is the address under which the files of this version are shown, for instance
 `<host>/<owner>/nearkernel/blob/v0.2.0`; the release workflow sets it. Then relative links become absolute, and the
-project gets URLs. Without it no address is known: the text of the links stays, and pictures are left out.
+project gets URLs. Without it no address is known: the text of the links stays, and pictures are left out with
+their captions.
 """
 
 import os
@@ -14,6 +15,9 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 VARIABLE = "NEARKERNEL_REPOSITORY"
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:)([^)\s]+)\)")
+_PICTURE = re.compile(
+    r"^!\[[^\]]*\]\([^)]*\)\n\n(?:\*[^*]*\*\n\n)?", re.MULTILINE
+)  # with its caption in italics
 _URLS = {
     "Documentation": "docs/index.md",
     "Changelog": "CHANGELOG.md",
@@ -38,8 +42,8 @@ def for_an_index(text: str, address: str) -> str:
     def moved(link: re.Match) -> str:
         picture, words, target = link.groups()
         if not address:
-            return "" if picture else words
+            return words
         return f"{picture}[{words}]({address}/{target}{'?raw=true' if picture else ''})"
 
-    parts = _FENCED.split(text)
+    parts = _FENCED.split(text if address else _PICTURE.sub("", text))
     return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)

@@ -33,14 +33,12 @@ class Deep:
     depth: int
     width: int = 128
 
-    def sizes(self) -> list[tuple[int, int]]:
-        return list(zip([64, *[self.width] * self.depth], [*[self.width] * self.depth, 10], strict=True))
-
     def outputs(self, params, x):
         act = {"gelu": lambda z: jax.nn.gelu(z, approximate=False), "relu": jax.nn.relu}[self.activation]
-        for weight, bias in params[:-1]:
-            x = act(x @ weight + bias)
-        return x @ params[-1][0] + params[-1][1]
+        first, hidden, last = params
+        x = act(x @ first[0] + first[1])
+        x, _ = jax.lax.scan(lambda x, layer: (act(x @ layer[0] + layer[1]), None), x, hidden)
+        return x @ last[0] + last[1]
 
 
 NETWORKS = (Deep("gelu", 12), Deep("relu", 50))
@@ -85,14 +83,18 @@ def accuracies(net: Deep, start, parts) -> np.ndarray:
     (x, y), *others = parts
     weights, biases, scale = start(net)
 
+    def layer(key, fan_in, fan_out):
+        first, second = jax.random.split(key)
+        return weights(first, fan_in, (fan_in, fan_out)), biases(second, fan_in, (fan_out,))
+
     def drawn(key):
-        for one, (fan_in, fan_out) in zip(jax.random.split(key, net.depth + 1), net.sizes(), strict=True):
-            first, second = jax.random.split(one)
-            yield weights(first, fan_in, (fan_in, fan_out)), biases(second, fan_in, (fan_out,))
+        first, *inner, last = jax.random.split(key, net.depth + 1)
+        hidden = jax.vmap(lambda each: layer(each, net.width, net.width))(jnp.stack(inner))
+        return layer(first, x.shape[1], net.width), hidden, layer(last, net.width, 10)
 
     def one(key, rate):
         begin, order = jax.random.split(key)
-        params = list(drawn(begin))
+        params = drawn(begin)
         adam = optax.adam(rate)
         batches = jax.vmap(lambda each: jax.random.choice(each, len(x), (BATCH,), replace=False))(
             jax.random.split(order, STEPS)
