@@ -84,8 +84,8 @@ class GradientDescent(TimedAlgorithm):
     def __check_init__(self):
         if callable(self.lr) or (np.ndim(self.lr) == 1 and not is_traced(self.lr)):
             raise TypeError(
-                f"`lr` must be one number; got {shown(self.lr)}: for a rate that changes, use nk.SGD(lr, batch_size=None, "
-                "steps=..., schedule=...), with a function of the step or an array of one factor per step."
+                f"`lr` must be one number; got {shown(self.lr)}: for a rate that changes, use nk.SGD(lr, "
+                "batch_size=None, steps=..., schedule=...), with a function of the step or an array of one factor per step."
             )
         positive(self.lr, "lr")
         if real_number(self.steps, "steps") != math.inf:
