@@ -85,7 +85,7 @@ class GradientDescent(TimedAlgorithm):
         if callable(self.lr) or (np.ndim(self.lr) == 1 and not is_traced(self.lr)):
             raise TypeError(
                 f"`lr` must be one number; got {shown(self.lr)}: for a rate that changes, use nk.SGD(lr, "
-                "batch_size=None, steps=..., schedule=...), with a function of the step or an array of one factor per step."
+                "batch_size=None, steps=..., schedule=...), with a function of the step or one factor per step."
             )
         positive(self.lr, "lr")
         if real_number(self.steps, "steps") != math.inf:
