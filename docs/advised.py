@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 import nearkernel as nk
 
 ROOT = Path(__file__).parents[1]
-STEPS, BATCH, SEEDS = 120, 128, 5
+STEPS, BATCH, SEEDS = 120, 64, 5
 RATES = (3e-4, 1e-3, 3e-3)
 
 
@@ -31,7 +31,7 @@ class Deep:
 
     activation: str
     depth: int
-    width: int = 128
+    width: int = 64
 
     def outputs(self, params, x):
         act = {"gelu": lambda z: jax.nn.gelu(z, approximate=False), "relu": jax.nn.relu}[self.activation]

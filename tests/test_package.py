@@ -183,7 +183,7 @@ def test_the_wheel_runs_in_an_empty_environment(extra, wheel, tmp_path):
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env/bin/python"
     wanted = f"nearkernel[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
     subprocess.run([*pip, "-c", ROOT / "constraints.txt", wanted], check=True)
     program = tmp_path / "part.py"
     program.write_text("\n".join(line[8:] for line in PARTS[extra].split("\n")))
