@@ -1,18 +1,14 @@
 """`forecast(order=0.5)`: the law of trained outputs of networks with a kink, to order width^(-1/2)."""
 
-import functools
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.stats.qmc
 
 from .._check import finite_result, inputs, positive
-from .._memory import cores
+from .._executor import run
 from .._precision import in_float64
-from .._threads import in_order
 from ..activations import PiecewiseLinear
 from ..dynamics import GradientDescent, SpectralAlgorithm
 from ..dynamics._abstract_solution import status_at
@@ -23,7 +19,7 @@ from ._finite_forecast import Contribution, trainable
 from ._gaussian import GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
-from ._sampled import Draw, root
+from ._sampled import Draw, NeuronJob, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
@@ -110,7 +106,7 @@ class _Crossings:
         options, m = self.options, math.prod(self.shape)
         if time == 0:
             return (np.zeros(m), np.zeros(m)), (np.zeros((m, m)), np.zeros((m, m))), 0
-        cast = lambda array: jnp.asarray(array, options.dtype)
+        cast: Any = lambda array: np.asarray(array, options.dtype)
         stretch = Stretches(*map(cast, stretches(self.lam, lr, time)))
         kinked = [k for k, each in enumerate(self.net.activations) if isinstance(each, PiecewiseLinear)]
         layers = [(k, self._layer(k, filtered)) for k in kinked]
@@ -149,16 +145,10 @@ class _Crossings:
     ) -> np.ndarray:
         activation: Any = self.net.activation_of(layer + 1)
         slopes = (float(activation.right), float(activation.left))
-
-        def one(uniform: np.ndarray) -> np.ndarray:
-            with jax.enable_x64(True):  # thread-local
-                normals = [jnp.asarray(part, self.options.dtype) for part in draw.parts(uniform)]
-                found = _compiled(slopes, at_end, crossing, stretch, *normals)
-                return np.concatenate([np.asarray(part, np.float64).ravel() for part in found])
-
+        job = NeuronJob(crossed, (slopes, at_end), (crossing, stretch), draw, self.options.dtype)
         block = min(_BLOCK, more)
         blocks = (engine.random(block) for engine in sobols for _ in range(more // block))
-        found = list(in_order(one, blocks, cores()))
+        found = [np.concatenate([part.ravel() for part in each]) for each in run(job, blocks)]
         return np.array(found).reshape(len(sobols), more // block, -1).sum(axis=1)
 
     def _by_points(self, array: np.ndarray) -> np.ndarray:
@@ -177,10 +167,8 @@ class _Crossings:
             self.vectors, self.lam, self.ntk[:, :n], self.y.T, filtered, root(self.kernel), root(kernel), root(x),
             kernel[:n] * inverse[:, None], theta[:n], np.sqrt(inverse / (2 * np.pi)),
         )  # fmt: skip
-        return Crossing(*(jnp.asarray(np.ascontiguousarray(each), self.options.dtype) for each in fields))
-
-
-_compiled = functools.partial(jax.jit, static_argnums=(0, 1))(crossed)
+        cast: Any = lambda array: np.ascontiguousarray(array, self.options.dtype)
+        return Crossing(*map(cast, fields))
 
 
 @in_float64

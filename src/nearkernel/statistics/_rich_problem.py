@@ -79,6 +79,10 @@ class Problem:
         self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
         self._starts: dict[float, Start] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: without what they make themselves, and without who watches here."""
+        return {**vars(self), "_starts": {}, "clouds": dataclasses.replace(self.clouds, watch=None)}
+
     @property
     def end(self) -> float:
         """The last step, or the time of a flow."""
