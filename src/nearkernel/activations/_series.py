@@ -21,6 +21,7 @@ import numpy as np
 from .._check import array_of
 from .._precision import is_traced
 from ._base import AbstractActivation, Moments, Rows
+from ._chebyshev import interpolated
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_nodes, pair_quadrature
 
@@ -254,14 +255,18 @@ class Series(AbstractActivation):
         flat = self._flat_rows(q.ravel())
         return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
 
+    def _row_averages(self, q: Any) -> Any:
+        """E[s^2], E[s'^2] and a_k: (2 + terms, n)."""
+        return namespace(q).concatenate([namespace(q).stack(self._energies(q)), self.coefficients(q)])
+
     def _flat_rows(self, q: Any) -> Rows:
         xp = namespace(q)
         asked, q = q, xp.maximum(q, _SMALLEST_Q)
-        a = self.coefficients(q)
+        made = interpolated(self._row_averages, q) if xp is np else self._row_averages(q)
+        value, slope, a = made[0], made[1], made[2:]
         start, step = _POWERS[self.parity]
         tail = a[start::step]
         tail = xp.pad(tail, ((0, -len(tail) % (_FEW[0] if len(tail) <= _FEW[0] else _CHUNK)), (0, 0)))
-        value, slope = self._energies(q)
         true = self._towards_zero(asked, q, value)
         some = true > 0  # the derivative of a root at 0 is infinite, and never needed
         return {

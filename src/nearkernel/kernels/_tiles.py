@@ -6,7 +6,7 @@ kernels inherit that accuracy.
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -51,7 +51,7 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
     norms = [
         _lengths(x, name) for x, name in ((x1, "x" if x2 is None else "x1"), (x2, "x2")) if x is not None
     ]
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_thread():
         kernel = kernel.prepared(np.concatenate(norms))
         return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
 
@@ -111,6 +111,12 @@ def _rows(kernel, norms):
     return kernel.rows(norms)
 
 
+def _even(n: int, most: int) -> int:
+    """The size of tiles of `n` rows: of a few, that which leaves the least of the last tile empty."""
+    choices = (most, most * 4 // 5, most * 16 // 25) if n > most == TILE else (most,)
+    return min(choices, key=lambda size: -(-n // size) * size)
+
+
 def as_column(rows):
     return jax.tree.map(lambda a: a[..., :, None], rows)
 
@@ -130,6 +136,7 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         "use fewer points, or `kernel.blocks`",
     )
     found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
+    sizes = [_even(len(side), kernel.tile) for side in (side1, other)]
 
     def fill(at: tuple[slice, slice]) -> None:
         i, j = at
@@ -139,7 +146,7 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
                 matrix[j, i] = block.T
 
     with one_thread():  # a tile is one thread's work, its products included
-        for _ in in_order(fill, list(covering(slice(0, n1), slice(0, n2), kernel.tile, symmetric))):
+        for _ in in_order(fill, list(covering(slice(0, n1), slice(0, n2), sizes, symmetric))):
             pass
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
@@ -147,11 +154,14 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
     return found
 
 
-def covering(rows: slice, columns: slice, size: int, lower: bool = False) -> Iterator[tuple[slice, slice]]:
-    """Tiles (i, j) of at most `size` rows and columns; with `lower` none above the diagonal of the matrix."""
-    for i in pieces(rows, size):
-        for j in pieces(slice(columns.start, min(columns.stop, i.start + 1)) if lower else columns, size):
-            yield i, slice(j.start, min(j.start + size, columns.stop))
+def covering(
+    rows: slice, columns: slice, sizes: Sequence[int], lower: bool = False
+) -> Iterator[tuple[slice, slice]]:
+    """Tiles (i, j) of at most `sizes` rows and columns; with `lower` none above the diagonal of the matrix."""
+    for i in pieces(rows, sizes[0]):
+        for j in pieces(columns, sizes[1]):
+            if not (lower and j.start > i.start):
+                yield i, j
 
 
 def pieces(rows: slice, size: int) -> Iterator[slice]:
@@ -163,13 +173,12 @@ class _Blocks:
     """The tiles of all matrices of a kernel; diagonal entries, known exactly from the rows, are not set."""
 
     def __init__(self, kernel, side1: Side, side2: Side):
-        self.kernel, self.side1, self.side2 = kernel, side1, side2
-        self.size = _bucket(len(side1), kernel.tile), _bucket(len(side2), kernel.tile)
+        self.kernel, self.units, self.repair = kernel, (side1.unit, side2.unit), kernel.needs_repair()
+        self.size = tuple(_bucket(len(side), _even(len(side), kernel.tile)) for side in (side1, side2))
+        whole = [_whole_tiles(side, size) for side, size in zip((side1, side2), self.size, strict=True)]
+        self.rows = [side.rows for side in whole]
         self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
-        self.placed: PerDevice | None = None
-        if not (on_host() or kernel.needs_repair()):
-            sides = [_whole_tiles(side, size) for side, size in zip((side1, side2), self.size, strict=True)]
-            self.placed = PerDevice((self.leaves, *sides))
+        self.placed = None if on_host() or self.repair else PerDevice((self.leaves, *whole))
 
     def at(self, i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """The entries (i, j) of each matrix; `same`: the two are the same inputs."""
@@ -188,15 +197,15 @@ class _Blocks:
         return None if near else blocks
 
     def _on_host(self, i: slice, j: slice, same: bool) -> Any:
-        gap, size = None, self.size
-        if self.side1.unit is not None and self.side2.unit is not None:
-            gap = gaps(self.side1.unit[i], self.side2.unit[j], same)
+        gap, (unit1, unit2), (m1, m2) = None, self.units, self.size
+        if unit1 is not None and unit2 is not None:
+            gap = gaps(unit1[i], unit2[j], same)
             if same:
                 np.fill_diagonal(gap, 1.0)  # where the fewest terms of a series do
-            gap = _padded(gap, size)
-        rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), self.side1.rows)
-        rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), self.side2.rows)
-        if self.kernel.needs_repair():
+            gap = _padded(gap, self.size)
+        rows1 = jax.tree.map(lambda a: a[..., i.start : i.start + m1], self.rows[0])
+        rows2 = jax.tree.map(lambda a: a[..., j.start : j.start + m2], self.rows[1])
+        if self.repair:
             return self.kernel.repaired_pairs(rows1, rows2, gap)
         return _pairs(self.tree, self.leaves, rows1, rows2, gap)
 
@@ -226,8 +235,8 @@ def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
 
 
 def _whole_tiles(side: Side, size: int) -> Side:
-    """With the last input repeated until there are only whole tiles."""
-    n = -(-len(side) // size) * size
+    """With the last input repeated until any tile is whole, wherever it begins."""
+    n = len(side) + size
     unit = None if side.unit is None else _padded(side.unit, (n, side.unit.shape[1]))
     return Side(unit, jax.tree.map(lambda a: _padded(a, (*a.shape[:-1], n)), side.rows), 0)
 
@@ -251,7 +260,7 @@ def tiles_of(kernel, side: Side) -> Tiles:
             np.fill_diagonal(block, kernel.diagonals(rows)[0])
         return block
 
-    return Tiles(tile, kernel.tile, lanes())
+    return Tiles(tile, blocks.size[0], lanes())
 
 
 def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:

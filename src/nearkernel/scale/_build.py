@@ -162,7 +162,7 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
 def _block(tiles: Tiles, rows: slice, columns: slice, dtype: np.dtype) -> np.ndarray:
     """K[rows, columns], tile by tile."""
     found, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
-    for i, j in covering(rows, columns, tiles.size, lower=same):
+    for i, j in covering(rows, columns, (tiles.size,) * 2, lower=same):
         down = slice(i.start - rows.start, i.stop - rows.start)
         right = slice(j.start - columns.start, j.stop - columns.start)
         found[down, right] = tiles.tile(i, j)

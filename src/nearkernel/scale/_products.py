@@ -88,7 +88,7 @@ class AbstractTiled(AbstractProducts):
             np.zeros((rows.stop - rows.start, right.shape[1])),
             np.zeros((rows.start, right.shape[1])),
         )
-        for i, j in covering(rows, slice(0, rows.stop), self.size, lower=True):
+        for i, j in covering(rows, slice(0, rows.stop), (self.size,) * 2, lower=True):
             here = slice(i.start - rows.start, i.stop - rows.start)
             tile = self.tile(i, j)
             own[here] += tile @ right[j].astype(tile.dtype, copy=False)
