@@ -333,22 +333,3 @@ def test_richness_of_every_network():
     assert nk.richness(nk.MLP(3, ())) == 0.0
     with pytest.raises(TypeError, match=r"`model` must be an nk\.MLP or an nk\.Scaled of one; got Feat"):
         nk.richness(nk.FeatureModel(lambda x: x))
-
-
-def test_which_theory_is_to_be_trusted():
-    wide = nk.MLP(3, (10_000,))
-    for model, y, name in (
-        (wide, Y, "lazy"),
-        (wide, 20 * Y, "nearly lazy"),
-        (wide, 100 * Y, "rich"),
-        (network(), Y, "rich"),
-        (nk.Scaled(network(), 4.0), Y, "nearly lazy"),
-        (nk.Scaled(network(), 40.0), Y, "lazy"),
-        (nk.Scaled(network(), 4.0), 0.1 * Y, "lazy"),
-    ):
-        found = nk.statistics.regime(model, y)
-        assert found.name == name and str(found).startswith(f"{name}: ")
-        assert found.strength == pytest.approx(nk.richness(model) * np.sqrt(np.mean(y**2)))
-    assert nk.statistics.regime(wide, Y, correction=0.3).name == "rich"
-    assert nk.statistics.regime(wide, Y).noise == pytest.approx(0.01)
-    assert nk.statistics.regime(network(out=2), np.ones((4, 2))).strength == pytest.approx(np.sqrt(2))

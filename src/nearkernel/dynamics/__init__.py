@@ -56,6 +56,8 @@ from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
 from ._recursive import RecursiveFeaturesResult as RecursiveFeaturesResult
 from ._recursive import recursive_features as recursive_features
+from ._regime import RegimeResult as RegimeResult
+from ._regime import regime as regime
 from ._ridges import Ridges as Ridges
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent

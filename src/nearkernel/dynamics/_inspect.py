@@ -18,6 +18,7 @@ from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow
 from ._losses import AbstractLoss, get_loss
+from ._regime import RegimeResult, regime
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
 from ._verdict import CARE, TRUST, Verdict, self_check, trusted_until
@@ -45,6 +46,7 @@ class Inspection(Result, eqx.Module):
       `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
     - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: when the rate was seen to
       exceed 2/lambda_max of the kernel at that moment, infinite if it was not; `kinked`: whether the network has kinks.
+    - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
     - `parameters`, how many train; `seconds` of the inspection; `training_seconds`, of the steps of gradient descent,
       from the time that one takes (nan for a flow).
     """
@@ -66,6 +68,7 @@ class Inspection(Result, eqx.Module):
     expanded_at: tuple[float, ...]
     unstable_at: float
     kinked: bool
+    regime: RegimeResult
     parameters: int
     seconds: float
     training_seconds: float
@@ -88,6 +91,7 @@ class Inspection(Result, eqx.Module):
             "loss": self.loss,
             "verdicts": [verdict.value for verdict in self.verdicts],
             "trusted_until": self.trusted_until,
+            "regime": self.regime.name,
         }
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -172,6 +176,7 @@ def inspect(
         expanded_at=expanded_at,
         unstable_at=unstable_at,
         kinked=has_kinks(model),
+        regime=regime(model, y, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
         training_seconds=_training_seconds(model, params, x, y, function, algorithm),

@@ -109,7 +109,7 @@ class Problem:
             float(self.algorithm.lr * self.algorithm.weight_decay) if isinstance(self.algorithm, SGD) else 0.0
         )
 
-    def sampled(self, scramble: int, tol: float) -> CloudNetwork:
+    def sampled(self, scramble: int, tol: float, neurons: int | None = None) -> CloudNetwork:
         """On Sobol points. The same scramble has the same neurons."""
         if tol not in self._starts:  # exact kernels, once for all runs
             count = max(_AT_START, len(self.x))
@@ -118,7 +118,7 @@ class Problem:
             self._starts[tol] = Start(self.net, self.layout, *points, error, tol)
         dtype = self.clouds.dtype
         rng = np.random.default_rng([self.clouds.seed, 0, scramble])
-        return self._starts[tol].network(self.neurons, rng, self.layout, np.dtype(dtype))
+        return self._starts[tol].network(neurons or self.neurons, rng, self.layout, np.dtype(dtype))
 
     def exact(self, size: int) -> CloudNetwork:
         """Of a deep linear network, in at most `size` coordinates per layer."""
