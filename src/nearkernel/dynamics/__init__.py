@@ -26,8 +26,8 @@ from ._fluctuation import sgd_stationary as sgd_stationary
 from ._fluctuation import sgd_until_stationary as sgd_until_stationary
 from ._implicit_bias import implicit_minimizer as implicit_minimizer
 from ._implicit_bias import implicit_potential as implicit_potential
-from ._inspect import Inspection as Inspection
 from ._inspect import inspect as inspect
+from ._inspection import Inspection as Inspection
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
 from ._kernel_margin import KernelMarginResult as KernelMarginResult

@@ -86,8 +86,8 @@ class Problem:
 
     def until(self, time: float, x_new: np.ndarray | None = None) -> "Problem":
         """The same, stopped at another step or time, perhaps at other new inputs."""
-        field = {"time" if isinstance(self.algorithm, GradientFlow) else "steps": time}
-        algorithm: Any = dataclasses.replace(self.algorithm, **field)
+        end = {"time": time} if isinstance(self.algorithm, GradientFlow) else {"steps": int(time)}
+        algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
         return Problem(self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds)
 
