@@ -24,7 +24,7 @@ def learning_curve() -> plt.Figure:
     net = nk.MLP(64, (256, 256), weight_var=2.0, bias_var=0.1)
     size = float(nk.kernels.NTK(net).diag(x).mean())
     curve = nk.learning_curve(net, x, y, nk.Ridge(0.1 * size), check=4)
-    band = 2 * curve.stderr
+    band = 2 * curve.sem
     left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
     left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, two standard errors")
     real = curve.trained
@@ -83,7 +83,7 @@ def curve_networks() -> plt.Figure:
     descent = nk.GradientDescent(1 / float(np.linalg.eigvalsh(nk.kernels.NTK(make(1))(x[:400]))[-1]), 300)
     curve = nk.learning_curve(make(1), x[:400], y[:400], descent, sizes=[25, 35, 50, 70, 100, 140, 200])
     left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, infinite width")
-    band = 2 * curve.stderr
+    band = 2 * curve.sem
     left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
     sizes, widths, colours = (30, 80, 200), (64, 256, 1024), (ORANGE, GREEN, PURPLE)
     above = np.empty((len(widths), len(sizes), 3))
@@ -103,7 +103,7 @@ def curve_networks() -> plt.Figure:
         right.errorbar(
             sizes, 100 * gap, 100 * sem / here, fmt="o-", ms=4, color=colour, label=f"width {width}"
         )
-    print(f"  the curve itself is known to {100 * (curve.stderr / curve.error).mean():.0f} %")
+    print(f"  the curve itself is known to {100 * (curve.sem / curve.error).mean():.0f} %")
     left.set(xlabel="digits to learn from", ylabel="squared error")
     left.legend(fontsize=8.5)
     right.axhline(0, color=GREY, lw=0.8)

@@ -31,7 +31,7 @@ class Found:
         curve, real = self.curve, self.curve.trained
         found = []
         for i, size in enumerate(curve.sizes):
-            cells = [f"{size}", f"{self.scale * curve.error[i]:.4f}", f"{self.scale * curve.stderr[i]:.4f}"]
+            cells = [f"{size}", f"{self.scale * curve.error[i]:.4f}", f"{self.scale * curve.sem[i]:.4f}"]
             if real is not None:
                 fitted = np.isfinite(real.error[i])
                 cells.append(f"{self.scale * real.error[i]:.4f}" if fitted else "")
@@ -85,7 +85,7 @@ class Found:
             "measure": self.measure,
             "sizes": curve.sizes,
             "error": self.scale * curve.error,
-            "standard_error": self.scale * curve.stderr,
+            "standard_error": self.scale * curve.sem,
             "train_error": self.scale * curve.train_error,
             "error_rate": curve.error_rate,
             "noise_floor": None if curve.noise_floor is None else self.scale * curve.noise_floor,

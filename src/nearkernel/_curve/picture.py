@@ -11,7 +11,7 @@ SIZE = (5.6, 3.8)  # inches
 
 def draw(figure: Figure, found: Found) -> None:
     curve, scale, axes = found.curve, found.scale, figure.subplots()
-    error, band = scale * curve.error, 2 * scale * curve.stderr
+    error, band = scale * curve.error, 2 * scale * curve.sem
     axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")
     axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
     if found.ahead.trusted:
