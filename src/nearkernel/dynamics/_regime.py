@@ -12,6 +12,7 @@ from ..models import MLP, AbstractModel, Scaled, richness
 from ..models._base import require_model
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
+SCATTER = 5.0  # richness times targets over `noise`: below, one network is nearer to its own kernel than to the limit
 SMALL, LARGE = 0.02, 0.1  # the same of what the linear theory leaves out, relative to what it says
 
 _MEANING = {
@@ -53,13 +54,20 @@ class RegimeResult(Result, eqx.Module):
         return math.sqrt(self.aspect)
 
     @property
+    def narrow(self) -> bool:
+        """Whether one rich network is nearer to its own tangent kernel than to the limit, around which it scatters."""
+        return self.name == "rich" and self.strength is not None and self.strength < SCATTER * self.noise
+
+    @property
     def meaning(self) -> str:
         return _MEANING[self.name]
 
     @property
     def advice(self) -> str:
         scaled = self.name == "rich" and self.richness is not None and not math.isclose(self.richness, 1.0)
-        return f"use {_CALLS[self.name]}{f' and nk.Scaled(net, {1 / self.richness:.3g})' if scaled else ''}"
+        scale = f" and nk.Scaled(net, {1 / self.richness:.3g})" if scaled else ""  # type: ignore[operator]
+        one = " for the average network, order 0 of nk.solve for one" if self.narrow else ""
+        return f"use {_CALLS[self.name]}{scale}{one}"
 
     def __str__(self) -> str:
         return f"{self.name}: {self.meaning}, {self.advice}"
@@ -71,7 +79,7 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     Kernels move by the square of richness times targets. Below 0.1 the tangent kernel is right to a percent or two; up
     to 0.3 the expansions hold; above, each order is worse than the last, and the rich limit is the theory. At any
     richness, single networks differ from infinite width by about 1/sqrt(width), which only expansions around their own
-    initialization know.
+    initialization know: below 5/sqrt(width), a rich network is `narrow`.
 
     **Arguments:**
 
