@@ -41,7 +41,7 @@ class RegimeResult(Result, eqx.Module):
     strength: float | None
     width: int = eqx.field(static=True)
     aspect: float
-    correction: float | None
+    correction: float | None = eqx.field(static=True)
 
     @property
     def moved(self) -> float | None:

@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._memory import require_fits
-from ..dynamics import SGD, GradientFlow
+from ..dynamics import SGD
+from ..dynamics._drive import Flow
 from ..dynamics._steps import batch_rows
 from ._fluctuations import is_smooth
 from ._rich_problem import Problem
@@ -59,12 +60,13 @@ def _constant(problem: Problem, times: np.ndarray, scramble: int) -> np.ndarray:
         problem.algorithm,
         problem.layout,
     )
-    flows = isinstance(chosen, GradientFlow)
+    driver = problem.driver()
+    flows = isinstance(driver, Flow)
     setting = _Setting(
         layout.activation, problem.loss[0], layout.weight_var, layout.bias_var, layout.richness, problem.centred,
         flows, getattr(chosen, "batch_size", None),
     )  # fmt: skip
-    rates = problem.alpha**2 * np.diff(times) if flows else problem.driver().rates
+    rates = problem.alpha**2 * np.diff(times) if isinstance(driver, Flow) else driver.rates
     weights = np.asarray(network.clouds[0].weights, np.float64)
     start = tuple(np.asarray(part, np.float64) for part in (network.first, network.readout))
     momentum = float(chosen.momentum) if not flows else 0.0  # type: ignore[attr-defined]
