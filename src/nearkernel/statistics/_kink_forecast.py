@@ -19,13 +19,14 @@ from ._finite_forecast import Contribution, trainable
 from ._gaussian import GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
+from ._of_networks import OfNetworks
 from ._sampled import Draw, NeuronJob, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
 
 
-class KinkForecast(GaussianOutputs):
+class KinkForecast(OfNetworks, GaussianOutputs):
     r"""Trained outputs of networks with a kink, to order width^(-1/2): mean and covariance over initializations.
 
     Neurons that training drives through the kink do not all come back. Their net flux moves mean and covariance by a
@@ -33,8 +34,11 @@ class KinkForecast(GaussianOutputs):
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction, `mean` and `cov`, from `neurons` of each
-    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `regime`, of `nk.regime`.
     """
+
+    made_for = ("lazy", "nearly lazy")
 
     def __init__(self, crossings: "_Crossings", algorithm: SpectralAlgorithm):
         self.algorithm, self._crossings = algorithm, crossings
@@ -48,6 +52,9 @@ class KinkForecast(GaussianOutputs):
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
+
+    def _trained(self) -> tuple[MLP, np.ndarray]:
+        return self._crossings.net, self._crossings.y
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]

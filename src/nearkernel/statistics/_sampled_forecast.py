@@ -21,11 +21,12 @@ from .._executor import AbstractJob, PerDevice, elsewhere, on_host, run, workers
 from .._keys import Key, generator, random_key
 from .._memory import require_fits
 from .._precision import in_float64
-from .._result import Result
 from .._status import Status
 from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
 from ..dynamics._losses import AbstractLoss
+from ..models import AbstractNetwork
+from ._of_networks import OfNetworks
 from ._pair import KernelPair
 
 if TYPE_CHECKING:
@@ -124,12 +125,13 @@ class Starts:
         return np.ascontiguousarray(np.moveaxis(z.reshape(len(x_new), self.size, -1), 1, 0))
 
 
-class SampledForecast(Result):
+class SampledForecast(OfNetworks):
     """Trained outputs of many networks, each from its own initialization: a sample of their law.
 
     **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
     mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `loss`. For cross-entropy also `probabilities` (m, classes) and `votes` (m, classes).
+    `algorithm`; `loss`; `regime`, of `nk.regime`, or None. For cross-entropy
+    also `probabilities` (m, classes) and `votes` (m, classes).
     """
 
     def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):
@@ -142,9 +144,12 @@ class SampledForecast(Result):
     def ok(self) -> bool:
         return self.status.ok
 
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._networks.starts.pair.network(), self._networks.starts.y
+
     def _shown(self) -> Mapping[str, object]:
         names = {"networks": len(self.samples), "points": len(self._x_new), "algorithm": self.algorithm}
-        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean}
+        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean, **self._said()}
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":
