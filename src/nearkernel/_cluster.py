@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
-from .._extra import needing
+from ._extra import needing
 
 _TIMEOUT = 10  # seconds to wait for a scheduler
 _RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway
