@@ -153,7 +153,7 @@ def test_movement_measures_what_it_says():
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 0.5], 1.0), "does not diverge"),
         (
             lambda: nk.dynamics.movement(WIDE, START, START[:1], X),
-            r"`end` must be of the form of `model.init\(key\)`; MLP misses `end\[1\]",
+            r"`end` must have the structure of `model.init\(key\)`; MLP needs `end\[1\]",
         ),
         (lambda: nk.dynamics.movement(sum, START, START, X), "`model` must be a nearkernel model"),
     ],

@@ -129,7 +129,7 @@ def test_a_scaled_model_starts_at_zero_only_if_centred():
     ):
         np.testing.assert_array_equal(one, other)
     with pytest.raises(
-        TypeError, match=r"`params` of a centred nk.Scaled must come from its `init\(key\)` or `at"
+        TypeError, match=r"`params` of a centered nk.Scaled must come from its `init\(key\)` or `at"
     ):
         centred(theta, X)
     with pytest.raises(ValueError, match=r"`alpha` must be greater than 0; got -1"):

@@ -194,7 +194,7 @@ class PositionWide(eqx.Module):
         layers = Sequential((*ready.layers, *rest.layers))
         if not trusted(layers):
             raise ValueError(
-                "`net` has an activation with a kink that is not known by name, whose averages over nearly equal "
+                "`net` has a kinked activation without a known name, whose averages over nearly equal "
                 'positions need quadrature: use "relu", "leaky_relu(slope)", "abs" or a smooth activation.'
             )
         return PositionWide(layers, self.in_shape, self.outputs)
