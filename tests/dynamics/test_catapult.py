@@ -146,7 +146,7 @@ def test_movement_measures_what_it_says():
         (lambda: nk.dynamics.catapult(np.nan, 1, 0, 1, 1, 3), "`z` holds 1 NaN"),
         (
             lambda: nk.dynamics.phase_of([np.nan, 1.0]),
-            "`losses` must be a vector of at least 2 that starts finite",
+            "`losses` must be a vector of at least 2 values, the first of them finite",
         ),
         (lambda: nk.learning_rate_phase(WIDE, START, X, Y, -1.0), "`lr` must be greater than 0"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 2.0], 1.0), "not lazy at 0.1/ntk"),

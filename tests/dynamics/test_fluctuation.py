@@ -205,7 +205,10 @@ def test_the_walk_simulated():
     [
         (lambda: D.sgd_stationary(PHI, Y, nk.SGD(0.1, 13, 1)), "`batch_size` must be at most .* 12; got 13"),
         (lambda: D.sgd_stationary(PHI, Y, nk.GradientFlow()), "`sgd` must be an nk.SGD; got GradientFlow"),
-        (lambda: D.sgd_stationary(PHI[:2], Y[:2], nk.SGD(0.1, 1, 1)), "`features` must have rank 3"),
+        (
+            lambda: D.sgd_stationary(PHI[:2], Y[:2], nk.SGD(0.1, 1, 1)),
+            "`features` must have full column rank 3",
+        ),
         (
             lambda: D.sgd_stationary(PHI, Y[:3], nk.SGD(0.1, 1, 1)),
             "`features` and `y` must have as many rows",

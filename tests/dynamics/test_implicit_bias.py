@@ -177,7 +177,7 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.implicit_minimizer(X.T, np.ones(16), 1.0), "`x` cannot interpolate `y`"),
         (lambda: D.implicit_minimizer(X, Y, 0.0), "`alpha` must be greater than 0"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.ones(3)), "`theta0` must have shape \\(16,\\)"),
-        (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: from there nothing moves"),
+        (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: no weight would move"),
         (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have as many rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
@@ -187,9 +187,12 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.max_margin(POINTS, -LABELS * RNG.choice([1, -1], 40)), "not linearly separable"),
         (
             lambda: D.max_margin(POINTS, RNG.choice([1, -1], 40), bias=True),
-            "separable by `labels`: no margin",
+            "separable by `labels`: there is no margin",
         ),
-        (lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True), "separable by `labels`: no margin"),
+        (
+            lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True),
+            "separable by `labels`: there is no margin",
+        ),
         (
             lambda: D.max_margin(POINTS, LABELS[:3], bias=True),
             "`labels` must have shape \\(40,\\), one class per",

@@ -142,5 +142,5 @@ def test_bad_arguments_cost_one_line(arguments, message):
 
 def test_a_model_that_does_not_move_is_refused():
     still = nk.from_function(lambda p, x: 0.0 * p["w"] + x[:, :1])
-    with pytest.raises(ValueError, match="do not depend on its parameters: nothing trains"):
+    with pytest.raises(ValueError, match="do not depend on its parameters: there is nothing to train"):
         nk.inspect(still, {"w": np.ones(1)}, X, Y[:, :1])

@@ -180,7 +180,9 @@ def test_what_cannot_be_expanded_is_refused_in_one_line():
         nk.expand(net, jax.tree.map(lambda leaf: np.ones(leaf.shape, int), theta), degree=2)
     rng = np.random.default_rng(0)
     noisy = nk.from_function(lambda p, x: x @ p["w"] * rng.normal())
-    with pytest.raises(ValueError, match=r"other outputs when it is called again: switch its randomness off"):
+    with pytest.raises(
+        ValueError, match=r"different outputs when it is called again: switch off its randomness"
+    ):
         nk.solve(nk.expand(noisy, {"w": np.ones((D, 1))}), X, Y)
     constant = nk.from_function(lambda p, x: x[:, :1] + 0 * p["w"].sum())
     with pytest.raises(ValueError, match=r"do not depend on its parameters: there is nothing to train"):

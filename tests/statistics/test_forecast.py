@@ -187,7 +187,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             "`trained` must be one of 'all', 'last'; got 'first'",
         ),
         (lambda: nk.forecast(NET, X[:, :4], Y, None, NEW), "`x` has 4 features per row; 5 expected"),
-        (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` has no meaning for Ridge"),
+        (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` is not defined for Ridge"),
         (
             lambda: nk.forecast(nk.MLP(5, (4,), parametrization="mean_field"), X, Y, None, NEW),
             "`time` must be finite for networks that learn features",

@@ -30,23 +30,24 @@ _STRETCH = 0.1  # largest check within a stretch that is followed by another
 
 
 class Inspection(Result, eqx.Module):
-    """What training will do to a network, at a few moments, with a self-check beside each prediction.
+    """Predictions of a training run at several times, each with a self-check.
 
     **Fields:**
 
-    - `algorithm`; `moments` (m,), steps of gradient descent or times of gradient flow.
-    - `loss` (m,), predicted on the training set; `loss_before`.
-    - `check` (m,), the self-check, and `verdicts` (m,) by it; `trusted_until`, the last moment up to which all are
-      `trust`.
-    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each moment; `params` at
-      the end.
-    - `halfway` (n,): when the residual of each training point has fallen to half; infinite if it does not.
-    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the share of the initial residual along each;
-      `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
-    - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: when the rate was seen to
-      exceed 2/lambda_max of the kernel at that moment, infinite if it was not; `kinked`: whether the network has kinks.
-    - `parameters`, how many train; `seconds` of the inspection; `training_seconds`, of the steps of gradient descent,
-      from the time that one takes (nan for a flow).
+    - `algorithm`; `moments` (m,), the steps of gradient descent or times of gradient flow.
+    - `loss` (m,), the predicted training loss; `loss_before`, the loss at initialization.
+    - `check` (m,), the self-check, and `verdicts` (m,), its verdicts; `trusted_until`, the last time up to which all
+      verdicts are `trust`.
+    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
+      end.
+    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
+    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
+      each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
+    - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
+      learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
+      network has kinks.
+    - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
+      estimated time of real training, from the time of one step (nan for a flow).
     """
 
     algorithm: Any
@@ -72,12 +73,12 @@ class Inspection(Result, eqx.Module):
 
     @property
     def prediction(self) -> np.ndarray | None:
-        """Outputs at `x_new` at the end."""
+        """Outputs at `x_new` at the end of training."""
         return None if self.predictions is None else self.predictions[-1]
 
     @property
     def verdict(self) -> Verdict:
-        """Of the prediction at the end."""
+        """The verdict on the prediction at the end of training."""
         return self.verdicts[-1]
 
     def _shown(self) -> Mapping[str, object]:
@@ -91,7 +92,7 @@ class Inspection(Result, eqx.Module):
         }
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the predicted loss, each moment marked by its verdict, on Matplotlib's `axes`."""
+        """Draw the predicted loss, each time marked with its verdict, on Matplotlib's `axes`."""
         from .._plots.verdicts import draw_verdicts
 
         return draw_verdicts(
@@ -112,21 +113,26 @@ def inspect(
     steps: int = 100,
     pieces: int = 1,
 ) -> Inspection:
-    """What full-batch training will do to `model` from `params` on (`x`, `y`), and whether to believe it.
+    r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
-    The network is replaced by its linearization, which is solved. The self-check
-    |z(theta_lin) - z_lin| / |z_lin - z_0| then asks the network itself at the predicted weights theta_lin. It is
-    small as long as the network is nearly linear along its path.
+    The network is replaced by its linearization, which is solved exactly. The self-check
+
+    $$\frac{\lVert z(\theta_{\text{lin}}) - z_{\text{lin}}\rVert}{\lVert z_{\text{lin}} - z_0\rVert}$$
+
+    evaluates the network itself at the predicted weights $\theta_{\text{lin}}$. It is small as long as the network is
+    nearly linear along its path.
 
     **Arguments:**
 
-    - `model` and `params`: as of `nk.from_torch` or `nk.from_network`, or any model of this library.
+    - `model` and `params`: from `nk.from_torch` or `nk.from_network`, or any model of this library.
     - `x` (n, ...), `y` (n,) or (n, out); `x_new`, further inputs to predict.
-    - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default
-      `steps` at the rate 1/lambda_max. Losses are sums over points: for a mean over n points, give lr/n.
+    - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default gradient descent
+      for `steps` steps at the learning rate 1/lambda_max. Losses are sums over points: for a mean over n points, give
+      lr/n.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
-    - `pieces`: how often the network may be linearized. Beyond 1, it is linearized again at the predicted weights where
-      the check says that the present linearization has served.
+    - `steps`: number of steps of the default algorithm.
+    - `pieces`: how often the network may be linearized. With more than 1, it is linearized again at the predicted
+      weights when the check of the current linearization becomes too large.
     """
     began = time.perf_counter()
     require_model(model)
@@ -143,7 +149,9 @@ def inspect(
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
     if first.spectrum.rank == 0:
-        raise ValueError("the model's outputs at `x` do not depend on its parameters: nothing trains.")
+        raise ValueError(
+            "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
+        )
     algorithm = algorithm or GradientDescent(1 / first.spectrum.lam_max, steps)
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check

@@ -28,7 +28,7 @@ _FITTED = 1e-7  # of the residual at the start: what is left of a fit to working
 
 
 class Unbounded(ValueError):
-    """The order asked for grows without bound in time."""
+    """Raised if the requested order grows without bound in time."""
 
 
 class Moved(NamedTuple):
@@ -194,8 +194,8 @@ def _require_fit(
     if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _pushes(derivatives, outside):
         raise Unbounded(
             f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
-            f"{factor.rank}, so a residual stays, and pushes the other {derivatives.size - factor.rank} of "
-            f"{derivatives.size} parameter directions for ever; solve at a finite time, or with Ridge(strength > 0)."
+            f"{factor.rank}, so a residual remains and drives the other {derivatives.size - factor.rank} of "
+            f"{derivatives.size} parameter directions forever; solve at a finite time, or with Ridge(strength > 0)."
         )
 
 
