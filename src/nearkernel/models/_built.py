@@ -85,7 +85,7 @@ class CNN(Network):
 
 
 class Transformer(Network):
-    """A transformer: blocks of attention and dense layers, normalized and added to their input, then a mean over positions.
+    """A transformer: normalized residual blocks of attention and dense layers, then a mean over positions.
 
     **Arguments:** `in_shape`, (length, channels); `width`; `blocks`; `heads`; `out_dim`; `activation` of the dense
     layers; `qk_var` of the scores; `embedding`, the variance of position embeddings, or None. It uses attention with
