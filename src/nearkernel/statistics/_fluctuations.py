@@ -39,7 +39,8 @@ FIELDS = {
 
 
 class Fluctuations(Result, eqx.Module):
-    r"""A layer to order 1/n. Field / `width` is what one would measure, up to terms of order 1/width^2.
+    r"""The statistics of a layer to order 1/width. Each field divided by `width` is the measured value up to
+    O(1/width^2).
 
     z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i and j, dH = H - E[H]; 0 and 1 are two
     different neurons.
@@ -60,10 +61,10 @@ class Fluctuations(Result, eqx.Module):
     | `ddntk_t` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{0;c,n} z_{1;d,o}] | T |
     | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
 
-    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
-    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is
-    one of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks
-    the dNTK and ddNTK are None. `note` says so.
+    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: the
+    infinite-width values. `width`: the width of the previous layer. For activations of the ReLU family `ddntk_r` is
+    infinite if a is one of b, c, d, and the others if a = b, because kinks give squares of delta functions. For other
+    activations with kinks the dNTK and ddNTK are None. `note` says so.
     """
 
     kernel: np.ndarray
@@ -168,9 +169,9 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), note
     if n > 2:
         raise ValueError(
-            f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
+            f"`order=1` of an activation with kinks, other than the ReLU family, supports 1 or 2 inputs; got {n}."
         )
-    return names, "dntk_p to ddntk_u hold delta functions at the kinks."
+    return names, "dntk_p to ddntk_u contain delta functions at the kinks."
 
 
 def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:

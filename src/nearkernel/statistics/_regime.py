@@ -14,11 +14,11 @@ SMALL = 0.1  # corrections that an expansion can be trusted with
 
 
 class RegimeResult(Result, eqx.Module):
-    """Where a network stands between a kernel machine and one that learns features.
+    """Where a network lies between a kernel machine and feature learning.
 
-    **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness`, of `nk.richness`; `strength`, richness times the
-    root mean square of the targets, which decides; `width` of the last hidden layer; `noise`, 1/sqrt(width): what
-    networks of this width differ by, whatever the theory; `advice`, what to call, in words.
+    **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness` from `nk.richness`; `strength`, richness times the
+    root mean square of the targets, which decides; `width` of the last hidden layer; `noise`, 1/sqrt(width), the
+    variation between networks of this width; `advice`, which function to use.
     """
 
     name: str = eqx.field(static=True)
@@ -36,13 +36,13 @@ class RegimeResult(Result, eqx.Module):
 
 
 def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
-    """Which theory predicts `model`, an `nk.MLP` or an `nk.Scaled` of one, trained on targets `y` (n,) or (n, out)?
+    """Recommends a theory for `model`, an `nk.MLP` or an `nk.Scaled` of one, trained on `y` (n,) or (n, out).
 
-    Kernels move by the square of richness times targets. Below 0.1 the tangent kernel is right to a percent or two; up
-    to 0.3 the expansions hold; above, each order is worse than the last, and the rich limit is the theory.
+    Kernels change by the square of richness times targets. Below 0.1 the tangent kernel is accurate to one or two
+    percent; up to 0.3 the expansions hold; above that the expansions diverge, and the rich limit applies.
 
-    **Arguments:** `correction`, |z^I| / |z^F| of `nk.solve(..., order=1)` if it is known: above 0.1 no expansion is
-    trusted.
+    **Arguments:** `model`; `y`; `correction`, |z^I| / |z^F| of `nk.solve(..., order=1)` if it is known: above 0.1 no
+    expansion is trusted.
     """
     gamma = richness(model)
     array = numeric(y, "y")
@@ -54,11 +54,15 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     width = inner.widths[-1] if inner.widths else 0
     if strength < LAZY and not large:
         return RegimeResult(
-            "lazy", gamma, strength, width, "its tangent kernel stays, use nk.forecast in NTK scaling"
+            "lazy",
+            gamma,
+            strength,
+            width,
+            "its tangent kernel stays constant, use nk.forecast in NTK scaling",
         )
     if strength < RICH and not large:
         how = "order=1 of nk.solve(nk.expand(...)) for one network, of nk.forecast for all"
-        return RegimeResult("nearly lazy", gamma, strength, width, f"its kernel moves a little, use {how}")
+        return RegimeResult("nearly lazy", gamma, strength, width, f"its kernel changes a little, use {how}")
     how = 'nk.forecast of nk.Scaled(net, 1/richness) with parametrization="mean_field"'
     return RegimeResult(
         "rich", gamma, strength, width, f"it learns features, use {how}, richness {gamma:.3g}"

@@ -15,7 +15,7 @@ from ..models._dense import Dense
 from ..models._flatten import Identity
 from ..models._repeat import Repeat
 
-SUPPORTED = "Dense and Activation in turn, also in Repeat"
+SUPPORTED = "alternating Dense and Activation, also in Repeat"
 
 Step = tuple[str, int]  # into a tree of parameters: ("item", k) of a list, or ("slice", k) of all arrays
 
