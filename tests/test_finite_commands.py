@@ -52,7 +52,7 @@ def test_the_ladder_is_climbed_drawn_and_written():
             ("--alphas", "1,two"),
             "error: --alphas 1,two: give numbers above 0, separated by commas; 'two' is none.",
         ),
-        (("--widths", "64,2.5"), "error: --widths 64,2.5: give whole numbers above 0"),
+        (("--widths", "64,2.5"), "error: --widths 64,2.5: give integers above 0"),
         (("--alphas", "", "--widths", ""), "error: --alphas and --widths are both empty"),
         (("--tol", "0"), "error: --tol 0.0: give a number above 0."),
     ),

@@ -73,9 +73,9 @@ class Setting:
             if self.kind is int and float(value) != number:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
-            word = "whole number" if self.kind is int else "number"
+            word = "an integer" if self.kind is int else "a number"
             raise ValueError(
-                f"{self.flag} {_short(value)}: give a {word} from {self.low:g} to {self.high:g}."
+                f"{self.flag} {_short(value)}: give {word} from {self.low:g} to {self.high:g}."
             ) from None
         if not self.low <= number <= self.high:  # nan is in no range
             raise ValueError(f"{self.flag} {_short(value)}: must be from {self.low:g} to {self.high:g}.")

@@ -66,8 +66,8 @@ def test_settings_carry_default_quick_value_and_range():
 @pytest.mark.parametrize(
     ("given", "line"),
     (
-        ({"size": "many"}, "--size many: give a whole number from 1 to 100."),
-        ({"size": "2.5"}, "--size 2.5: give a whole number"),
+        ({"size": "many"}, "--size many: give an integer from 1 to 100."),
+        ({"size": "2.5"}, "--size 2.5: give an integer"),
         ({"size": "0"}, "--size 0: must be from 1 to 100."),
         ({"scale": "nan"}, "--scale nan: must be from 0 to 2."),
         ({"sise": "3"}, "--sise is no setting of .* Did you mean 'size'?"),

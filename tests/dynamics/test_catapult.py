@@ -138,7 +138,7 @@ def test_movement_measures_what_it_says():
     [
         (lambda: nk.dynamics.catapult(0.1, 0.0, 0, 1, 1, 3), "`ntk` must be greater than 0; got 0"),
         (lambda: nk.dynamics.catapult(0.1, 1, 0, -1, 1, 3), "`curvature` must be at least 0; got -1"),
-        (lambda: nk.dynamics.catapult(0.1, 1, 0, 1, [], 1.5), "`steps` must be a whole number"),
+        (lambda: nk.dynamics.catapult(0.1, 1, 0, 1, [], 1.5), "`steps` must be an integer"),
         (
             lambda: nk.dynamics.catapult(np.ones(2), 1, 0, 1, np.ones(3), 3),
             "arrays that broadcast .* lr \\(3,\\)",

@@ -178,7 +178,7 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.implicit_minimizer(X, Y, 0.0), "`alpha` must be greater than 0"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.ones(3)), "`theta0` must have shape \\(16,\\)"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: no weight would move"),
-        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have as many rows"),
+        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have the same number of rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
             "`beta` must be 0 where `theta0` is",

@@ -129,7 +129,7 @@ def test_kinks_are_told():
         (dict(algorithm=nk.GradientFlow(1.0, 2.0)), "`friction` must be None in nk.inspect; got 2.0"),
         (dict(pieces=0), "`pieces` must be at least 1; got 0"),
         (dict(steps=0), "`steps` must be at least 1; got 0"),
-        (dict(y=Y[:5]), "`x` and `y` must have as many rows; got 6 and 5"),
+        (dict(y=Y[:5]), "`x` and `y` must have the same number of rows; got 6 and 5"),
         (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),
     ],

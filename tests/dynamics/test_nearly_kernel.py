@@ -289,7 +289,7 @@ def test_a_learning_rate_beyond_the_limit_is_a_status(eps, steps):
     (
         (3, ValueError, "`order` must be 0, 1 or 2; got 3"),
         (-1, ValueError, "`order` must be at least 0; got -1"),
-        (1.5, TypeError, "`order` must be a whole number; got 1.5"),
+        (1.5, TypeError, "`order` must be an integer; got 1.5"),
     ),
 )
 def test_other_orders_are_refused(order, error, text):
@@ -384,7 +384,9 @@ def test_bad_arguments_of_a_solution_are_named():
         solution.effective_kernel(p.x_new[:, :3], p.x)
     with pytest.raises(ValueError, match="`kernel` must be one of 'flat', 'trained'; got 'flot'"):
         solution.compressed_prediction(p.x_new, "flot")
-    with pytest.raises(ValueError, match="`x_test` and `y_test` must have as many rows; got 4 and 3"):
+    with pytest.raises(
+        ValueError, match="`x_test` and `y_test` must have the same number of rows; got 4 and 3"
+    ):
         solution.feature_learning(p.x_new, np.zeros(3))
     with pytest.raises(ValueError, match="`y` has 2 outputs per row; the model has 1"):
         nk.solve(nk.expand(quadratic(0.1), np.zeros((1, F)), 2), p.x, np.zeros((6, 2)), order=1)

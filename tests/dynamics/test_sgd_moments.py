@@ -334,7 +334,7 @@ NET = nk.MLP(2, (4,))
             "must be an SGD without `noise`",
         ),
         (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise here"),
-        (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be a whole number; got 1.5"),
+        (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be an integer; got 1.5"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_clear_line(call, message):

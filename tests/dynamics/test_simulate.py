@@ -132,7 +132,7 @@ def test_runs_inside_the_callers_jit_and_vmap():
         ),
         (
             lambda: nk.simulate(NET, THETA, X, Y[:3], nk.GradientFlow(1.0)),
-            "`x` and `y` must have as many rows; got 8 and 3",
+            "`x` and `y` must have the same number of rows; got 8 and 3",
         ),
         (
             lambda: nk.simulate(NET, THETA, X, np.ones((8, 2)), nk.GradientFlow(1.0)),

@@ -174,7 +174,7 @@ def test_many_times_and_algorithms_share_one_kernel():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.solve(KERNEL, X, Y[:5]), "`x` and `y` must have as many rows; got 17 and 5"),
+        (lambda: nk.solve(KERNEL, X, Y[:5]), "`x` and `y` must have the same number of rows; got 17 and 5"),
         (
             lambda: nk.solve(KERNEL, X[:, 0], Y),
             r"`x` must have shape \(n, d\); got \(17,\); for one feature pass",

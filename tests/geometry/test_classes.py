@@ -118,7 +118,7 @@ def test_second_moments_of_features_are_between_plus_within():
     [
         (
             lambda: G.gauss_newton_classes(NET, THETA, X, np.zeros(len(X))),
-            "`labels` must name at least 2 classes",
+            "`labels` must have at least 2 classes",
         ),
         (
             lambda: G.gauss_newton_classes(NET, THETA, X, LABELS % 3 + 0.5),

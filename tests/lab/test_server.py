@@ -51,8 +51,8 @@ def test_an_answer_is_the_librarys(web):
     ("path", "status", "words"),
     [
         ("/api/experiments/catapult?ratio=9", 400, "ratio 9: must be from 0.1 to 4.5."),
-        ("/api/experiments/catapult?width=1e99", 400, "width 1e99: give a whole number from 50 to 20000."),
-        ("/api/experiments/catapult?width=inf", 400, "width inf: give a whole number"),
+        ("/api/experiments/catapult?width=1e99", 400, "width 1e99: give an integer from 50 to 20000."),
+        ("/api/experiments/catapult?width=inf", 400, "width inf: give an integer"),
         ("/api/experiments/catapult?ratio=nan", 400, "ratio nan: must be from"),
         ("/api/experiments/catapult?ratio=", 400, "ratio : give a number"),
         ("/api/experiments/catapult?ratoi=1", 400, "ratoi is no setting of catapult"),

@@ -260,7 +260,7 @@ def test_corrupt_json_costs_one_line(store, name, text):
         found = nearkernel("kernel", command, store.path, code=2)
         assert found.stderr.count("\n") == 1
         assert f"{name} is damaged or was not written by nearkernel" in found.stderr
-        assert "bring that file back from a copy" in found.stderr
+        assert "restore that file from a backup" in found.stderr
 
 
 FOREIGN = {

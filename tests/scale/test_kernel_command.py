@@ -107,7 +107,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
             "Did you mean 'relu'",
         ),
         ((*BUILD, "--memory", "lots"), "`--memory` must be a size"),
-        ((*BUILD, "--scheduler", "nowhere"), "no Dask scheduler answers"),
+        ((*BUILD, "--scheduler", "nowhere"), "no Dask scheduler responds"),
         (("info", "none.zarr"), "none.zarr does not exist"),
         (("verify", "data.npz"), "is not a kernel matrix"),
     ],

@@ -412,7 +412,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, Y, (4.5,)),
             TypeError,
-            "`widths` must be a whole number; got 4.5",
+            "`widths` must be an integer; got 4.5",
         ),
         (
             lambda: S.deep_linear_log_evidence(X, Y, None),
@@ -432,7 +432,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, [1.0], (4,)),
             ValueError,
-            "`x` and `y` must have as many rows; got 2",
+            "`x` and `y` must have the same number of rows; got 2",
         ),
         (lambda: S.deep_linear_log_evidence(X, np.ones((2, 2)), ()), ValueError, "`y` has 2 outputs per row"),
         (lambda: S.best_prior_var(X, [0, 0], (4,)), ValueError, "`y` is 0: the evidence grows"),

@@ -43,7 +43,7 @@ def _numbers(name: str, text: str, kind: type) -> list:
         except ValueError:
             value = 0
         if not (math.isfinite(value) and value > 0):
-            what = "whole numbers" if kind is int else "numbers"
+            what = "integers" if kind is int else "numbers"
             raise ValueError(f"--{name} {text}: give {what} above 0, separated by commas; {part!r} is none.")
         found.append(value)
     return sorted(set(found))

@@ -47,13 +47,13 @@ _CLOSED: dict[str, Callable[[], AbstractActivation]] = {
 
 
 def names() -> list[str]:
-    """The activations known by name; "leaky_relu(slope)" and "monomial(degree)" take a number."""
+    """The names of activations; "leaky_relu(slope)" and "monomial(degree)" take a number."""
     return [*_CLOSED, *_SMOOTH, "monomial(2)", "monomial(3)"]
 
 
 @in_float64
 def get(activation: Any) -> AbstractActivation:
-    """An activation from its name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", or from any JAX callable."""
+    """The `activation` of a name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", or of any JAX function."""
     if isinstance(activation, AbstractActivation):
         return activation
     if isinstance(activation, str):
@@ -64,7 +64,7 @@ def get(activation: Any) -> AbstractActivation:
         hash(activation)
     except TypeError:
         raise TypeError(
-            "`activation` holds arrays, so that its results cannot be kept: wrap it, e.g. lambda z: activation(z)."
+            "`activation` contains arrays, so its results cannot be cached: wrap it, e.g. lambda z: activation(z)."
         ) from None
     return _by_callable(activation)
 
@@ -91,7 +91,7 @@ def _by_name(name: str) -> AbstractActivation:
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
         return Monomial(int(with_number[2]))
     if with_number:
-        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes a whole degree from 1 to 19.')
+        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes an integer degree from 1 to 19.')
     raise ValueError(
         f"`activation` {shown(name)} is unknown; known: {', '.join(names())}.{nearest(name, names())}"
     )

@@ -69,7 +69,7 @@ def find_panels(function: Callable[[np.ndarray], np.ndarray], reach: float, name
             return _merged(function, panels, kinks, floor, tol)
     raise ValueError(
         f"`{name}` changes too fast to be averaged over Gaussians: more than {_MOST_PANELS} pieces between "
-        f"-{reach:g} and {reach:g}. Rescale it or lower the variances."
+        f"-{reach:g} and {reach:g}. Rescale it or reduce the variances."
     )
 
 

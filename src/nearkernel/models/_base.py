@@ -51,7 +51,7 @@ def count_parameters(params: Params) -> int:
 
 
 def at_least_float(x: Any) -> jax.Array:
-    """`x` as a JAX array of floats: NumPy and whole numbers in the working precision, JAX floats as they are."""
+    """`x` as a JAX array of floats: NumPy and integers in the working precision, JAX floats as they are."""
     if not is_traced(x):
         numeric(x, "x")
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating):
