@@ -132,6 +132,6 @@ def test_what_a_finite_network_cannot_do_costs_one_line():
         "erf",
         code=2,
     )
-    assert result.stderr.startswith("error: --train does not go with --algorithm ridge")
+    assert result.stderr.startswith("error: --train cannot be combined with --algorithm ridge")
     result = nearkernel("predict", "table.csv", "--target", "y", "--order", 3, code=2)
     assert "--order 3" in result.stderr

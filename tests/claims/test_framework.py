@@ -169,7 +169,7 @@ def test_an_interrupted_run_keeps_what_is_finished(doubtful, monkeypatch):
 
     monkeypatch.setattr(Doubtful, "run", stop)
     found = nearkernel("run", "brownian-norm", doubtful, "--quick", "--out", "found", code=130)
-    assert "interrupted: 1 of 2 claims are finished; the same command goes on from there" in found.stderr
+    assert "interrupted: 1 of 2 claims are finished; the same command resumes from there" in found.stderr
     assert "brownian-norm.json" in os.listdir("found")
     assert "1 of 1 statements" in Path("found/report.html").read_text("utf-8")
 

@@ -247,11 +247,11 @@ LINE = nk.MLP(2, (4,), 1, "relu")
         ),
         (
             lambda: G.breakpoints(LINE, None, [0, 0], [1, 1]),
-            "`params` must be a tree of arrays, as of .* got None",
+            "`params` must be a tree of arrays, e.g. .* got None",
         ),
         (
             lambda: G.breakpoints(LINE, [np.eye(2)] * 2, [0, 0], [1, 1]),
-            r"`params` must be of the form of .*; MLP misses `params\[0\]",
+            r"`params` must have the structure of .*; MLP needs `params\[0\]",
         ),
         (
             lambda: G.breakpoints(LINE, drawn(nk.MLP(3, (4,))), [0, 0], [1, 1]),

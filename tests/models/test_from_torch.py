@@ -172,7 +172,7 @@ def test_adapters_of_low_rank():
     name = "block.linear1.weight"
     change = np.asarray(model.weights(moved)[name]) - np.asarray(model.frozen[name])
     np.testing.assert_allclose(change, 2.0 * moved[f"{name}.B"] @ moved[f"{name}.A"], atol=1e-14)
-    with pytest.raises(ValueError, match=r"`trainable` trains 'block\.linear1\.weight' and adapts it too"):
+    with pytest.raises(ValueError, match=r"`trainable` both trains 'block\.linear1\.weight' and adapts it"):
         nk.from_torch(net, batch(2), trainable=[adapters, "block"])
     with pytest.raises(ValueError, match="`trainable` finds no matrix like 'embed' in `module`"):
         nk.from_torch(net, batch(2), trainable=nk.LoRA(names="embed"))

@@ -169,7 +169,7 @@ def test_bad_paths_cost_one_line(model):
         "predict", "table.csv", "--target", "y", "--save", "out", match="--save out is a folder: name a file"
     )
     nk.estimators.PrepareTable().fit({"a": [1, 2]}).save("prepare.nk")
-    fails("apply", "prepare.nk", "table.csv", match="prepare.nk holds PrepareTable, which does not predict")
+    fails("apply", "prepare.nk", "table.csv", match="prepare.nk contains PrepareTable, which cannot predict")
 
 
 def test_a_report_says_what_to_do_next_and_that_nothing_beats_the_baseline():

@@ -217,7 +217,7 @@ def test_a_disk_that_becomes_full_leaves_no_half_file(tmp_path, whole, monkeypat
     path, left = tmp_path / "K.zarr", [room]
     monkeypatch.setattr(_files, "open", lambda *how: Full(open(*how), left), raising=False)
     line = (
-        r"no space left to begin .*K\.zarr: free some"
+        r"no space left for .*K\.zarr: make space"
         if room == 10
         else r"no space left for .* blocks are stored"
     )

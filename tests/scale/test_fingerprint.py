@@ -342,7 +342,7 @@ def test_a_named_function_is_stored_and_solved(tmp_path):
         (
             lambda: nk.scale.Named(" ", abs),
             ValueError,
-            "`name` of nk.scale.Named must be a text that is not empty",
+            "`name` of nk.scale.Named must be a non-empty string",
         ),
         (lambda: nk.scale.Named(3, abs), ValueError, "non-empty string; got 3"),
         (

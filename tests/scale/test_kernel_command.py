@@ -87,7 +87,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
 
     monkeypatch.setattr(_store.KernelStore, "write", interrupted)
     found = typed(*BUILD, "--memory", "500kB")
-    assert found.exit_code == 130 and "the same command goes on" in found.stderr
+    assert found.exit_code == 130 and "the same command resumes" in found.stderr
     monkeypatch.undo()
 
 

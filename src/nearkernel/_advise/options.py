@@ -38,7 +38,7 @@ class Options:
             if getattr(self, name) and self.data is None:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.tolerance is not None and self.data is None:
-            raise ValueError("--tolerance belongs to --data: it is about networks trained on its rows.")
+            raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":
             raise ValueError(
                 f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."

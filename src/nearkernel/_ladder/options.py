@@ -9,9 +9,7 @@ import nearkernel as nk
 
 from .job import Settings
 
-_KINKED = (
-    "its second derivative is zero almost everywhere, and orders 1 and 2 would miss what happens at its kinks"
-)
+_KINKED = "its second derivative is zero almost everywhere, so orders 1 and 2 would miss its kinks"
 
 
 def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: Any) -> Settings:

@@ -98,7 +98,7 @@ def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) ->
         axes.vlines(confidence, *bars, color=colour, lw=1, alpha=0.5)
         axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), colour, alpha=0.75, lw=0)
         axes.scatter([], [], 25, colour, lw=0, label=answer.name)  # for the legend, all of one size
-    axes.set(xlabel="confidence", ylabel="share of right answers", xlim=(0, 1.03), ylim=(0, 1.03))
+    axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.03), ylim=(0, 1.03))
     axes.legend(loc="upper left")
 
 
@@ -111,7 +111,7 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
         axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
     axes.set(
         xlabel="probability of the interval",
-        ylabel="share of true values inside",
+        ylabel="fraction of true values inside",
         xlim=(0, 1),
         ylim=(0, 1.03),
     )
