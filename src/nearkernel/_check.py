@@ -141,7 +141,7 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def plain_array(value: Any, name: str) -> np.ndarray:
-    """`value` as a NumPy array of any type; refuses what loses its meaning on the way, such as a mask."""
+    """`value` as a NumPy array of any type; raises if information would be lost, such as a mask."""
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
             f"`{name}` is traced by jit, grad or vmap, but its values are needed here: call this outside them."
@@ -206,7 +206,7 @@ def finite_result(found: Any, names: str) -> Any:
 
 
 def _numbers_of_objects(raw: np.ndarray, name: str) -> np.ndarray:
-    """Python objects as float64; says which one is no number."""
+    """Python objects as float64; names the first that is not a number."""
     try:
         return raw.astype(np.float64)
     except OverflowError:

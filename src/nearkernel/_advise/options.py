@@ -57,7 +57,7 @@ class Options:
         return block_point(BLOCKS[self.block], self.activation, self.depth)
 
     def inputs(self) -> Inputs:
-        """Standardised rows of --data, or what standardised rows have in common: a mean square of 1."""
+        """Standardized rows of --data, or what standardized rows have in common: a mean square of 1."""
         if self.data is None:
             return Inputs(None, self.width, "", ())
         from .._predict.data import load

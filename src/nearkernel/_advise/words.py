@@ -89,7 +89,7 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
 
 
 def changes(advice: Advice) -> list[tuple[str, ...]]:
-    """One row an initialization, below `CHANGES_HEAD`."""
+    """One row per initialization, below `CHANGES_HEAD`."""
     return [
         (
             outcome.start.name,

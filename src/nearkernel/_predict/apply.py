@@ -67,7 +67,7 @@ def _inputs(model: Any, rows: Table | np.ndarray, source: str) -> tuple[Any, lis
 
 
 def _numbers(model: Any, rows: Table | np.ndarray, name: str) -> np.ndarray:
-    """A model without a preparation of its own takes the columns in their order."""
+    """A model without its own preparation takes the columns in their order."""
     if isinstance(rows, Table):
         wrong = [key for key, column in rows.frame.items() if column.kind not in ("number", "flag")]
         if wrong:

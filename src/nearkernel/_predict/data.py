@@ -62,7 +62,7 @@ def in_words(remarks: Sequence[Remark]) -> tuple[str, ...]:
 def load(
     source: str, target: str | None = None, task: str = "auto", drop: Sequence[str] = (), strict: bool = False
 ) -> Data:
-    """The data set called `source`, or the file at that path; `strict` refuses what would have to be repaired."""
+    """The data set called `source`, or the file at that path; `strict` raises if anything would have to be repaired."""
     check_source(source)
     path = Path(source)
     if source in EMBEDDED:

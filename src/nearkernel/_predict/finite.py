@@ -34,7 +34,7 @@ class Finite:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteAnswer:
-    """What one network answers, in target units; it has no spread."""
+    """Outputs of one network, in target units; they have no spread."""
 
     name: str
     mean: np.ndarray  # (m, out)

@@ -35,7 +35,7 @@ def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args
 def predicted_against_true(
     figure: Figure, answer: Answer, truth: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """One point a row, with a bar of one standard deviation."""
+    """One point per row, with a bar of one standard deviation."""
     axes = figure.subplots()
     axes.plot(limits, limits, color=INK, alpha=0.4, lw=1)
     axes.errorbar(
@@ -54,7 +54,7 @@ def predicted_against_true(
 
 
 def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequence[str]) -> None:
-    """Counts of true class (down) by predicted class (across); colour is the share of the row."""
+    """Counts of true class (down) by predicted class (across); color is the share of the row."""
     axes = figure.subplots()
     axes.grid(False)
     counts = np.zeros((len(classes), len(classes)), dtype=int)

@@ -1,6 +1,6 @@
 """What a neuron does to Gaussian inputs: the contract of every activation.
 
-Let (u, v) be centred Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
+Let (u, v) be centered Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
 correlation c is the variable throughout: near c = 1 the angle is sqrt(2 gap), and 1 - c would have lost
 half of its digits there.
 """

@@ -103,7 +103,7 @@ def _seeds(reach: float) -> np.ndarray:
 
 
 def _merged(function, panels: list, kinks: np.ndarray, floor: float, tol: float) -> Panels:
-    """Join neighbours as long as their union is still resolved and holds no kink.
+    """Join neighbors as long as their union is still resolved and holds no kink.
 
     A narrow panel is not joined to a wide one: the probes of the union would not see the narrow part.
     """

@@ -1,6 +1,6 @@
-r"""The gradient of a relu neuron before anything is learnt, as a series in the derivatives of the target.
+r"""The gradient of a relu neuron before anything is learned, as a series in the derivatives of the target.
 
-For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at the start, the loss E (f - f*)^2 and x ~ N(0, 1),
+For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at initialization, the loss E (f - f*)^2 and x ~ N(0, 1),
 
     dL/dw = -2 a E[f*(x) x 1(w.x + b > 0)] = -2 a sum_k 1/k! [c_(k+1) C_(k+1)(w^k) + c_(k+2) w C_k(w^k)],   |w| = 1,
 

@@ -1,4 +1,4 @@
-r"""Training on separable data for ever: the direction of the weights tends to the maximum margin, in log time.
+r"""Training on separable data forever: the direction of the weights tends to the maximum margin, in log time.
 
 For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde + o(1), where w_hat is the shortest
 w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.

@@ -195,14 +195,14 @@ class NearlyKernelSolution(FactoredSolution):
         return found[:, 0] if self._vector else found
 
     def _part_of_the_way(self, x1: Any, x2: Any, share: float, time: float | None) -> np.ndarray:
-        """The kernel at the start plus a `share` of what training added to it."""
+        """The kernel at initialization plus a `share` of what training added to it."""
         x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
         x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
         drift = self._drift(x1, x2, None if time is None else self._at(time)[0])
         return self._shaped(self._kernel(x1, x2) + share * self.eps * drift, len(x1), len(x2))
 
     def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        """At the start, (columns, m1, m2)."""
+        """At initialization, (columns, m1, m2)."""
         found = self._tangent.cross(x1, x2)
         return np.broadcast_to(found, (len(self._residual), *found.shape))
 

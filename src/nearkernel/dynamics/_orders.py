@@ -45,7 +45,7 @@ def moved_weights(
     algorithm: SpectralAlgorithm,
     order: int,
 ) -> Moved:
-    """Orders 0 .. `order` for one right-hand side: the residual (m,) at the start."""
+    """Orders 0 .. `order` for one right-hand side: the residual (m,) at initialization."""
     if factor.rank == 0:  # no feature is seen by the data, so nothing pushes
         return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
     if not math.isinf(algorithm.end()):
@@ -186,7 +186,7 @@ def _trained(
 def _require_fit(
     derivatives: AbstractDerivatives, factor: AbstractFactor, right: np.ndarray, order: int
 ) -> None:
-    """Training goes on for ever along directions that no data see, as long as a residual remains to push it."""
+    """Training goes on forever along directions that no data see, as long as a residual remains to push it."""
     if factor.rank == derivatives.outputs:
         return
     assert isinstance(factor, Spectrum)

@@ -60,7 +60,7 @@ def _rotated(diagonal: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def require_fitted(what: str, factor: AbstractFactor, outputs: int, algorithm: SpectralAlgorithm) -> None:
-    """Refuses what is defined only where training ends in a fit."""
+    """Raises `ValueError` unless training ends in a fit."""
     if factor.lam_max >= algorithm.limit():
         raise ValueError(f"{what} does not exist, since training {algorithm.advice(factor.lam_max)}.")
     if not math.isinf(algorithm.end()) or (isinstance(algorithm, Ridge) and algorithm.strength > 0):

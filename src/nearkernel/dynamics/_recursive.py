@@ -107,7 +107,7 @@ def recursive_features(
 
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
-    """Mean over `x` of nabla f nabla f^T for f = k(., centres) a; the centres are `x`, but for approximate solvers."""
+    """Mean over `x` of nabla f nabla f^T for f = k(., centers) a; the centers are `x`, but for approximate solvers."""
     centres = getattr(solution, "centres", x)
     return outer_product(
         lambda part: _gradients(kernel, centres, solution.coefficients, part),

@@ -67,7 +67,7 @@ class IterativeSolver(AbstractSolver):
         return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
 
     def _end_only(self, algorithm: SpectralAlgorithm) -> float:
-        """The ridge; refuses what has no end at (K + ridge)^-1 y."""
+        """The ridge; raises `ValueError` unless training ends at (K + ridge)^-1 y."""
         shift = algorithm.shift()
         if shift is None:
             fit = "'richardson', " * isinstance(algorithm, GradientDescent)

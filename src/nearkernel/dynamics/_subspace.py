@@ -82,7 +82,7 @@ def outer_product(
 
 
 def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
-    """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass an output serves all of them."""
+    """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass per output serves all of them."""
 
     def columns(z):
         found = array_of(function(z), "function(x)")

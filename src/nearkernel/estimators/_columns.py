@@ -166,7 +166,7 @@ def _category(name: str, column: Column, remarks: list[Remark]) -> tuple[Plan | 
 
 
 def _is_id(name: str, values: np.ndarray) -> bool:
-    """Whole numbers, all different: nearly row numbers, or of a name that says so."""
+    """Integers, all different: nearly row numbers, or of a name that says so."""
     if (
         len(values) < _ID_ROWS
         or not np.all(values == np.rint(values))

@@ -19,7 +19,7 @@ _FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fi
 
 
 class _NearlyKernel(Estimator):
-    """Several networks, each expanded around its own start and solved for the same centred targets."""
+    """Several networks, each expanded around its own start and solved for the same centered targets."""
 
     def __init__(self, network=None, order=1, ensemble=4, scale=8.0, algorithm=None, random_state=0):
         self.network = network

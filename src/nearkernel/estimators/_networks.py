@@ -38,7 +38,7 @@ class Units:
 
 
 class _Network(Estimator, abc.ABC):
-    """What the four network estimators share: centred targets, learnt by the law of trained networks."""
+    """What the four network estimators share: centered targets, learned by the law of trained networks."""
 
     depth: int
     activation: Any
@@ -89,7 +89,7 @@ class _Network(Estimator, abc.ABC):
         return (mean if self._units is None else mean * self._units.target) + self.target_mean_
 
     def _std(self, x: np.ndarray, least: float = 0.0) -> np.ndarray:
-        """(m,); the variance is at least `least` times that at the start."""
+        """(m,); the variance is at least `least` times that at initialization."""
         floor = least * self._law.pair.start.diag(x) if least else 0.0
         std = np.sqrt(np.maximum(self._law.variance(x), floor))
         return std if self._units is None else std * self._units.target

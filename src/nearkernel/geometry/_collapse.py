@@ -1,4 +1,4 @@
-"""Neural collapse: how close last-layer features are to one point a class, on a simplex, seen by its own axes."""
+"""Neural collapse: how close last-layer features are to one point per class, on a simplex, seen by its own axes."""
 
 from typing import Any
 

@@ -131,7 +131,7 @@ def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
 
 
 def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices (count,) of centres, the first nearest to the mean, and the radius (count,) that the first m leave."""
+    """Indices (count,) of centers, the first nearest to the mean, and the radius (count,) that the first m leave."""
     start = int(np.argmin(np.sum((functions - functions.mean(axis=0)) ** 2, axis=1)))
     chosen, radii = [start], []
     nearest = np.full(len(functions), np.inf)

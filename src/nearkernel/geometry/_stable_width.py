@@ -2,12 +2,12 @@ r"""Coding functions by numbers, stably: a random projection and a Lipschitz ext
 
 A pair a: K -> R^m, M: R^m -> X is stable if both are 2-Lipschitz; the stable width delta_m(K) is the least error
 sup |f - M(a(f))| of such pairs. It is at most 3 eps_n for m = 32 n. The proof is a construction: cover K by 2^n balls
-of radius r; project at random, which leaves distances within a factor of 2; send the projected centres back, and extend
-this map, 2-Lipschitz on them, to everywhere. Then with the nearest centre f_i
+of radius r; project at random, which leaves distances within a factor of 2; send the projected centers back, and extend
+this map, 2-Lipschitz on them, to everywhere. Then with the nearest center f_i
 
     |f - M(a(f))| <= |f - f_i| + |M(a(f_i)) - M(a(f))| <= r + 2 r.
 
-A projection that keeps the distances of centres need not be 1-Lipschitz on all of K, which the last step uses: here it
+A projection that keeps the distances of centers need not be 1-Lipschitz on all of K, which the last step uses: here it
 is scaled until it is, on all pairs of the set.
 """
 

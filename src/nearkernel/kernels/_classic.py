@@ -19,7 +19,7 @@ def _dot(rows1, rows2, gap):
 
 
 def _squared_distance(rows1, rows2, gap):
-    """A sum of positive terms: exact also for neighbours."""
+    """A sum of positive terms: exact also for neighbors."""
     r1, r2 = rows1["norm"], rows2["norm"]
     return (r1 - r2) ** 2 + 2.0 * r1 * r2 * gap
 

@@ -1,4 +1,4 @@
-"""Kernels that look at their inputs through a map: lengths of their own for each column, or a circle."""
+"""Kernels of mapped inputs: a separate length for each column, or a circle."""
 
 import abc
 from typing import Any

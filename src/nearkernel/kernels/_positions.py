@@ -2,7 +2,7 @@
 
 Two ways through the network. Where only equal positions are ever compared (convolutions, then Flatten), all arrays are
 (*positions, n1, n2). Where a layer compares every two positions (pooling, attention), convolutions with stride 1 before
-it keep the distance of two positions: each distance is an image of its own, and one after the other is computed and
+it keep the distance of two positions: each distance is a separate image, and one after the other is computed and
 added to what that layer needs. Nothing of the size of all pairs of positions is held for those layers, which are most
 of the work.
 """

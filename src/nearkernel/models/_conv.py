@@ -1,4 +1,4 @@
-"""Convolutions, and filters with weights of their own at each position."""
+"""Convolutions, and filters with separate weights at each position."""
 
 import math
 from typing import Any

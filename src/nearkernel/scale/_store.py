@@ -1,6 +1,6 @@
 """A kernel matrix on disk: square blocks of its lower half in a Zarr store, each with its checksums.
 
-A block is written to a file of its own and then renamed, so it is whole or not there, whatever happens. What the matrix
+A block is written to a separate file and then renamed, so it is whole or not there, whatever happens. What the matrix
 was made of stands in the attributes; the inputs are kept beside it.
 """
 

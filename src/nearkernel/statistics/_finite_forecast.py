@@ -110,7 +110,7 @@ class FiniteForecast(NearlyGaussianOutputs):
         return math.ceil(found - 1e-9) if math.isfinite(found) else math.inf
 
     def _relative(self, parts: list[Contribution]) -> float:
-        """Sizes of `parts` over the law at infinite width; outputs that training fixes have none of their own."""
+        """Sizes of `parts` over the law at infinite width; outputs that training fixes have none."""
         shape, prior = self.mean.shape, self._training.prior
         var = _variances(self.cov_terms[0], shape)
         free = var > 1e-9 * prior.reshape(shape)

@@ -1,6 +1,6 @@
 r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width, or of kernels.
 
-With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(T_AA),
+With K the covariance at initialization, T the kernel of training and R_t = T_BA g_t(T_AA),
 
     mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R K_AA R^T     at any time t.
 """

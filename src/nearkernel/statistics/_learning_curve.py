@@ -181,7 +181,7 @@ def _columns(covariance: np.ndarray) -> np.ndarray:
 
 
 def _are_classes(y: np.ndarray) -> bool:
-    """One-hot rows, centred or not, or one column of two signs."""
+    """One-hot rows, centered or not, or one column of two signs."""
     if y.shape[1] == 1:
         return len(np.unique(y)) == 2 and y.min() < 0 < y.max()
     steps = y - y.min(axis=0)

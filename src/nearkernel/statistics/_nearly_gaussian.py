@@ -86,7 +86,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
         return draws.reshape(-1, *self.mean.shape)
 
     def _draws_by_outputs(self, noise: np.ndarray) -> np.ndarray:
-        """Correlated Gaussians, each bent to the cumulants of its own output."""
+        """Correlated Gaussians, each bent to the cumulants of its output."""
         size, law = self.mean.size, self._single
         unit = np.where(law.std > 0, law.std, 1.0).ravel()
         lam, vectors = np.linalg.eigh(self.cov.reshape(size, size) / np.outer(unit, unit))

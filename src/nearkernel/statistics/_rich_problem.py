@@ -213,7 +213,7 @@ class Problem:
 
 
 def _shape_of(activation: Any) -> tuple[bool, bool]:
-    """(a line through 0, a function with kinks); refuses what has no slope."""
+    """(a line through 0, a function with kinks); raises `ValueError` for functions without a slope."""
     z = np.linspace(-4.07, 4.13, 211)
     value, slope = value_and_slope(activation, z)
     if not (np.isfinite(value).all() and np.isfinite(slope).all() and np.abs(slope).max() > 0):

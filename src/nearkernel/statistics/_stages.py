@@ -58,7 +58,7 @@ def stages(net: AbstractNetwork, verb: str = "order=1") -> tuple[Stage, ...]:
 
 
 def flat(net: AbstractNetwork) -> Network:
-    """The same network with each stage a layer of its own."""
+    """The same network with each stage as a separate layer."""
     layers: list[Any] = []
     for stage in stages(net):
         layers += [stage.dense] if stage.activation is None else [Activation(stage.activation), stage.dense]
