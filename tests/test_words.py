@@ -25,6 +25,7 @@ _EACH = (
     "point|feature|output|input|order|step|record|row|layer|degree|eigenvalue|direction|initialization|fold|file|width"
     "|model|depth|draw|network|picture|statement|class|seed|column|neuron|block|second|claim|page|figure|day"
 )
+_IZE = "initial|standard|normal|regular|optim|minim|maxim|general|summar|recogn|organ"
 WORDS = {  # what must not stand in a text, and what to write
     rf"\bone [\w-]+(?: (?!as\b)[\w-]+)? an? (?:{_EACH})\b": "one ... per ...",
     r"\bas of `": "same as `...`",
@@ -44,7 +45,7 @@ WORDS = {  # what must not stand in a text, and what to write
     r"\bfor ever\b": "forever",
     r"\blearnt\b": "learned",
     r"\bcent(?:re|red|res|ring)\b": "center",
-    r"\b\w*(?:initial|standard|normal|regular|optim|minim|maxim|general|summar|recogn|organ)is(?:e|ed|es|ing|ation)\b": "-ize",
+    rf"\b\w*(?:{_IZE})is(?:e|ed|es|ing|ation)\b": "-ize, -ization",
     r"\b(?:colour|behaviour|neighbour|favour|labell|modell)": "American spelling",
 }
 _OF_PAGES = {r"\b(?:rooms|nouns?|verbs?)\b|\ba room\b": "modules, classes, functions"}
@@ -58,8 +59,8 @@ def texts_of_code(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def text_of_page(path: Path) -> str:
-    """A page without its code blocks, line for line."""
-    blank = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    """A page without its code blocks and comments, line for line."""
+    blank = re.compile(r"^```.*?^```$|<!--.*?-->", re.MULTILINE | re.DOTALL)
     return blank.sub(lambda block: "\n" * block[0].count("\n"), path.read_text(encoding="utf-8"))
 
 

@@ -1,6 +1,6 @@
 r"""Gradient flow that provably reaches zero loss: a width threshold and a rate.
 
-Let sigma^2 = lambda_0 be the smallest eigenvalue of the tangent kernel J J^T at initialization, r the residual, and let J
+With sigma^2 = lambda_0 the smallest eigenvalue of the tangent kernel J J^T at initialization, r the residual, let J
 change by at most M times the distance travelled. Since d|r|/dt <= -sigma(t) |dtheta/dt|, a flow along which
 sigma(t) >= sigma/2 travels at most 2 |r(0)| / sigma; so J moves by at most 2 M |r(0)| / sigma, and sigma(t) indeed
 stays above sigma/2 if

@@ -18,7 +18,7 @@ CONTRIBUTIONS = ("metric", "ntk mean", "ntk variance", "ntk with outputs", "dntk
 
 
 class Start(NamedTuple):
-    """The last layer at initialization, train and new outputs as one index; all but the first two are times the width."""
+    """The last layer at initialization, train and new outputs as one index; all but the first two times the width."""
 
     kernel: np.ndarray  # E[z z] at infinite width
     ntk: np.ndarray
