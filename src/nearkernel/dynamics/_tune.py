@@ -25,13 +25,13 @@ _TIMES = 41
 class Tuned(Result, eqx.Module):
     """The leave-one-out error of every strength or time tried.
 
-    **Fields:** `values` (k,), strengths or times; `error` and its `stderr` (k,) for each; `value`, the best one;
+    **Fields:** `values` (k,), strengths or times; `error` and its `sem` (k,) for each; `value`, the best one;
     `algorithm` with that value.
     """
 
     values: np.ndarray
     error: np.ndarray
-    stderr: np.ndarray
+    sem: np.ndarray
     value: float
     algorithm: SpectralAlgorithm
 
@@ -40,7 +40,7 @@ class Tuned(Result, eqx.Module):
         from .._plots.lines import draw_lines
 
         found = draw_lines(
-            self.values, self.error, axes, errors=self.stderr, xlabel=f"{type(self.algorithm).__name__}",
+            self.values, self.error, axes, errors=self.sem, xlabel=f"{type(self.algorithm).__name__}",
             ylabel="leave-one-out error", log="xy",
         )  # fmt: skip
         found.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
@@ -131,5 +131,5 @@ def tune(
             stacklevel=3,
         )
     return Tuned(
-        tried, errors, np.array([each.stderr for each in found]), float(tried[best]), make(float(tried[best]))
+        tried, errors, np.array([each.sem for each in found]), float(tried[best]), make(float(tried[best]))
     )

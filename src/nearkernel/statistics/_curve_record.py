@@ -64,7 +64,7 @@ class Extrapolation(Result, eqx.Module):
 class LearningCurveResult:
     """The expected test error of training on m examples.
 
-    **Fields:** `sizes`, `error`, `stderr`, `train_error`, each (k,): the error at a new point, its standard error as
+    **Fields:** `sizes`, `error`, `sem`, `train_error`, each (k,): the error at a new point, its standard error as
     an estimate from these n points, and the training error; `n`; `algorithm`; `average`, whether the loss was a mean;
     `trained`, a `TrainedCurve` of real fits or None; `error_rate`, for classes, the leave-one-out error rate at m =
     n; `noise_floor`, from repeated rows, or None; `notes`.
@@ -72,7 +72,7 @@ class LearningCurveResult:
 
     sizes: np.ndarray
     error: np.ndarray
-    stderr: np.ndarray
+    sem: np.ndarray
     train_error: np.ndarray
     n: int
     algorithm: SpectralAlgorithm
@@ -187,7 +187,7 @@ class LearningCurveResult:
             axes = plt.figure(figsize=(5.2, 3.6), layout="constrained").subplots()
         axes.plot(self.sizes, self.error, "-", label="predicted")
         colour = axes.lines[-1].get_color()
-        band = _SIGMAS * self.stderr
+        band = _SIGMAS * self.sem
         axes.fill_between(
             self.sizes, self.error - band, self.error + band, color=colour, alpha=0.2, linewidth=0
         )

@@ -56,7 +56,7 @@ def learning_curve(
       or a kernel, their covariance. Training must remove them.
     - `check`: number of real fits at each size, on random subsets drawn with `key`, tested on the remaining rows.
 
-    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `stderr`, `train_error`, `trained`, `error_rate`, `slope`,
+    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `train_error`, `trained`, `error_rate`, `slope`,
     `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
     """
     kernel, covariance = _kernels(problem, start)
@@ -104,7 +104,7 @@ def learning_curve(
     return LearningCurveResult(
         sizes=chosen,
         error=np.array([total.mean() for total, _ in found]),
-        stderr=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
+        sem=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
         train_error=np.array([max(train, 0.0) for _, train in found]),
         n=n,
         algorithm=algorithm,
