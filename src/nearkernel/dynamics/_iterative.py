@@ -87,7 +87,10 @@ class MachineSolution(AbstractSolution):
 
 
 class NystromSolution(MachineSolution):
-    """A `MachineSolution` on few centers; it keeps the eigenvalues of its features, so any time is available."""
+    """A `MachineSolution` on few centers; it keeps the eigenvalues of its features, so any time is available.
+
+    **Fields:** same as `MachineSolution`.
+    """
 
     _pass: Centred
 

@@ -62,7 +62,10 @@ def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
 
 
 class ClassSplit(NamedTuple):
-    """Four parts that sum to `total`, matrices (k, k) or operators; see `gauss_newton_classes`."""
+    """A matrix split by class, as matrices (k, k) or operators; see `gauss_newton_classes`.
+
+    **Fields:** `between`, `cross`, `within`, `same`, which sum to `total`.
+    """
 
     between: Any
     cross: Any

@@ -65,7 +65,7 @@ class Product(_Pair):
 
 
 class Multiple(AbstractKernel):
-    """A multiple of a kernel, `factor * kernel`, with `factor` >= 0."""
+    """A multiple of a kernel, `factor` times `kernel`, with `factor` >= 0."""
 
     kernel: AbstractKernel
     factor: Any

@@ -40,9 +40,9 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
 
     | parametrization | entries of $W$, $B$ at initialization | $w$ | $b$ |
     |---|---|---|---|
-    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan\_in}}$ | $\sqrt{C_b}$ |
-    | "standard" | $\mathcal{N}(0, C_W / \text{fan\_in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
-    | "mean_field" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W} / \text{fan\_in}$ | $\sqrt{C_b}$ |
+    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan-in}}$ | $\sqrt{C_b}$ |
+    | "standard" | $\mathcal{N}(0, C_W / \text{fan-in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
+    | "mean_field" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
 
     **Arguments:** `width`, number of output channels; `weight_var` > 0; `bias_var` >= 0; `parametrization`.
     Parameters are dict(weight=(fan_in, width), bias=(width,)).

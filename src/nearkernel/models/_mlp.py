@@ -24,10 +24,10 @@ class MLP(AbstractNetwork):
 
     | parametrization | entries of $W$, $B$ at initialization | $w_l$ | $b_l$ |
     |---|---|---|---|
-    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan\_in}}$ | $\sqrt{C_b}$ |
-    | "standard" | $\mathcal{N}(0, C_W / \text{fan\_in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
-    | "mean_field" | $\mathcal{N}(0, 1)$ | same as "ntk", the last layer $\sqrt{C_W} / \text{fan\_in}$ | $\sqrt{C_b}$ |
-    | "mup" | same as "standard", last weights $\mathcal{N}(0, C_W\, \text{base\_width} / \text{fan\_in}^2)$ | 1 | 1 |
+    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan-in}}$ | $\sqrt{C_b}$ |
+    | "standard" | $\mathcal{N}(0, C_W / \text{fan-in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
+    | "mean_field" | $\mathcal{N}(0, 1)$ | same as "ntk", the last layer $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
+    | "mup" | same as "standard", last weights $\mathcal{N}(0, C_W\, \text{base width} / \text{fan-in}^2)$ | 1 | 1 |
 
     With the learning rates of all parameters multiplied by `lr_factors()`, the first three have the same tangent
     kernel at initialization. At infinite width the kernel then stays constant, except in mean-field scaling.

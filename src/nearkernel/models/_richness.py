@@ -14,7 +14,7 @@ def richness(model: AbstractModel) -> float:
     |---|---|
     | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
-    | `MLP`, "mup" | $1 / \sqrt{\text{base\_width}}$ |
+    | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
     | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 
     Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any

@@ -14,7 +14,11 @@ from ._deep_linear_posterior import posterior_of
 
 
 class ModelRow(NamedTuple):
-    """One model: `depth` hidden layers of `width`; `best` is True if `prior_var` was chosen for the data."""
+    """One model of a `ModelTable`.
+
+    **Fields:** `depth`, number of hidden layers; `width` of each; `prior_var`; `best`, whether `prior_var` was chosen
+    for the data; `effective_depth`; `log_evidence`; `scale`, n_0 E[S] of the posterior.
+    """
 
     depth: int
     width: int
