@@ -12,14 +12,16 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Claims are hashed with their verdicts, and their page is made of them; the page of documents quotes its sources.
-CODE = [path for path in sorted((ROOT / "src/nearkernel").rglob("*.py")) if "claims" not in path.parts]
+CODE = [
+    path
+    for path in sorted((ROOT / "src/nearkernel").rglob("*.py"))
+    if not {"claims", "lab"} & set(path.parts)
+]
+_LEFT_OUT = ("claims.md", "documents.md", "quickstart.md")
 PAGES = [
-    ROOT / "README.md",
-    *(
-        path
-        for path in sorted((ROOT / "docs").rglob("*.md"))
-        if path.name not in ("claims.md", "documents.md") or path.parent.name != "docs"
-    ),
+    path
+    for path in sorted((ROOT / "docs").rglob("*.md"))
+    if path.name not in _LEFT_OUT or path.parent.name != "docs"
 ]
 _EACH = (
     "point|feature|output|input|order|step|record|row|layer|degree|eigenvalue|direction|initialization|fold|file|width"
