@@ -117,8 +117,8 @@ def test_a_wrong_name_or_file_is_refused(csv, tmp_path):
     refuses("absent.csv", match="absent.csv: no such file")
     (tmp_path / "folder.csv").mkdir()
     refuses(str(tmp_path / "folder.csv"), match="is a folder")
-    refuses("digits", target="label", match="--target label is for files; digits is embedded")
-    refuses("digits", drop=["a"], match="--drop a is for files; digits is embedded")
+    refuses("digits", target="label", match="--target label is for files; digits is a built-in data set")
+    refuses("digits", drop=["a"], match="--drop a is for files; digits is a built-in data set")
 
 
 def test_wrong_columns_are_refused(csv):

@@ -179,7 +179,11 @@ def test_bad_arguments_cost_one_line():
         (dict(problem=3), TypeError, "`problem` must be a kernel or a network"),
         (dict(start="zero"), TypeError, "`start` must be None .initial outputs 0."),
         (dict(sizes=[0]), ValueError, "`sizes` must be integers of at least 1"),
-        (dict(sizes=[400]), ValueError, "at most the number of rows, 160; got 400: beyond, use .extrapolate"),
+        (
+            dict(sizes=[400]),
+            ValueError,
+            "at most the number of rows, 160; got 400: for more use .extrapolate",
+        ),
         (dict(algorithm=nk.SGD(0.1, 2, 3)), TypeError, "`algorithm` must be one that can be solved"),
         (dict(algorithm=nk.GradientDescent(9.0, 5)), ValueError, "`algorithm` diverges: lr = 9 .* stable"),
         (
