@@ -79,7 +79,7 @@ def test_a_finite_network_is_predicted_order_by_order_and_trained():
         assert "finite trained" in next(csv.reader(file))
     with open("out/report.html") as file:
         page = file.read()
-    assert "really trained" in page and "Only the last row of the table was trained." in page
+    assert "actually trained" in page and "Only the last row of the table was trained." in page
 
 
 @pytest.fixture
