@@ -134,7 +134,7 @@ def test_a_model_of_python_is_applied_to_columns_in_their_order():
     fails("apply", "machine.nk", "new.csv", match="new.csv has 3 columns; the model takes 2")
     with open("new.csv", "w") as file:
         file.write("a,b\n1,red\n4,blue\n")
-    fails("apply", "machine.nk", "new.csv", match="this model takes numbers, but the column 'b' does not contain numbers")
+    fails("apply", "machine.nk", "new.csv", match="this model takes numbers, but the column 'b' does not")
 
 
 def test_bad_paths_cost_one_line(model):
