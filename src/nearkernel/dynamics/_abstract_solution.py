@@ -37,7 +37,7 @@ class Prediction(Result, eqx.Module):
 
     @property
     def correction(self) -> float | None:
-        """|z^I| / |z^F|: the size of the first correction; None at order 0."""
+        r"""The size of the first correction, $\lVert z^{I}\rVert / \lVert z^{F}\rVert$; None at order 0."""
         if len(self.terms) < 2:
             return None
         linear, first = (float(np.linalg.norm(term)) for term in self.terms[:2])
@@ -93,7 +93,7 @@ class AbstractSolution(Result, abc.ABC):
         return fitted - (self._y[:, 0] if self._vector else self._y)
 
     def loss(self, time: float | None = None) -> float:
-        """The loss on the training set, 1/2 sum (z - y)^2."""
+        r"""The loss on the training set, $\frac12 \sum (z - y)^2$."""
         with np.errstate(over="ignore"):
             return 0.5 * float((self.residual(time) ** 2).sum())
 

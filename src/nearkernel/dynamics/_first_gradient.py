@@ -22,11 +22,11 @@ from ..models import MultiIndexPolynomial
 def first_gradient(
     target: MultiIndexPolynomial, weights: Any, head: Any = 1.0, bias: Any = 0.0, order: int | None = None
 ) -> np.ndarray:
-    """The gradient dL/dw of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
+    r"""The gradient dL/dw of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
     **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, a_j, (m,) or one number; `bias`, b_j, (m,)
-    or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is -2 a H w/(|w|
-    sqrt(2 pi)).
+    or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is $-2 a H
+    w/(\lVert w\rVert \sqrt{2 \pi})$.
     """
     if not isinstance(target, MultiIndexPolynomial):
         raise TypeError(f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}.")

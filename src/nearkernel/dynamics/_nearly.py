@@ -158,7 +158,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
-        """The effective kernel k^E: the tangent kernel of the trained model to first order in eps.
+        r"""The effective kernel $k^E$: the tangent kernel of the trained model to first order in $\epsilon$.
 
         At the end of training, or at another `time`. (n1, n2) for one output, (n1, out, n2, out) for several.
         """
@@ -166,7 +166,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
-        """The trained kernel k# = (k + k^E) / 2, the mean of the kernels before and after training."""
+        """The trained kernel $(k + k^E) / 2$, the mean of the kernels before and after training."""
         return self._part_of_the_way(x1, x2, 0.5, None)
 
     @in_float64

@@ -88,7 +88,8 @@ class OneStepFeaturesResult(Result, eqx.Module):
     def fit(
         self, x: Any, y: Any, ridge: float, descent: "GradientDescent | bool" = False
     ) -> "OneStepNetwork":
-        """Fits the head a to `x`, `y`: minimizes 1/2 sum (f - y)^2 + ridge/2 |a|^2.
+        r"""Fits the head $a$ to `x`, `y`: minimizes $\frac12 \sum (f - y)^2 + \frac{\text{ridge}}{2} \lVert
+        a\rVert^2$.
 
         **Arguments:** `ridge` >= 0; `descent`: False, the closed form; True, gradient descent (heavy ball at its
         optimal rate) to convergence; or an `nk.GradientDescent`. Descent begins at the signs.
@@ -108,7 +109,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
 
 
 class OneStepNetwork(eqx.Module):
-    """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
+    r"""The trained network $c + l \cdot x + \sum_j a_j\, \mathrm{relu}(w_j \cdot x + b_j)$.
 
     **Fields:** `features`, a `OneStepFeaturesResult`; `head` a (m, out); `status`, an `nk.Status`: how the head was
     found, and its `ok`.

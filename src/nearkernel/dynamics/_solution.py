@@ -135,12 +135,12 @@ class Solution(FactoredSolution):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """The coefficients a in z(x) = z(x; 0) + k(x, X) a, (n, out); (n * out, 1) for an expanded model."""
+        r"""The coefficients $a$ in $z(x) = z(x; 0) + k(x, X)\, a$, (n, out); (n * out, 1) for an expanded model."""
         return -self._weights
 
     @in_float64
     def response(self, x_new: Any) -> np.ndarray:
-        """The response R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
+        r"""The response $R = k(x', X)\, g(K)$, (m, n): how the trained outputs at `x_new` depend on the targets."""
         cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
         return self.factor_for(self.algorithm).apply(self.algorithm, cross.T).T
 

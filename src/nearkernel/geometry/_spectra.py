@@ -137,7 +137,7 @@ class SpectralDensityResult(Result, eqx.Module):
     size: int = eqx.field(static=True)
 
     def moment(self, order: int) -> Estimate:
-        """trace(A^order) / P with the standard error over probes."""
+        r"""$\mathrm{tr}(A^k) / P$ for k = `order`, with the standard error over probes."""
         order = whole(order, "order", 0, most=1000)
         rest = (self.size - len(self.outliers)) / self.size
         each = np.sum(self.outliers**order) / self.size + rest * np.sum(

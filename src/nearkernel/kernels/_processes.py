@@ -73,7 +73,7 @@ class DPP(Result, eqx.Module):
         return float(np.sum(self.values / (1 + self.values)))
 
     def inclusion(self) -> np.ndarray:
-        """The probability that S contains each point, (n,): the diagonal of K (1 + K)^-1."""
+        """The probability that S contains each point, (n,): the diagonal of $K (1 + K)^{-1}$."""
         return self.vectors**2 @ (self.values / (1 + self.values))
 
     def sample(self, key: Key, size: int | None = None) -> np.ndarray:

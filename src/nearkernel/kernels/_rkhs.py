@@ -50,7 +50,7 @@ class RKHSFunction(Result, eqx.Module):
         return float(self.coefficients @ cross(self.kernel, self.x, other.x) @ other.coefficients)
 
     def norm(self) -> float:
-        """The norm |f| = sqrt(a^T K a)."""
+        r"""The norm $\lVert f\rVert = \sqrt{a^\top K a}$."""
         square = self.coefficients @ gram(self.kernel, self.x) @ self.coefficients
         if square < 0:
             positive_gram(self.kernel, self.x)  # raises, unless it is a rounding error

@@ -148,7 +148,7 @@ class MultiIndexPolynomial(eqx.Module):
         return found
 
     def tensor(self, k: int) -> np.ndarray:
-        """C_k = E[nabla^k f], (d,) * k, symmetric."""
+        r"""$C_k = \mathbb{E}[\nabla^k f]$, (d,) * k, symmetric."""
         k, d = whole(k, "k", 0, most=_MOST_INDICES), self.directions.shape[1]
         require_fits(8 * d**k, f"a tensor of {k} indices of {d} values", "use `latent_tensor`")
         found = self.latent_tensor(k)
@@ -163,7 +163,7 @@ class MultiIndexPolynomial(eqx.Module):
 
     @property
     def kappa(self) -> float:
-        """The normalized condition number |H^+| / sqrt(r); infinite if the rank of H is not r (assumption 2 fails)."""
+        r"""The normalized condition number $\lVert H^+\rVert / \sqrt r$; infinite if the rank of $H$ is not $r$."""
         sizes = np.abs(np.linalg.eigvalsh(self.latent_tensor(2)))
         if sizes.min() <= 1e-12 * max(sizes.max(), np.sqrt(self.variance)):
             return inf

@@ -121,7 +121,8 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
 
 
 class ConcentrationResult(Result, eqx.Module):
-    """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its expectation.
+    r"""How close the readout kernel $G = \frac{C_W}{\text{width}} \sum_{\text{neurons}} s s^\top$ is to its
+    expectation.
 
     **Fields:** `mean` (n, n), E[G]; `deviation`, a bound on the norm of G - E[G], exceeded at most with `probability`
     (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and `smallest`, bounds on the eigenvalues
@@ -138,10 +139,10 @@ class ConcentrationResult(Result, eqx.Module):
 
 @in_float64
 def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationResult:
-    """Bounds the distance of the last-layer kernel of one network from its infinite-width limit.
+    r"""Bounds the distance of the last-layer kernel of one network from its infinite-width limit.
 
     The neurons of a first hidden layer are independent, and a bounded activation bounds the contribution of each by
-    C_W n sup(s^2) / width, so the distance decreases as sqrt(n log n / width).
+    $C_W n \sup(s^2) / \text{width}$, so the distance decreases as $\sqrt{n \log n / \text{width}}$.
 
     **Arguments:** `net` with one hidden layer and a bounded activation, e.g. "tanh", "erf", "sin"; `x` (n, d);
     `probability` of failure.

@@ -51,27 +51,28 @@ class CriticalResult(Result, eqx.Module):
 
     @in_float64
     def chi_perp(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        """C_W E[s'^2], the growth factor per layer of a small squared difference of two inputs of variance `kernel`."""
+        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$, the growth per layer of a small squared difference of inputs."""
         return self._weight_var(weight_var) * moments(self.activation, kernel).slope
 
     @in_float64
     def chi_par(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        """C_W E[s'^2 + s s''], the growth factor per layer of a small change of the variance `kernel`."""
+        r"""$\chi_\parallel = C_W \mathbb{E}[s'^2 + s s'']$, the growth per layer of a small change of `kernel`."""
         found = moments(self.activation, kernel)
         return self._weight_var(weight_var) * (found.slope + found.curvature)
 
     @in_float64
     def correlation_length(self, weight_var: float, bias_var: float = 0.0) -> float:
-        """The number of layers over which the angle between two inputs converges; infinite at criticality.
+        r"""The number of layers over which the angle between two inputs converges; infinite at criticality.
 
-        It is -1/ln of the slope of the correlation map at its fixed point, which is chi_perp in the ordered phase.
+        It is $-1/\ln$ of the slope of the correlation map at its fixed point, which is $\chi_\perp$ in the ordered
+        phase.
         """
         weight_var, bias_var = positive(weight_var, "weight_var"), positive(bias_var, "bias_var", zero=True)
         return correlation_length(self.activation, weight_var, bias_var)
 
     @in_float64
     def kernel_law(self, depth: Any) -> np.ndarray:
-        """K at large `depth` from an attracted side: K* + coefficient / depth^power."""
+        r"""K at large `depth`,: $K_* + c / \text{depth}^p$ (`coefficient` c, `power` p)."""
         if not self.ok or self.attracts in ("all", "none"):
             raise ValueError(f"K does not decay by a power law here: {self.message}")
         depth = numeric(depth, "depth")

@@ -27,9 +27,9 @@ from ._meijer import log_gamma_product
 
 
 class DeepLinearPosteriorResult(Result, eqx.Module):
-    r"""The posterior of theta and of predictions z(x) = theta . x, given data without noise.
+    r"""The posterior of $\theta$ and of predictions $z(x) = \theta \cdot x$, given data without noise.
 
-    **Fields:** `theta` (n_0,), the minimum-norm interpolant theta_*, which is the mean; `basis` (n_0, P), an
+    **Fields:** `theta` (n_0,), the minimum-norm interpolant $\theta_*$, which is the mean; `basis` (n_0, P), an
     orthonormal basis of the span of the points; `log_scale`, the distribution of ln S; `log_evidence`.
     """
 
@@ -40,17 +40,17 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
 
     @property
     def scale(self) -> float:
-        """E[S], the variance of theta in every direction that the points do not span."""
+        r"""$\mathbb{E}[S]$, the variance of $\theta$ in every direction that the points do not span."""
         with np.errstate(over="ignore"):  # beyond 1e308 it is infinite
             return self.log_scale.mean(np.exp)
 
     @property
     def perp_square(self) -> float:
-        """E|theta_perp|^2 = (n_0 - P) E[S]."""
+        r"""$\mathbb{E}\lVert\theta_\perp\rVert^2 = (n_0 - P)\, \mathbb{E}[S]$."""
         return (self.basis.shape[0] - self.basis.shape[1]) * self.scale
 
     def perp_length(self, q: Any) -> np.ndarray:
-        """Quantiles of |theta_perp|, in the shape of `q`."""
+        r"""Quantiles of $\lVert\theta_\perp\rVert$, in the shape of `q`."""
         q, free = _probabilities(q), self.basis.shape[0] - self.basis.shape[1]
         if free == 0:
             return np.zeros(q.shape)
@@ -59,7 +59,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return self._mixed(q, chi, below)
 
     def perp(self, x: Any) -> np.ndarray:
-        """The distance |x_perp| (m,) of each row of `x` (m, n_0) from the span of the points."""
+        r"""The distance $\lVert x_\perp\rVert$ (m,) of each row of `x` (m, n_0) from the span of the points."""
         x = inputs(x, "x", len(self.theta))
         rest = x - (x @ self.basis) @ self.basis.T
         rest -= (rest @ self.basis) @ self.basis.T  # twice: to the last digit
@@ -67,11 +67,11 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return np.where(lengths > 1e-13 * np.linalg.norm(x, axis=1), lengths, 0.0)
 
     def mean(self, x: Any) -> np.ndarray:
-        """The mean prediction theta_* . x, (m,)."""
+        r"""The mean prediction $\theta_* \cdot x$, (m,)."""
         return inputs(x, "x", len(self.theta)) @ self.theta
 
     def std(self, x: Any) -> np.ndarray:
-        """The standard deviation |x_perp| sqrt(E[S]) of the prediction, (m,)."""
+        r"""The standard deviation $\lVert x_\perp\rVert \sqrt{\mathbb{E}[S]}$ of the prediction, (m,)."""
         return self.perp(x) * np.sqrt(self.scale)
 
     def quantile(self, x: Any, q: Any) -> np.ndarray:

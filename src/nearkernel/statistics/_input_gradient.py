@@ -42,7 +42,7 @@ class InputGradientResult(Result, eqx.Module):
 
     @property
     def fourth_moment(self) -> float:
-        """E[g^2] = E[g]^2 (1 + 2/m) prod (1 + 5/n_l)."""
+        r"""$\mathbb{E}[g^2] = \mathbb{E}[g]^2 (1 + 2/m) \prod_l (1 + 5/n_l)$."""
         n = np.array(self.widths, dtype=np.float64)
         return float(self.second_moment**2 * (1 + 2 / self.coordinates) * np.prod(1 + 5 / n))
 
@@ -56,10 +56,11 @@ class InputGradientResult(Result, eqx.Module):
 
     @property
     def normal(self) -> tuple[float, float]:
-        """Mean and variance of the normal limit of ln g: variance v = beta + 2/m, mean ln E[g] - v/2.
+        r"""Mean and variance of the normal limit of $\ln g$: variance $v = \beta + 2/m$, mean $\ln \mathbb{E}[g] -
+        v/2$.
 
-        It needs wide layers and many coordinates: at m = 1 there is an additional ln chi^2_1, which is not normal at
-        any width.
+        It needs wide layers and many coordinates: at $m = 1$ there is an additional $\ln \chi^2_1$, which is not
+        normal at any width.
         """
         variance = self.beta + 2.0 / self.coordinates
         return float(np.log(self.second_moment) - variance / 2), variance

@@ -29,17 +29,17 @@ class LearningRatesResult(Result, eqx.Module):
 
     @property
     def stable(self) -> float:
-        """The largest stable learning rate, 2 / lambda_max."""
+        r"""The largest stable learning rate, $2 / \lambda_{\max}$."""
         return 2.0 / self.largest
 
     @property
     def best(self) -> float:
-        """The best constant rate, 2 / (lambda_max + lambda_min), which contracts the worst direction fastest."""
+        r"""The best constant rate, $2 / (\lambda_{\max} + \lambda_{\min})$: the worst direction contracts fastest."""
         return 2.0 / (self.largest + self.smallest)
 
     @property
     def condition(self) -> float:
-        """The condition number lambda_max / lambda_min; inf if the kernel is singular to rounding."""
+        r"""The condition number $\lambda_{\max} / \lambda_{\min}$; inf if the kernel is singular to rounding."""
         return self.largest / self.smallest if self.smallest > 1e-14 * self.largest else float(np.inf)
 
     @property
@@ -53,11 +53,11 @@ def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
     r"""Stable and best learning rates for `x` from infinite-width theory, and each layer's share of the tangent
     kernel.
 
-    In an MLP, the weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at
-    one input, its biases C_b prod. In "ntk" scaling these are of order one at any width. In "standard" scaling a
-    single learning rate multiplies them by fan_in / C_W and 1 / C_b, so weights need rates of order 1 / fan_in; in
-    "mean_field" scaling it divides them by the last width, so all layers need rates of that order. `net.lr_factors()`
-    corrects both.
+    In an MLP, the weights of layer $l$ contribute $C_W \mathbb{E}[s^2]_{l-1} \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$
+    to the tangent kernel at one input, and its biases $C_b \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$. In "ntk" scaling
+    these are of order one at any width. In "standard" scaling a single learning rate multiplies them by fan_in / C_W
+    and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling it divides them by the last width,
+    so all layers need rates of that order. `net.lr_factors()` corrects both.
 
     **Arguments:** `net`, an `nk.MLP` or `nk.Network`; `x` (n, *in_shape), the training inputs.
     """

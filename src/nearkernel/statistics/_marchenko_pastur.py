@@ -49,7 +49,7 @@ class Comparison(Result, eqx.Module):
 
 
 class MarchenkoPasturResult(Result, eqx.Module):
-    """The limiting distribution of the eigenvalues of `shift` + (1/M) X X^T.
+    r"""The limiting distribution of the eigenvalues of `shift` $+\, X X^\top / M$.
 
     **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
     """
@@ -98,7 +98,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return np.where(x >= 0, self.atom, 0.0) + 2 / np.pi * part
 
     def moment(self, k: int) -> float:
-        """The mean of the k-th power, including the atom; without shift v^k sum_j g^j C(k, j) C(k-1, j) / (j + 1)."""
+        r"""The mean of the k-th power; without shift $v^k \sum_j g^j \binom{k}{j} \binom{k-1}{j} / (j + 1)$."""
         k = whole(k, "k", 0, most=1000)
         pure = [1.0] + [
             self.variance**p
@@ -109,7 +109,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return float(finite_result(total, "`k` is"))
 
     def stieltjes(self, z: Any) -> np.ndarray:
-        """The Stieltjes transform m(z), the mean of 1 / (x - z), for complex z off the spectrum."""
+        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex $z$ off the spectrum."""
         z = plain_array(z, "z")
         if z.dtype.kind not in "iufc" or not np.isfinite(z).all():
             raise ValueError("`z` must hold finite complex numbers off the spectrum.")
@@ -172,7 +172,8 @@ class MarchenkoPasturResult(Result, eqx.Module):
 
 
 def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPasturResult:
-    """The Marchenko-Pastur law: eigenvalues of `shift` + (1/M) X X^T for large X (N, M) with independent entries.
+    r"""The Marchenko-Pastur law: eigenvalues of `shift` $+\, X X^\top / M$ for large X (N, M) with independent
+    entries.
 
     **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
 
@@ -184,7 +185,7 @@ def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) ->
 
 
 def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
-    """Eigenvalues of (1/M) X X^T of given data or features `x` (N, M), compared with the law of pure noise.
+    r"""Eigenvalues of $X X^\top / M$ of given data or features `x` (N, M), compared with the law of pure noise.
 
     **Arguments:** `x` (N, M), one point per row: center and scale its columns first, otherwise the mean dominates the
     largest eigenvalue; `variance` of the entries, by default the mean of their squares.

@@ -42,9 +42,9 @@ class ScalingExponentsResult(NamedTuple):
 def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
     r"""The scaling exponents of a power-law task, lam_i = i^-decay and v_i^2 = i^-source, for large sizes.
 
-    With a = `decay` > 1 and b = `source` > 1: E ~ n^-min(b - 1, 2 a), p^-min(b - 1, a), t^-(b - 1)/a; with x and y
-    the last two, the optimal use of C = p t gives E ~ C^-(x y/(x + y)), p ~ C^(y/(x + y)). At finite sizes exponents
-    differ by up to 8 %.
+    With $a$ = `decay` > 1 and $b$ = `source` > 1, $E \sim n^{-\min(b - 1, 2 a)}$, $p^{-\min(b - 1, a)}$, $t^{-(b -
+    1)/a}$. With $x$ and $y$ the last two exponents, the optimal use of $C = p t$ gives $E \sim C^{-x y/(x + y)}$ and
+    $p \sim C^{y/(x + y)}$. At finite sizes exponents differ by up to 8 %.
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
