@@ -2,102 +2,28 @@
 
 import math
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, whole
+from .._check import inputs, shown, whole
 from .._precision import in_float64
-from .._result import Result
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow
+from ._inspection import Inspection
 from ._losses import AbstractLoss, get_loss
+from ._regime import regime
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
 from ._verdict import CARE, TRUST, Verdict, self_check, trusted_until
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _MOMENTS = 14
 _STRETCH = 0.1  # largest check within a stretch that is followed by another
-
-
-class Inspection(Result, eqx.Module):
-    """Predictions of a training run at several times, each with a self-check.
-
-    **Fields:**
-
-    - `algorithm`; `moments` (m,), the steps of gradient descent or times of gradient flow.
-    - `loss` (m,), the predicted training loss; `loss_before`, the loss at initialization.
-    - `check` (m,), the self-check, and `verdicts` (m,), its verdicts; `trusted_until`, the last time up to which all
-      verdicts are `trust`.
-    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
-      end.
-    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
-    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
-      each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
-    - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
-      learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
-      network has kinks.
-    - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
-      estimated time of real training, from the time of one step (nan for a flow).
-    """
-
-    algorithm: Any
-    moments: np.ndarray
-    loss_before: float
-    loss: np.ndarray
-    check: np.ndarray
-    verdicts: tuple[Verdict, ...]
-    trusted_until: float
-    fitted: np.ndarray
-    predictions: np.ndarray | None
-    params: Any
-    halfway: np.ndarray
-    eigenvalues: np.ndarray
-    alignment: np.ndarray
-    effective_dimension: float
-    expanded_at: tuple[float, ...]
-    unstable_at: float
-    kinked: bool
-    parameters: int
-    seconds: float
-    training_seconds: float
-
-    @property
-    def prediction(self) -> np.ndarray | None:
-        """Outputs at `x_new` at the end of training."""
-        return None if self.predictions is None else self.predictions[-1]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict on the prediction at the end of training."""
-        return self.verdicts[-1]
-
-    def _shown(self) -> Mapping[str, object]:
-        return {
-            "parameters": self.parameters,
-            "algorithm": self.algorithm,
-            "loss_before": self.loss_before,
-            "loss": self.loss,
-            "verdicts": [verdict.value for verdict in self.verdicts],
-            "trusted_until": self.trusted_until,
-        }
-
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the predicted loss, each time marked with its verdict, on Matplotlib's `axes`."""
-        from .._plots.verdicts import draw_verdicts
-
-        return draw_verdicts(
-            self.moments, self.loss, self.loss_before, [v.value for v in self.verdicts], axes
-        )
 
 
 @in_float64
@@ -112,6 +38,7 @@ def inspect(
     loss: Any = "squared",
     steps: int = 100,
     pieces: int = 1,
+    heads: Sequence[Any] = (),
 ) -> Inspection:
     r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
@@ -133,6 +60,8 @@ def inspect(
     - `steps`: number of steps of the default algorithm.
     - `pieces`: how often the network may be linearized. With more than 1, it is linearized again at the predicted
       weights when the check of the current linearization becomes too large.
+    - `heads`: other initial parameters, each like `params`, such as further draws of a new last layer. `spread` is then
+      the variation of the predictions at `x_new`; each costs one more inspection.
     """
     began = time.perf_counter()
     require_model(model)
@@ -144,6 +73,10 @@ def inspect(
     whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
+    if not isinstance(heads, list | tuple):
+        raise TypeError(f"`heads` must be a list of parameters like `params`; got {shown(heads)}.")
+    if heads and new is None:
+        raise ValueError("`heads` needs `x_new`: where predictions are compared.")
     rows = x if new is None else np.concatenate([x, new])
     first = Stretch(model, params, rows, y)
     if not np.isfinite(first.start).all():
@@ -156,6 +89,12 @@ def inspect(
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check
         arrivals, checks, expanded_at, unstable_at = _followed(first, algorithm, function, moments, pieces)
+        others = [
+            _outputs(
+                Stretch(model, floating_params(model, each), rows, y), algorithm, function, moments, pieces
+            )
+            for each in heads
+        ]
     force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(y)]), jnp.asarray(y)))
     order = np.argsort(first.spectrum.lam)[::-1]
     eigenvalues = first.spectrum.lam[order]
@@ -172,6 +111,7 @@ def inspect(
         trusted_until=trusted_until(moments.tolist(), checks, TRUST),
         fitted=outputs[:, :n],
         predictions=None if new is None else outputs[:, n:],
+        spread=np.std([outputs[:, n:], *(each[:, n:] for each in others)], axis=0, ddof=1) if heads else None,
         params=arrivals[-1].params,
         halfway=halfway(function, y, force, moments, outputs[:, :n]),
         eigenvalues=eigenvalues,
@@ -180,6 +120,7 @@ def inspect(
         expanded_at=expanded_at,
         unstable_at=unstable_at,
         kinked=has_kinks(model),
+        regime=regime(model, y, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
         training_seconds=_training_seconds(model, params, x, y, function, algorithm),
@@ -243,6 +184,13 @@ def _followed(
             expanded_at.append(float(moments[len(arrivals) - 1]))
             stretch = following
     return arrivals, checks, tuple(expanded_at), unstable_at
+
+
+def _outputs(
+    first: Stretch, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray, pieces: int
+) -> np.ndarray:
+    """(m, n + k, out)."""
+    return np.stack([each.outputs for each in _followed(first, algorithm, loss, moments, pieces)[0]])
 
 
 def _is_unstable(algorithm: Timed, stretch: Stretch) -> bool:

@@ -19,6 +19,7 @@ from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
+from ._regime import regime
 from ._tangent import CurvedTangent
 
 _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
@@ -28,9 +29,9 @@ class NearlyKernelSolution(FactoredSolution):
     """A model solved to order 1 or 2 in the small parameter; it predicts at any inputs.
 
     **Fields:** `algorithm`; `order`; `eps`, the small parameter (1 for expanded models): term k is proportional to
-    its k-th power; `status`, `ok`; `rank` of the kernel matrix, `cutoff`, `lambda_max`; `sum_rank`, the number of
-    terms of the rational sum that replaces the tensor X (0 if none was needed); `passes`, derivative passes over the
-    training data by kind.
+    its k-th power; `status`, `ok`; `regime`, of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`,
+    `lambda_max`; `sum_rank`, the number of terms of the rational sum that replaces the tensor X (0 if none was
+    needed); `passes`, derivative passes over the training data by kind.
     """
 
     _tangent: CurvedTangent
@@ -107,10 +108,18 @@ class NearlyKernelSolution(FactoredSolution):
         if found.correction is not None and found.correction > _LARGE:
             warnings.warn(
                 f"|z^I|/|z^F| = {found.correction:.2g}: the correction is not small, so the next order may not be "
-                "small either; trust `simulate` more than order 1 here.",
+                f"small either; trust `simulate` more than order 1 here.{self._instead(found.correction)}",
                 stacklevel=3,
             )
         return found
+
+    def _instead(self, correction: float) -> str:
+        """What to use in place of it, where that is known."""
+        if self.regime is None or not self.ok:
+            return ""
+        network = self._tangent.network()
+        assert network is not None
+        return f" The network is {regime(network, self._y, correction)}."
 
     def _scaled(self, orders: list[np.ndarray]) -> list[np.ndarray]:
         """With their powers of eps; what diverges does so at every eps."""

@@ -22,10 +22,10 @@ from ._tangent import AbstractTangent
 class Solution(FactoredSolution):
     """A trained linear(ized) model, factored once: it predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `rank` of the kernel matrix and `cutoff`, the
-    eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`; `coefficients`; `solver`, the
-    solver that found them; for an iterative solver also `iterations` and `history`, the relative residual at each
-    iteration.
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, of `nk.regime`, or None; `rank` of the
+    kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
+    `lambda_max`; `coefficients`; `solver`, the solver that found them; for an iterative solver also `iterations` and
+    `history`, the relative residual at each iteration.
     """
 
     def __init__(

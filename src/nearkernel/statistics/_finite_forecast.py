@@ -16,6 +16,7 @@ from ._finite_training import AbstractTraining, ExactTraining
 from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons
+from ._of_networks import OfNetworks
 from ._sampled_training import SampledTraining
 from ._stages import stages
 from ._trained import Law
@@ -30,7 +31,7 @@ class Contribution(NamedTuple):
     cov: np.ndarray
 
 
-class FiniteForecast(NearlyGaussianOutputs):
+class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     r"""Trained outputs of networks of finite width: their distribution over initializations, to order 1/width.
 
     Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are also of order 1/width, and all
@@ -54,12 +55,14 @@ class FiniteForecast(NearlyGaussianOutputs):
     variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
     series converges. `error`, standard errors of the correction to `mean` and `cov`: 0 for few points, where it is
     exact; for more points, `neurons` of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`;
-    `depth`, the number of hidden layers.
+    `depth`, the number of hidden layers; `regime`, of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
     high) in which the density is positive, outside of which order 1/width does not hold; `increasing`, the
     probabilities (low, high) between which quantiles increase.
     """
+
+    made_for = ("lazy", "nearly lazy")
 
     def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
@@ -84,6 +87,9 @@ class FiniteForecast(NearlyGaussianOutputs):
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
+
+    def _trained(self) -> tuple[AbstractNetwork, np.ndarray]:
+        return self._training.net, self._training.y
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
