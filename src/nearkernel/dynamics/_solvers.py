@@ -18,6 +18,8 @@ from ..scale._store import open_store
 from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
+_SHARES = 8  # of a budget: half of it is for the tiles of products
+
 
 def _budget(memory: "str | int | None") -> int:
     return available_bytes() // 2 if memory is None else parse_bytes(memory)
@@ -105,7 +107,9 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, n: int) -> int:
-        fits = self.budget() // (4 * 8 * n)  # the factor, its basis, and the blocks of columns on the way
+        fits = self.budget() // (
+            _SHARES * 8 * n
+        )  # the factor, its basis, and the blocks of columns on the way
         return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
 
     def iterate(self, products, right, algorithm):
@@ -183,14 +187,15 @@ class EigenPro(IterativeSolver):
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
-        sample = max(2, min(self.sample, self.budget() // (4 * 8 * products.n)))
+        sample = max(2, min(self.sample, self.budget() // (_SHARES * 8 * products.n)))
+        batch = max(1, min(self.batch_size, math.isqrt(self.budget() // (_SHARES * 8))))
         return eigenpro(
             products,
             right,
             shift,
             self.rank,
             sample,
-            self.batch_size,
+            batch,
             self.tol,
             self.epochs,
             self.seed,

@@ -13,9 +13,21 @@ from .._executor import devices
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import Portable, in_float64, is_traced, working_dtype
 from ._finite import require_finite
-from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
+from ._tiles import (
+    TILE,
+    Side,
+    Tiles,
+    as_column,
+    as_row,
+    matrices,
+    pieces,
+    ready,
+    symmetric_tiles,
+    traced_matrices,
+)
 
 _SHARES = 5  # of a budget: the block, the one before it, and three for what is needed on the way
+_COPIES = 3  # of inputs that are made ready: as they are, of length 1, and on the way
 
 
 class AbstractKernel(Portable, eqx.Module):
@@ -77,9 +89,9 @@ class AbstractKernel(Portable, eqx.Module):
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1:])
         rows = rows_that_fit(working_dtype().itemsize * len(x2), share)
-        return self._blocks(
-            x1, x2, 1 << rows.bit_length() - 1 if rows < TILE else rows
-        )  # as tiles are padded
+        rows = 1 << rows.bit_length() - 1 if rows < TILE else rows  # as tiles are padded
+        across = rows_that_fit(_COPIES * 8 * x2[0].size, share)
+        return self._blocks(x1, x2, min(rows, across), across)
 
     def tiles(self, x: np.ndarray) -> Tiles:
         """Single tiles of the symmetric matrix of checked, concrete inputs, for matrices that do not fit in memory."""
@@ -90,11 +102,17 @@ class AbstractKernel(Portable, eqx.Module):
 
         return Tiles(tile, 2000, len(devices()))  # one call keeps all cores of a device busy
 
-    def _blocks(self, x1, x2, rows: int) -> Iterator[tuple[slice, np.ndarray]]:
+    def _blocks(self, x1, x2, rows: int, across: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """In blocks of `rows`, each of which looks at `across` inputs at a time."""
         for start in range(0, len(x1), rows):
             with jax.enable_x64(True):  # not held across the yield: the caller runs in between
                 part = slice(start, min(start + rows, len(x1)))
-                block = self.entries(x1[part], x2)
+                if across >= len(x2):
+                    block = self.entries(x1[part], x2)
+                else:
+                    block = np.empty((part.stop - part.start, len(x2)), working_dtype())
+                    for piece in pieces(slice(0, len(x2)), across):
+                        block[:, piece] = self.entries(x1[part], x2[piece])
             yield part, block
             del block  # the caller's now
 

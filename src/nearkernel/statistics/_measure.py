@@ -103,7 +103,7 @@ def _chunk(observable, net, key, size: int, budget: int, threads: int) -> tuple[
     result = jax.eval_shape(_one(observable, net, key), jax.ShapeDtypeStruct((), jnp.uint32))
     param_bytes, result_bytes = (sum(8 * leaf.size for leaf in jax.tree.leaves(t)) for t in (params, result))
     together = int(np.clip(_CACHE // max(param_bytes, 1), 1, 64))
-    together = int(np.clip(budget // (8 * threads * max(param_bytes, 1)), 1, together))
+    together = int(np.clip(budget // (threads * (8 * param_bytes + 4 * result_bytes)), 1, together))
     together = min(together, -(-size // threads))
     most = -(-min(-(-size // threads), 4096) // together)
     return together * int(
@@ -132,11 +132,15 @@ class _Draw(AbstractJob[int]):
         def summed(start: int) -> tuple[int, Any, Any]:
             count = min(self.chunk, self.size - start)
             found = drawn(start + first)  # the last chunk is drawn whole too: one shape, one compilation
-            values = jax.tree.map(lambda leaf: np.asarray(leaf[:count], dtype=np.float64), found)
+            values = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64)[:count], found)
             mean = jax.tree.map(lambda v: v.mean(axis=0), values)
-            return count, mean, jax.tree.map(lambda v, o: ((v - o) ** 2).sum(axis=0), values, mean)
+            return count, mean, jax.tree.map(lambda v, o: _squares(v - o), values, mean)
 
         return summed
+
+
+def _squares(apart: np.ndarray) -> np.ndarray:
+    return np.einsum("i...,i...->...", apart, apart)
 
 
 def _typed(key: Any) -> jax.Array:
