@@ -84,7 +84,7 @@ class LearningCurve(Experiment):
                 ),
             ),
             "examples",
-            "squared error, 1 is the variance of the targets",
+            "squared error",
             log_x=True,
             log_y=True,
             y_range=(0.01, 3.0),

@@ -97,7 +97,7 @@ class OwnData(Experiment):
                     Curve("perfect", _ends(found.y), _ends(found.y), "dashes", 0),
                 ),
                 found.names[-1],
-                "prediction by the other rows",
+                "prediction",
             ),
             Picture(
                 "Which ridge",
@@ -106,7 +106,7 @@ class OwnData(Experiment):
                     Curve("this ridge", [self.ridge], [left.error], "dots", 2),
                 ),
                 "ridge",
-                "squared error, 1 is the variance",
+                "squared error",
                 log_x=True,
             ),
         )

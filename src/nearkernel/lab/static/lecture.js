@@ -72,5 +72,5 @@ export function screenFilling(content) {
     if (root.classList.contains("lecture") !== on) set(on);
   };
   return () => element("button", { type: "button", id: "fullscreen", onclick: toggle, title: "Whole screen; Page Up and Page Down turn pages" },
-    "⛶ Fullscreen");
+    "Fullscreen");
 }

@@ -31,6 +31,7 @@ function kept(address) {
   if (pathname === "/static/story.json") return KEPT.story;
   const found = KEPT.answers[[...searchParams].map((pair) => pair.join("=")).join("&")];
   if (!found) throw new Error("this copy holds other settings; `nearkernel lab` answers all of them.");
+  if (found.error) throw new Error(found.error);
   return found;
 }
 
