@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import queue
+import re
 import struct
 import sys
 import threading
@@ -79,7 +80,9 @@ def _reply(question: Question, watch: Watch) -> tuple[int, Any]:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).removeprefix("--").split()) or repr(error)
+    """The message, with the name of a setting first as the page has it."""
+    words = re.sub(r"^(?:--|`(\w+)`(?=[ :]))", r"\1", str(error))
+    return " ".join(words.split()) or repr(error)
 
 
 def _chosen(question: Question) -> Experiment:

@@ -8,8 +8,8 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
+from ...activations._formula import LONGEST, formula, is_formula
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
-from .._formula import LONGEST, source
 from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, drawn_layers, flow, known_of
 
 
@@ -145,8 +145,13 @@ class Criticality(Experiment):
 
     def python(self, checked: bool = False) -> str:
         known = known_of(self.activation)
-        values = {**self.values(), "function": source(self.activation), "most": float(known.most)}
+        values = {**self.values(), "function": _typed(self.activation.strip()), "most": float(known.most)}
         return _THEORY.format(**values) + (_CHECK.format(**values) if checked else "") + _END
+
+
+def _typed(activation: str) -> str:
+    """How a program says an activation."""
+    return f"lambda z: {formula(activation).source}" if is_formula(activation) else repr(activation)
 
 
 def _said(value: Any) -> float | str:
