@@ -21,7 +21,7 @@ OTHERS = {
     "regions": {"width": 5, "seed": 3},
     "bias": {"alpha": 0.3},
     "deep-linear": {"depth": 2, "points": 6},
-    "lazy-rich": {"richness": 0.5, "step": 40, "activation": "erf", "width": 32},
+    "lazy-rich": {"richness": 0.5, "step": 42, "activation": "gelu", "width": 32},
     "finite-width": {"width": 16, "place": 0.4, "steps": 20, "networks": 500},
     "learning-curve": {"data": "wave", "ridge": 1.0, "depth": 1},
     "images": {"shift": 1, "head": "flatten"},

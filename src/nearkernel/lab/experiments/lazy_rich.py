@@ -15,9 +15,9 @@ from ._lazy_rich import CHECK, END, THEORY
 
 _GRID = np.linspace(-2, 2, 41)[:, None]
 _MIDDLE = 20  # where the grid is 0
-STEPS = 200
+STEPS, _EVERY = 100, 5  # steps of gradient descent, and how many are between two looks
 _NETWORKS, _BATCH = 12, 4
-_CLOUDS = nk.statistics.Clouds(neurons=512, scrambles=2)
+_CLOUDS = nk.statistics.Clouds(neurons=512, scrambles=2, every=_EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,14 +58,16 @@ class LazyRich(Experiment):
     richness: float = setting(
         1.0, "γ₀: how far features move. 0 is a kernel machine.", low=0.03, high=3, log=True
     )
-    step: int = setting(STEPS, "Step of gradient descent that is looked at.", low=1, high=STEPS)
+    step: int = setting(
+        STEPS, "Step of gradient descent that is looked at, rounded to fives.", low=_EVERY, high=STEPS
+    )
     points: Points = setting(
         ((-1.2, 0.2), (-0.5, -0.6), (0.3, 0.7), (1.1, 0.1)),
         "Drag them in the picture; at most 8.",
         low=-2,
         high=8,
     )
-    activation: str = setting("tanh", "Of the hidden layer.", choices=("tanh", "erf", "gelu", "relu"))
+    activation: str = setting("erf", "Of the hidden layer.", choices=("erf", "gelu", "relu", "tanh"))
     weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
     bias_var: float = setting(0.5, "Variance of the biases.", low=0, high=2)
     width: int = setting(256, "Neurons of the networks that are trained.", low=32, high=1024, log=True)
@@ -73,8 +75,8 @@ class LazyRich(Experiment):
     def theory(self) -> Answer:
         x, y = self._data()
         known = _known(self.points, self.richness, self.activation, self.weight_var, self.bias_var)
-        law = known.law.at(self.step)
-        lazy = nk.forecast(self._net("ntk"), x, y, nk.GradientDescent(known.lr, steps=self.step), _GRID)
+        law = known.law.at(self._at)
+        lazy = nk.forecast(self._net("ntk"), x, y, nk.GradientDescent(known.lr, steps=self._at), _GRID)
         grid, steps, wide = _GRID[:, 0], np.arange(STEPS + 1), "infinitely wide"
         pictures = (
             Picture(
@@ -92,7 +94,7 @@ class LazyRich(Experiment):
                 (
                     Curve("lazy limit", steps, known.lazy_loss, "dashes", 2),
                     Curve("rich limit", steps, np.maximum(known.law.loss, 1e-12), "line", 1),
-                    Curve("now", [self.step], [max(float(law.loss[-1]), 1e-12)], "dots", 3),
+                    Curve("now", [self._at], [max(float(law.loss[-1]), 1e-12)], "dots", 3),
                 ),
                 "step",
                 "loss",
@@ -136,7 +138,7 @@ class LazyRich(Experiment):
             )
             with jax.enable_x64(True):
                 keys = jax.random.split(jax.random.key(batch), _BATCH)
-                found = np.concatenate([found, np.asarray(_trained(model, keys, x, y, lr, self.step))])
+                found = np.concatenate([found, np.asarray(_trained(model, keys, x, y, lr, self._at))])
             networks = (
                 Curve("trained networks", _GRID[:, 0], each, "thin", 3, group=f"width {self.width}")
                 for each in found
@@ -152,6 +154,11 @@ class LazyRich(Experiment):
             )
         return answer
 
+    @property
+    def _at(self) -> int:
+        """The step of which outputs are kept."""
+        return _EVERY * round(self.step / _EVERY)
+
     def _data(self) -> tuple[np.ndarray, np.ndarray]:
         x, y = np.array(self.points).T
         return x[:, None], y
@@ -163,7 +170,14 @@ class LazyRich(Experiment):
         return nk.Scaled(self._net("mean_field"), 1 / self.richness)
 
     def python(self, checked: bool = False) -> str:
-        values = {**self.values(), "last": STEPS, "batch": _BATCH, "batches": _NETWORKS // _BATCH}
+        values = {
+            **self.values(),
+            "step": self._at,
+            "last": STEPS,
+            "every": _EVERY,
+            "batch": _BATCH,
+            "batches": _NETWORKS // _BATCH,
+        }
         return (THEORY + CHECK * checked + END).format(**values)
 
 

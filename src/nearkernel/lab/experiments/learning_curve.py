@@ -87,7 +87,7 @@ class LearningCurve(Experiment):
             "squared error",
             log_x=True,
             log_y=True,
-            y_range=(0.01, 3.0),
+            y_range=(0.02, 3.0),
         )
         power, doubt = curve.slope
         numbers = (
@@ -145,7 +145,7 @@ plt.loglog(ahead.sizes, ahead.error, "--", label="power law")
 plt.fill_between(ahead.sizes, ahead.low, ahead.high, alpha=0.2)
 plt.title("Test error")
 plt.xlabel("examples")
-plt.ylim(0.01, 3)
+plt.ylim(0.02, 3)
 """
 _CHECK = """
 found = []

@@ -92,7 +92,7 @@ function figure(picture, look, hidden = new Set()) {
     trace.showlegend = !named.has(trace.name);
     named.add(trace.name);
   }
-  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
+  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", dtick: log ? 1 : undefined,
     range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
     linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "e", automargin: true });
   const layout = {
