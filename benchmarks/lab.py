@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/lab.py [--write] [--picture]
 
-Every page is opened at its default sizes; then each slider that changes no shape is moved ten times by the keyboard, and
-each that changes a size a few times, of which the first does not count: it may compile.
+Every page is opened at its default sizes; then each slider that changes no shape is moved ten times by the keyboard,
+and each that changes a size a few times, of which the first does not count: it may compile.
 `--picture` also makes docs/figures/lab.png. Needs Chromium (`make browser`).
 """
 
