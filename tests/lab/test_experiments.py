@@ -24,7 +24,7 @@ OTHERS = {
     "lazy-rich": {"richness": 0.5, "step": 42, "activation": "gelu", "width": 32},
     "finite-width": {"width": 16, "place": 0.4, "steps": 20, "networks": 500},
     "learning-curve": {"data": "wave", "ridge": 1.0, "depth": 1},
-    "images": {"shift": 1, "head": "flatten"},
+    "images": {"shift": 1, "ridge": 0.1},
     "own-data": {
         "rows": "a,b,c\n0,1,2\n1,0,1\n2,2,0\n3,1,1\n4,5,2\n5,2,0",
         "column": 2,

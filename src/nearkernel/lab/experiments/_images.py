@@ -15,8 +15,9 @@ test = np.pad(images[100:], ((0, 0), (0, 0), (shift, 0), (0, 0)))[:, :, :8]
 targets, truth = np.eye(10)[labels[:100]] - 0.1, labels[100:]
 flat = lambda images: images.reshape(len(images), -1)
 nets = {{
-    "convolution": nk.CNN((8, 8, 1), (16,) * depth, 10, "relu", weight_var=2.0, bias_var=0.1, head="{head}"),
     "dense": nk.MLP(64, (128,) * depth, 10, "relu", weight_var=2.0, bias_var=0.1),
+    "convolution": nk.CNN((8, 8, 1), (16,) * depth, 10, weight_var=2.0, bias_var=0.1, head="flatten"),
+    "convolution, pooled": nk.CNN((8, 8, 1), (16,) * depth, 10, weight_var=2.0, bias_var=0.1, head="pool"),
 }}
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 kernels = {{}}

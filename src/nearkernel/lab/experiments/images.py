@@ -16,21 +16,22 @@ _TRAIN, _TEST = 100, 100
 _SIZES = (10, 20, 40, 70, _TRAIN)
 _ORDERS = 8  # in which examples come
 _STEPS = 200
-_WIDTHS = {"convolution": 16, "dense": 128}
+_WIDTHS = {"dense": 128, "convolution": 16, "convolution, pooled": 16}
 _NETWORKS = 3
 
 
 @dataclasses.dataclass(frozen=True)
 class Images(Experiment):
-    """Handwritten digits of 8 by 8 pixels, learned by two infinitely wide networks. The dense one treats pixels as a
-    list: it would learn as well if they were shuffled. The convolutional one looks at patches of 3 by 3 pixels, and
-    with pooling it does not mind where they are. Shift the test images: the dense network loses, the pooled convolution
-    keeps most. Then train networks of finite width on the same digits."""
+    """Handwritten digits of 8 by 8 pixels, learned by three infinitely wide networks. The dense one treats pixels as a
+    list: it would learn as well if they were shuffled. The convolutional one looks at patches of 3 by 3 pixels and
+    remembers where they are. With pooling it only counts them. Without a shift, where they are is worth knowing, and
+    pooling costs. Shift the test images: the dense network fails, and the pooled one does not mind. Then train networks
+    of finite width on the same digits."""
 
     title = "Convolution or dense"
     menu = "Images"
     formulas = (
-        r"\Theta_{dense}(x, x') = f\left(|x|, |x'|, x \cdot x'\right), \qquad "
+        r"\Theta_{conv}(x, x') = \frac{1}{P} \sum_{p} \Theta_{p p}(x, x'), \qquad "
         r"\Theta_{pool}(x, x') = \frac{1}{P^2} \sum_{p, p'} \Theta_{p p'}(x, x')",
         r"\hat{y} = \operatorname{argmax}_c \; \Theta(x, X) \, (\Theta + \lambda)^{-1} \, Y_c",
     )
@@ -38,21 +39,12 @@ class Images(Experiment):
     movie = "shift"
     presets = (
         Preset("Shifted by a pixel", {"shift": 1}, "The dense network has never seen a digit there."),
-        Preset(
-            "Without pooling",
-            {"shift": 1, "head": "flatten"},
-            "Patches alone do not help: position still counts.",
-        ),
-        Preset("Two layers of patches", {"depth": 2}, "A second convolution sees 5 by 5 pixels."),
-        Preset("Much ridge", {"ridge": 1.0}, "A large ridge blurs both."),
+        Preset("Shifted by two", {"shift": 2}, "Only counting patches still helps."),
+        Preset("Two layers", {"depth": 2}, "A second convolution sees 5 by 5 pixels."),
+        Preset("Much ridge", {"ridge": 3.0}, "A large ridge blurs all three."),
     )
 
     shift: int = setting(0, "Pixels by which test images are moved to the right.", low=0, high=3)
-    head: str = setting(
-        "pool",
-        "After the convolutions: the mean over all pixels, or all of them.",
-        choices=("pool", "flatten"),
-    )
     depth: int = setting(1, "Convolutions, and hidden layers of the dense network.", low=1, high=2)
     ridge: float = setting(
         0.01, "Ridge, over the mean of the kernel's diagonal.", low=1e-4, high=10, log=True
@@ -86,7 +78,7 @@ class Images(Experiment):
 
     def _accuracies(self, name: str) -> np.ndarray:
         """(orders, sizes), of networks trained on the first examples of random orders."""
-        train, test = _kernels(name, self.depth, self.head, self.shift)
+        train, test = _kernels(name, self.depth, self.shift)
         _, labels = _digits()
         targets, truth = np.eye(10)[labels[:_TRAIN]] - 0.1, labels[_TRAIN:]
         ridge, found = self.ridge * np.diag(train).mean(), np.empty((_ORDERS, len(_SIZES)))
@@ -106,8 +98,8 @@ class Images(Experiment):
         jobs = [(name, size) for name in _WIDTHS for size in sizes]
         for done, (name, size) in enumerate(jobs):
             watch(done / len(jobs), f"{name}, {size} examples, {_NETWORKS} networks", answer)
-            net = _net(name, self.depth, self.head)
-            train, _ = _kernels(name, self.depth, self.head, self.shift)
+            net = _net(name, self.depth)
+            train, _ = _kernels(name, self.depth, self.shift)
             some = np.random.default_rng(0).permutation(_TRAIN)[:size]
             lr = 1 / np.linalg.eigvalsh(train[np.ix_(some, some)])[-1]
             x, targets = _for(name, images[some]), np.eye(10)[labels[some]] - 0.1
@@ -151,25 +143,24 @@ def _moved(images: np.ndarray, shift: int) -> np.ndarray:
 
 
 def _for(name: str, images: np.ndarray) -> np.ndarray:
-    return images if name == "convolution" else images.reshape(len(images), -1)
+    return images.reshape(len(images), -1) if name == "dense" else images
 
 
-def _net(name: str, depth: int, head: str):
+def _net(name: str, depth: int) -> nk.MLP | nk.CNN:
     widths = (_WIDTHS[name],) * depth
     if name == "dense":
         return nk.MLP(64, widths, 10, "relu", weight_var=2.0, bias_var=0.1)
+    head = "pool" if "pooled" in name else "flatten"
     return nk.CNN((8, 8, 1), widths, 10, "relu", weight_var=2.0, bias_var=0.1, head=head)
 
 
 @functools.lru_cache(maxsize=32)
-def _kernels(name: str, depth: int, head: str, shift: int) -> tuple[np.ndarray, np.ndarray]:
+def _kernels(name: str, depth: int, shift: int) -> tuple[np.ndarray, np.ndarray]:
     """NTK of the training images, and of test images with them."""
-    if name == "dense" and head != "pool":
-        return _kernels(name, depth, "pool", shift)  # it has no head
     images, _ = _digits()
-    kernel, train = nk.kernels.NTK(_net(name, depth, head)), _for(name, images[:_TRAIN])
+    kernel, train = nk.kernels.NTK(_net(name, depth)), _for(name, images[:_TRAIN])
     if shift:
-        return _kernels(name, depth, head, 0)[0], kernel(_for(name, _moved(images[_TRAIN:], shift)), train)
+        return _kernels(name, depth, 0)[0], kernel(_for(name, _moved(images[_TRAIN:], shift)), train)
     return kernel(train), kernel(_for(name, images[_TRAIN:]), train)
 
 

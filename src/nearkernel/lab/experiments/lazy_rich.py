@@ -99,7 +99,7 @@ class LazyRich(Experiment):
                 "step",
                 "loss",
                 log_y=True,
-                y_range=(1e-6, 10.0),
+                y_range=(1e-4, 10.0),
             ),
             Picture(
                 "Tangent kernel of x and 0",
