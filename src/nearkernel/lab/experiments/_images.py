@@ -25,14 +25,14 @@ for name, net in nets.items():
     shape = flat if name == "dense" else lambda images: images
     ntk = nk.kernels.NTK(net)
     known, new = kernels[name] = ntk(shape(images[:100])), ntk(shape(test), shape(images[:100]))
-    ridge, found = {ridge} * np.diag(known).mean(), np.empty((8, len(sizes)))
-    for i in range(8):
+    ridge, found = {ridge} * np.diag(known).mean(), np.empty((5, len(sizes)))
+    for i in range(5):
         order = np.random.default_rng(i).permutation(100)
         for j, size in enumerate(sizes):
             some = order[:size]
             weights = np.linalg.solve(known[np.ix_(some, some)] + ridge * np.eye(size), targets[some])
             found[i, j] = ((new[:, some] @ weights).argmax(axis=1) == truth).mean()
-    mean, sem = found.mean(axis=0), found.std(axis=0, ddof=1) / 8**0.5
+    mean, sem = found.mean(axis=0), found.std(axis=0, ddof=1) / 5**0.5
     left.plot(sizes, mean, label=name)
     left.fill_between(sizes, mean - sem, mean + sem, alpha=0.2)
 left.plot([10, 100], [0.1, 0.1], "--", color="grey", label="chance")

@@ -14,7 +14,7 @@ from ._images import CHECK, END, THEORY
 
 _TRAIN, _TEST = 100, 100
 _SIZES = (10, 20, 40, 70, _TRAIN)
-_ORDERS = 8  # in which examples come
+_ORDERS = 5  # in which examples come
 _STEPS = 200
 _WIDTHS = {"dense": 128, "convolution": 16, "convolution, pooled": 16}
 _NETWORKS = 3
