@@ -128,9 +128,10 @@ def test_a_network_takes_a_formula_and_is_saved_with_it(tmp_path):
     with jax.enable_x64(True):
         z = jnp.asarray(Z)
         np.testing.assert_allclose(net.activation(z), np.tanh(Z) + 0.1 * Z**2, atol=1e-12)
-    nk.save(nk.kernels.NTK(net), tmp_path / "kernel.nk")
-    x = np.array([[1.0, 2.0], [0.5, -1.0]])
-    np.testing.assert_array_equal(nk.load(tmp_path / "kernel.nk")(x), nk.kernels.NTK(net)(x))
+    x = np.array([[1.0, 2.0], [0.5, -1.0], [0.3, 0.1]])
+    fitted = nk.estimators.NTKRegressor(depth=1, activation="tanh(z) + 0.1*z^2").fit(x, [0.0, 1.0, 2.0])
+    nk.save(fitted, tmp_path / "model.nk")
+    np.testing.assert_array_equal(nk.load(tmp_path / "model.nk").predict(x), fitted.predict(x))
 
 
 @pytest.mark.parametrize(
