@@ -52,7 +52,7 @@ def _cells(line: str) -> list[str]:
     """Split at the strongest separator that is there; one at the end separates nothing."""
     for separator in (";", "\t", ","):
         if separator in line:
-            return [cell.strip().strip('"') for cell in line.rstrip(separator).split(separator)]
+            return [cell.strip().strip('"') for cell in line.removesuffix(separator).split(separator)]
     return re.split(r"\s+", line)
 
 

@@ -58,7 +58,10 @@ class FiniteWidth(Experiment):
     networks: int = setting(4000, "How many are trained.", low=500, high=20_000, log=True)
 
     def theory(self) -> Answer:
-        law = self._law()
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            law = self._law()
+        doubts = tuple(str(each.message) for each in told if each.category is UserWarning)
         mean, std = float(law.mean[0]), float(law.std[0])
         wide, spread = float(law.terms[0][0]), float(np.sqrt(law.cov_terms[0][0, 0]))
         at = mean + std * np.linspace(-_SIDES, _SIDES, 161)
@@ -101,7 +104,7 @@ class FiniteWidth(Experiment):
         low, high = (float(each[0]) for each in law.positive)
         note = f"The expansion holds for f* from {low:.3g} to {high:.3g}: beyond, its density is negative."
         inside = low <= at[0] and at[-1] <= high
-        return Answer(pictures, numbers, () if inside else (note,))
+        return Answer(pictures, numbers, doubts if inside else (*doubts, note))
 
     def check(self, watch: Watch) -> Answer:
         theory, found, drawn = self.theory(), np.zeros(0), 0
