@@ -39,7 +39,7 @@ class Quadratic(Experiment):
         ),
         Preset(
             "As bent as the truth",
-            {"eps": 0.4, "bend": 0.4},
+            {"eps": 0.25, "bend": 0.25},
             "The test error is least near the bend of the truth.",
         ),
         Preset("Too far", {"eps": 0.6, "bend": 0.0}, "The truth is not bent: learning features costs."),
