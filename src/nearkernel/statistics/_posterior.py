@@ -98,8 +98,10 @@ def posterior(
     With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
 
     With `widths`, the numbers of neurons of the hidden layers, and an `nk.MLP` for `kernel`: the posterior of networks
-    of that width, a `FinitePosterior`, for one output. The size of the kernel is then random; it is exact for linear
+    of that width, a `FinitePosterior`. The size of the kernel is then random; it is exact for linear
     networks, and gives the variance of others within about 20 %. Its mean may be relied on where `misfit` is near 1.
+    Several outputs share their neurons, so that their scale is a random matrix: for one hidden layer, and for linear
+    networks of any depth.
     """
     if widths is not None:
         return finite_posterior(kernel, x, y, x_new, noise, widths)
