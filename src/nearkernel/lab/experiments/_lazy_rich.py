@@ -21,7 +21,7 @@ law = nk.forecast(model, x, y, descent, grid, clouds=clouds)
 lazy = nk.forecast(lazy_net, x, y, nk.GradientDescent(lr, steps=step), grid)
 lazy_loss = (((1 - lr * rates) ** np.arange(last + 1)[:, None] * (modes.T @ y)) ** 2).sum(axis=1) / 2
 kernels = law.kernels()
-print(nk.statistics.regime(model, y).name, "the kernel moved by", kernels.moved)
+print(nk.regime(model, y).name, "the kernel moved by", kernels.moved)
 
 _, axes = plt.subplots(1, 3, figsize=(15, 4.5))
 axes[0].plot(grid[:, 0], lazy.mean, "--", label="lazy limit")

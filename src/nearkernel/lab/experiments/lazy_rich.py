@@ -115,7 +115,7 @@ class LazyRich(Experiment):
         return Answer(pictures, self._numbers(known, law, lazy), notes)
 
     def _numbers(self, known: "_Known", law, lazy) -> tuple[Number, ...]:
-        found = nk.statistics.regime(self._model(), self._data()[1])
+        found = nk.regime(self._model(), self._data()[1])
         return (
             Number("regime", found.name, "by the richness times the size of the targets"),
             Number("kernel moved by", known.moved, f"of its size, after {STEPS} steps"),

@@ -59,7 +59,7 @@ class LearningCurve(Experiment):
     def theory(self) -> Answer:
         curve = self._curve()
         ahead = curve.extrapolate(_AHEAD)
-        low, high = np.maximum(curve.error - curve.stderr, 1e-9), curve.error + curve.stderr
+        low, high = np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem
         theory = "from one kernel matrix"
         picture = Picture(
             "Test error",
@@ -91,7 +91,7 @@ class LearningCurve(Experiment):
         )
         power, doubt = curve.slope
         numbers = (
-            Number("error with all rows", float(curve.error[-1]), "leave-one-out", float(curve.stderr[-1])),
+            Number("error with all rows", float(curve.error[-1]), "leave-one-out", float(curve.sem[-1])),
             Number(
                 "slope", float(power), "the error falls as a power of the examples, at the end", float(doubt)
             ),
@@ -139,7 +139,7 @@ curve = nk.learning_curve(net, x, y, algorithm, sizes=sizes)
 ahead = curve.extrapolate([240, 480, 960])
 
 plt.loglog(curve.sizes, curve.error, label="theory")
-plt.fill_between(curve.sizes, np.maximum(curve.error - curve.stderr, 1e-9), curve.error + curve.stderr, alpha=0.2)
+plt.fill_between(curve.sizes, np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem, alpha=0.2)
 plt.loglog(curve.sizes, np.maximum(curve.train_error, 1e-9), "--", color="grey", label="training error")
 plt.loglog(ahead.sizes, ahead.error, "--", label="power law")
 plt.fill_between(ahead.sizes, ahead.low, ahead.high, alpha=0.2)

@@ -93,7 +93,7 @@ class OwnData(Experiment):
             Picture(
                 "A new row, predicted",
                 (
-                    Curve("each row left out", found.y, centre + unit * left.prediction, "dots", 1),
+                    Curve("each row left out", found.y, centre + unit * left.predictions, "dots", 1),
                     Curve("perfect", _ends(found.y), _ends(found.y), "dashes", 0),
                 ),
                 found.names[-1],
@@ -224,7 +224,7 @@ axes[0].fill_between(places, mean - std, mean + std, alpha=0.2)
 axes[0].plot(moving, target, "o", color="grey", label="rows")
 axes[0].set(title="Functions learned", xlabel=names[column], ylabel=names[-1])
 ends = [target.min(), target.max()]
-axes[1].plot(target, centre + scale * left_out(ridge).prediction, "o", label="each row left out")
+axes[1].plot(target, centre + scale * left_out(ridge).predictions, "o", label="each row left out")
 axes[1].plot(ends, ends, "--", color="grey", label="perfect")
 axes[1].set(title="A new row, predicted", xlabel=names[-1])
 axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="error of a new row")
