@@ -62,10 +62,11 @@ STORY = (
     Scene(
         "All of them together are a Gaussian process",
         "circle",
-        {"time": 0.001},
+        {"time": 0.001, "networks": 20},
         "Outputs",
-        "Before training, outputs of wide networks are Gaussian around zero: the band holds 95 % of all networks. "
-        "Correlations between inputs are a kernel.",
+        "Before training, outputs of wide networks are Gaussian around zero: the band holds 95 % of all networks, "
+        "of which some are shown. Correlations between inputs are a kernel.",
+        checked=True,
     ),
     Scene(
         "Trained, a wide network is a kernel machine",
@@ -78,10 +79,10 @@ STORY = (
     Scene(
         "At finite width outputs are not quite Gaussian",
         "finite-width",
-        {"width": 12},
+        {"width": 12, "networks": 20_000},
         "What is not Gaussian",
         "Networks of 12 neurons lean to one side and have heavier tails. The cumulants are of order 1/width, and "
-        "theory knows them: dots are trained networks.",
+        "theory knows them. Dots are 20 000 trained networks.",
         checked=True,
     ),
     Scene(

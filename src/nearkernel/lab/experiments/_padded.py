@@ -7,6 +7,8 @@ import numpy as np
 
 import nearkernel as nk
 
+from ..._precision import in_float64
+
 
 class Switched(nk.models.AbstractModel):
     """A model with one input more, by which its output is multiplied.
@@ -24,6 +26,7 @@ class Switched(nk.models.AbstractModel):
     def init(self, key: Any) -> Any:
         return self.model.init(key)
 
+    @in_float64
     def __call__(self, params: Any, x: Any) -> jax.Array:
         return self.model(params, x[:, :-1]) * x[:, -1:]
 
