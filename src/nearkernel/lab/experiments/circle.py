@@ -112,7 +112,7 @@ class Circle(Experiment):
                 "Standard deviation over networks",
                 (
                     Curve("theory", _ANGLES, std, "line", 1),
-                    Curve("at the start", _ANGLES, start, "dashes", 0),
+                    Curve("at initialization", _ANGLES, start, "dashes", 0),
                 ),
                 "angle",
                 "standard deviation",
