@@ -254,12 +254,12 @@ def test_views_to_try_play_and_the_button_that_trains_are_in_sight(page):
 def test_the_whole_screen_enlarges_and_its_keys_turn_pages(page):
     opened(page, "/catapult")
     page.click("#fullscreen")
-    page.wait_for_selector(":root.lecture")
+    page.wait_for_selector(":root.lecture", state="attached")
     page.keyboard.press("PageDown")
     expect(page.locator("h1")).to_have_text(find("bias").title)
     page.wait_for_selector("#content[data-answered]")
     page.click("#fullscreen")
-    page.wait_for_selector(":root:not(.lecture)")
+    page.wait_for_selector(":root:not(.lecture)", state="attached")
 
 
 def test_a_name_of_the_legend_hides_its_curve(page):
