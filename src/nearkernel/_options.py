@@ -57,9 +57,7 @@ Target = Annotated[
     str | None,
     typer.Option(help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False),
 ]
-TaskOption = Annotated[
-    Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
-]
+TaskOption = Annotated[Task, typer.Option(help="auto: labels and integers of at most 20 values are classes.")]
 AlgorithmOption = Annotated[
     Algorithm,
     typer.Option(

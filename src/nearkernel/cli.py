@@ -24,8 +24,8 @@ from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
 EXIT_CODES = (
-    "Exit codes: 0, all is well; 1, a claim is refuted, a matrix is not sound, a tolerance was not reached, or "
-    "something unexpected happened; 2, bad input; 130, interrupted."
+    "Exit codes: 0, success; 1, a claim is refuted, a matrix is damaged, a tolerance was not reached, or "
+    "an unexpected error; 2, bad input; 130, interrupted."
 )
 
 
@@ -82,9 +82,10 @@ app = typer.Typer(
 
 @app.callback()
 def nearkernel(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="With --version: all versions that matter, as JSON.")
+        bool,
+        typer.Option("--json", help="With --version: versions of nearkernel and its dependencies, as JSON."),
     ] = False,
 ) -> None:
     """Predict what neural networks do after training, without training them.
@@ -107,17 +108,20 @@ def lab(
     port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help="Where to listen. [default: 8642, or any that is free]", show_default=False
+            min=1, max=65535, help="Port to listen on. [default: 8642, or any free port]", show_default=False
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
+        str,
+        typer.Option(
+            help="Address to listen on; any address other than the default lets other machines connect."
+        ),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A name or address by which others may call this machine; several are given one by one.",
+            help="A host name or address under which others may reach this machine; may be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -141,7 +145,7 @@ def lab(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Open a page of live experiments: sliders, pictures, and networks that are really trained.
+    """Open a web page of live experiments: sliders, figures, and networks that are actually trained.
 
     Everything runs on this machine, and nothing is loaded from anywhere else. Ctrl-C ends it.
 

@@ -70,7 +70,7 @@ def test_an_unknown_name_suggests_the_nearest(wrong, nearest):
 
 @pytest.mark.parametrize("wrong", ["monomial(0)", "monomial(20)", "monomial(2.5)", "monomial(-1)"])
 def test_a_monomial_needs_a_whole_degree(wrong):
-    with pytest.raises(ValueError, match=r'"monomial\(degree\)" takes a whole degree from 1 to 19'):
+    with pytest.raises(ValueError, match=r'"monomial\(degree\)" takes an integer degree from 1 to 19'):
         get(wrong)
 
 

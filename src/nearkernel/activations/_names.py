@@ -69,15 +69,15 @@ _CLOSED: dict[str, Callable[[], AbstractActivation]] = {
 
 
 def names() -> list[str]:
-    """The activations known by name; "leaky_relu(slope)" and "monomial(degree)" take a number."""
+    """The names of activations; "leaky_relu(slope)" and "monomial(degree)" take a number."""
     return [*_CLOSED, *_BY_SERIES, "monomial(2)", "monomial(3)"]
 
 
 @in_float64
 def get(activation: Any) -> AbstractActivation:
-    """An activation from its name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", or from any JAX callable.
+    """The `activation` of a name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", of a formula, or of any JAX function.
 
-    A text with z is a formula, such as "tanh(z) + 0.1*z^2". It is read as grammar, never run: numbers, z, pi, e,
+    A formula is a text with z, such as "tanh(z) + 0.1*z^2". It is parsed and never executed as code: numbers, z, pi, e,
     + - * / ^, brackets, and functions such as tanh, erf, relu, mish, exp, max(z, 0).
     """
     if isinstance(activation, AbstractActivation):
@@ -90,7 +90,7 @@ def get(activation: Any) -> AbstractActivation:
         hash(activation)
     except TypeError:
         raise TypeError(
-            "`activation` holds arrays, so that its results cannot be kept: wrap it, e.g. lambda z: activation(z)."
+            "`activation` contains arrays, so its results cannot be cached: wrap it, e.g. lambda z: activation(z)."
         ) from None
     return _by_callable(activation)
 
@@ -117,7 +117,7 @@ def _by_name(name: str) -> AbstractActivation:
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
         return Monomial(int(with_number[2]))
     if with_number:
-        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes a whole degree from 1 to 19.')
+        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes an integer degree from 1 to 19.')
     if is_formula(name):
         return series(formula(name), "activation")
     raise ValueError(
