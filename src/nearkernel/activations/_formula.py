@@ -153,9 +153,7 @@ def _part(node: ast.AST, text: str) -> _Tree:
 def _power(base: ast.AST, power: ast.AST, text: str) -> _Tree:
     """Whole powers up to 8: larger ones overflow, and others are not defined where z is negative."""
     if not (isinstance(power, ast.Constant) and power.value in range(1, 9)):
-        raise ValueError(
-            f"`activation` {text}: powers must be whole numbers from 1 to 8; exp(z) is written so."
-        )
+        raise ValueError(f"`activation` {text}: powers must be integers from 1 to 8; exp(z) is written so.")
     (f, one), exponent = _tree(base, text), int(power.value)  # type: ignore[arg-type]
     return lambda z: f(z) ** exponent, f"({one}) ** {exponent}"
 
