@@ -11,8 +11,8 @@ from nearkernel.activations._series import _sums
 rng = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("largest", [0.05, 0.3, 0.6, 0.99])
-@pytest.mark.parametrize("terms", [16, 96])
+@pytest.mark.parametrize("largest", [0.05, 0.99])
+@pytest.mark.parametrize("terms", [16, 64])
 def test_terms_that_are_left_out_are_rounding_errors(largest, terms):
     tail1, tail2 = (rng.uniform(-1, 1, size=(terms, *shape)) / np.sqrt(terms) for shape in ((5, 1), (1, 6)))
     w = rng.uniform(-largest, largest, size=(5, 6))
@@ -20,8 +20,8 @@ def test_terms_that_are_left_out_are_rounding_errors(largest, terms):
     value = (tail1 * tail2 * w**powers).sum(axis=0)
     slope = (tail1[1:] * tail2[1:] * powers[1:] * w ** (powers[1:] - 1)).sum(axis=0)
     with jax.enable_x64(True):
-        found = jax.jit(_sums)(tail1, tail2, w)
-        by_w = jax.grad(lambda w: _sums(tail1, tail2, w)[0].sum())(w)
+        found = [np.asarray(part) for part in jax.jit(_sums)(tail1, tail2, w)]
+        by_w = np.asarray(jax.grad(lambda w: _sums(tail1, tail2, w)[0].sum())(w))
     assert np.abs(found[0] - value).max() < 1e-15
     assert np.abs(found[1] - slope).max() < 1e-14 and np.abs(by_w - slope).max() < 1e-14
 

@@ -128,6 +128,7 @@ def test_forecasts_on_a_cluster_are_those_of_this_machine(cluster):
         assert np.abs(one - other).max() < 1e-9
 
 
+@pytest.mark.filterwarnings("ignore")  # that narrow networks are narrow
 def test_jobs_can_be_sent_to_other_processes():
     """All that a cluster is given, through the pickle that Dask uses, where 64 bits are off."""
     import cloudpickle
