@@ -31,10 +31,10 @@ _COPIES = 3  # of inputs that are made ready: as they are, of length 1, and on t
 
 
 class AbstractKernel(Portable, eqx.Module):
-    """`kernel(x1, x2)` gives the matrix (n1, n2); `kernel(x)` the symmetric one (n, n).
+    """A kernel: `kernel(x1, x2)` returns the matrix (n1, n2), `kernel(x)` the symmetric matrix (n, n).
 
-    Concrete arrays in give float64 NumPy arrays out; arrays traced by the caller's `jit`, `grad` or `vmap` stay
-    JAX arrays. Kernels add, multiply and scale: `k1 + k2`, `k1 * k2`, `2.0 * k`.
+    Concrete inputs give float64 NumPy arrays; inputs traced by the caller's `jit`, `grad` or `vmap` give JAX arrays.
+    Kernels can be added, multiplied and scaled: `k1 + k2`, `k1 * k2`, `2.0 * k`.
     """
 
     @in_float64
@@ -48,29 +48,29 @@ class AbstractKernel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """The matrix of checked, concrete inputs."""
+        """The kernel matrix of checked, concrete inputs."""
 
     @abc.abstractmethod
     def traced(self, x1: Any, x2: Any) -> jax.Array:
-        """The matrix as a JAX expression."""
+        """The kernel matrix as a JAX expression."""
 
     @abc.abstractmethod
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """k(x_i, x_i) of checked, concrete inputs."""
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """`matrix`, refused unless all of it is finite: what is to be computed with."""
+        """Same as `matrix`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
-        """How many features an input must have, or its shape if it is no vector; None for any vector."""
+        """The number of features of an input, or its shape if it is not a vector; None for vectors of any length."""
         return None
 
     @in_float64
     def diag(self, x: Any) -> np.ndarray:
-        """k(x_i, x_i), (n,), without the matrix."""
+        """The diagonal k(x_i, x_i), (n,), without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)
@@ -80,9 +80,10 @@ class AbstractKernel(Portable, eqx.Module):
     def blocks(
         self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """The matrix in horizontal blocks (rows, block), in about `memory` beside the inputs, of one row or more.
+        """Yields the matrix in horizontal blocks (rows, block) that fit in about `memory`, at least one row each.
 
-        That counts a block, the one before it if you keep it so long, and what is needed on the way.
+        `memory` covers a block, the previous block if you still hold it, and temporary arrays; the inputs come on
+        top.
         """
         share = parse_bytes(memory) // _SHARES
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -93,7 +94,7 @@ class AbstractKernel(Portable, eqx.Module):
         return self._blocks(x1, x2, min(rows, across), across)
 
     def tiles(self, x: np.ndarray) -> Tiles:
-        """Any tile of the symmetric matrix of checked, concrete inputs, for matrices that are never held whole."""
+        """Single tiles of the symmetric matrix of checked, concrete inputs, for matrices that do not fit in memory."""
 
         def tile(i: slice, j: slice) -> np.ndarray:
             with jax.enable_x64(True):

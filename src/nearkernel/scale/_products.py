@@ -31,7 +31,7 @@ class AbstractProducts(abc.ABC):
 
     @abc.abstractmethod
     def columns(self, at: np.ndarray) -> np.ndarray:
-        """K[:, at], for whole numbers `at`."""
+        """K[:, at], for integers `at`."""
 
     @abc.abstractmethod
     def diagonal(self) -> np.ndarray:

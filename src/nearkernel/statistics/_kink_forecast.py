@@ -19,22 +19,26 @@ from ._finite_forecast import Contribution, trainable
 from ._gaussian import GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
+from ._of_networks import OfNetworks
 from ._sampled import Draw, NeuronJob, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
 
 
-class KinkForecast(GaussianOutputs):
-    r"""Trained outputs of networks with a kink, to order width^(-1/2): mean and covariance over initializations.
+class KinkForecast(OfNetworks, GaussianOutputs):
+    r"""Trained outputs of networks with kinked activations, to order width^(-1/2): mean and covariance.
 
-    Neurons that training drives through the kink do not all come back. Their net flux moves mean and covariance by a
-    multiple of width^(-1/2), far more than the 1/width of smooth activations.
+    Some neurons cross the kink in training and do not return. Their net flux changes mean and covariance over
+    initializations by a multiple of width^(-1/2), far more than the 1/width of smooth activations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction, `mean` and `cov`, from `neurons` of each
-    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `regime`, of `nk.regime`.
     """
+
+    made_for = ("lazy", "nearly lazy")
 
     def __init__(self, crossings: "_Crossings", algorithm: SpectralAlgorithm):
         self.algorithm, self._crossings = algorithm, crossings
@@ -49,6 +53,9 @@ class KinkForecast(GaussianOutputs):
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
 
+    def _trained(self) -> tuple[MLP, np.ndarray]:
+        return self._crossings.net, self._crossings.y
+
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
 
@@ -58,7 +65,7 @@ class KinkForecast(GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "KinkForecast":
-        """The same networks at another time (steps for gradient descent); kernels are kept."""
+        """The same networks at another time (steps for gradient descent); kernels are reused."""
         later = trainable(self.algorithm, "order=0.5").at(positive(time, "time", zero=True, finite=False))
         return KinkForecast(self._crossings, later)
 
@@ -186,8 +193,8 @@ def kink_forecast(
     kinds = net.activations
     if not any(isinstance(each, PiecewiseLinear) and each.right != each.left for each in kinds):
         raise ValueError(
-            "`order=0.5` is for activations with a kink at 0, the relu family; of smooth ones the first correction is "
-            "of `order=1`."
+            "`order=0.5` is for activations with a kink at 0, the relu family; for smooth "
+            "activations use `order=1`."
         )
     if net.parametrization == "mean_field":
         raise ValueError('`order=0.5` is for parametrization "ntk" or "standard"; got "mean_field".')
