@@ -138,7 +138,7 @@ NOT_CALLED = {
         "ResMLP",
         "Transformer",
     ),  # a record; networks that are made of layers, which are called
-    *("build", "names", "open_store"),  # files have tests of their own
+    *("build", "names", "on_cluster", "open_store"),  # files and clusters have tests of their own
     *("Inspection", "Verdict"),
     *("KernelMarginResult", "NormBoundedResult", "ReluMomentsResult"),
     *(

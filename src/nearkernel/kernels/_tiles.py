@@ -229,7 +229,8 @@ def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
     if unit1 is not None and unit2 is not None:
         gap = 1.0 - jnp.matmul(unit1, unit2.T, precision="highest")
         gap = jnp.where(jnp.eye(size[0], size[1], dtype=bool), 1.0, gap) if same else gap
-        inside = jnp.logical_and(*jnp.ix_(*(ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))))
+        down, right = (ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))
+        inside = down[:, None] & right
         near = jnp.any(inside & ((gap < _NEAR) | (gap > 2.0 - _NEAR)))
     return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap), near
 
