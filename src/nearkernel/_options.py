@@ -30,7 +30,9 @@ Depth = Annotated[
 Activation = Annotated[
     str,
     typer.Option(
-        help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=NETWORK, autocompletion=activations
+        help="relu, tanh, erf, gelu, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2'.",
+        rich_help_panel=NETWORK,
+        autocompletion=activations,
     ),
 ]
 WeightVar = Annotated[

@@ -4,6 +4,7 @@ import io
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -125,6 +126,22 @@ def lab(
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write pages that open from disk, with answers computed beforehand, and serve nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --export, a page to write; several are given one by one. [default: all]",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
@@ -139,7 +156,16 @@ def lab(
     `nearkernel lab --port 9000 --no-browser`
 
     `nearkernel lab --host 0.0.0.0 --allow-host lab.example --no-browser`
+
+    `nearkernel lab --export lecture --page catapult --page circle`
     """
+    if page and export is None:
+        raise ValueError("--page is for --export; an address opens a page, like /catapult.")
+    if export is not None:
+        from .lab._export import write
+
+        write(export, page or (), json)
+        return
     from .lab._serve import serve
 
     serve(host, port, browser, json, allow_host or ())

@@ -22,6 +22,10 @@ FORMULAS = {
     "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
     "silu": lambda z: z / (1 + np.exp(-z)),
     "softplus": lambda z: np.log1p(np.exp(z)),
+    "swish": lambda z: z / (1 + np.exp(-z)),
+    "mish": lambda z: z * np.tanh(np.log1p(np.exp(z))),
+    "elu": lambda z: np.where(z > 0, z, np.expm1(z)),
+    "selu": lambda z: 1.0507009873554805 * np.where(z > 0, z, 1.6732632423543772 * np.expm1(z)),
     "monomial(1)": lambda z: z,
     "monomial(4)": lambda z: z**4,
 }

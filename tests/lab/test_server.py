@@ -59,7 +59,7 @@ def test_an_answer_is_the_librarys(web):
         ("/api/experiments/catapult?ratio=1&ratio=2", 400, "given twice"),
         ("/api/experiments/catapul", 400, "no experiment is named 'catapul'. Did you mean 'catapult'?"),
         ("/api/experiments/..%2f..%2fetc", 404, ""),
-        ("/api/experiments/catapult?" + "a" * (LONGEST_QUERY + 1), 400, "longer than 2000 characters"),
+        ("/api/experiments/catapult?" + "a" * (LONGEST_QUERY + 1), 400, "longer than 12000 characters"),
         ("/api/experiments/regression?points=1,2;3", 400, "write points as x,y;x,y"),
         ("/api/experiments/regression?points=" + ";".join(["0,0"] * 13), 400, "13 points came, give 1 to 12"),
         ("/api/experiments/regression?points=9,9", 400, "coordinates must be from -2 to 2"),

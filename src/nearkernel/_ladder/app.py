@@ -29,7 +29,7 @@ def ladder(
     activation: Annotated[
         str,
         typer.Option(
-            help="tanh, gelu, erf, silu, sin, ...: smooth.",
+            help="tanh, gelu, erf, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2': smooth.",
             rich_help_panel=NETWORK,
             autocompletion=smooth_activations,
         ),

@@ -236,11 +236,13 @@ def _follows(value: Any, key: str) -> bool:
 def _named_activation(value: Any) -> str | None:
     """The name under which `nk.activations.get` gives this very object."""
     from ..activations import get, names
+    from ..activations._formula import Formula
     from ..activations._series import Series
 
     if not isinstance(value, Series):
         return None  # the others are plain numbers
-    return next((name for name in names() if get(name) == value), None)
+    known = [value.function.text] if isinstance(value.function, Formula) else names()
+    return next((name for name in known if get(name) == value), None)
 
 
 def _is_jax(value: Any) -> bool:
