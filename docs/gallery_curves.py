@@ -111,6 +111,9 @@ def curve_networks() -> plt.Figure:
     left.legend(fontsize=8.5)
     right.axhline(0, color=GREY, lw=0.8)
     right.set(xscale="log", xlabel="width of the trained networks", ylabel="above the curve, %")
+    for panel, ticks in ((left, (30, 50, 100)), (right, widths)):
+        panel.set_xticks(ticks, map(str, ticks))
+        panel.set_xticks([], minor=True)
     right.legend(fontsize=8.5)
     return drawn
 
