@@ -10,10 +10,10 @@ import httpx
 import numpy as np
 import psutil
 import pytest
-from nearkernel.lab._formula import DEEPEST, MOST
 
 from labs import workers
 from nearkernel import claims
+from nearkernel.activations._formula import DEEPEST, MOST
 from nearkernel.lab import NAMES, find
 from nearkernel.lab._gate import LONGEST_QUERY, SECURITY
 from nearkernel.lab._picture import plain
