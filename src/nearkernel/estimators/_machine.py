@@ -21,7 +21,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
     **Arguments:**
 
     - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
-      features, the typical distance between inputs of unit variance.
+      features, the typical length of inputs of unit variance.
     - `algorithm`: `nk.GradientFlow()` to convergence by default; "ridge" or "flow" choose the strength or the time
       with the smallest leave-one-out error (`nk.dynamics.tune`).
     - `solver`: same as `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with
