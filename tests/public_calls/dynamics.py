@@ -340,7 +340,41 @@ CALLS = [
     Call(
         "one_step_features",
         nk.one_step_features,
-        dict(x=x, y=y, width=("whole", 4), key=key, lr=("positive", 0.5), subspace=("inputs", np.eye(2, 3))),
+        dict(x=x, y=y, width=("whole", 4), key=key, lr=("positive", 0.5), subspace=("inputs", np.eye(2, 3)), head=("positive", 0.1)),
+    ),
+    Call(
+        "one_step_bound",
+        D.one_step_bound,
+        dict(
+            target=("model", M.MultiIndexPolynomial(np.eye(1, 3), {(2,): 1.0})),
+            points=("whole", 3),
+            width=("whole", 3),
+        ),
+    ),
+    Call("query_bound", D.query_bound, dict(dim=("whole", 3), degree=("steps", 4), queries=("number", 2.0))),
+    Call("output_modes", D.output_modes, dict(model=model, params=params, x=("inputs", X[:1]))),
+    Call(
+        "mode_catapult",
+        D.mode_catapult,
+        dict(
+            modes=("record", D.ModesResult(1.0, np.ones(2), np.ones(2))),
+            y=("number", 0.0),
+            lr=("array", 0.1),
+            steps=("steps", 3),
+        ),
+    ),
+    Call(
+        "step_change",
+        D.step_change,
+        dict(
+            observable=("function", lambda params: 1.0),
+            model=model,
+            params=params,
+            x=x,
+            y=y,
+            sgd=("algorithm", nk.SGD(0.1, 2, 3)),
+            loss=("choice", "squared"),
+        ),
     ),
     Call("OneStepFeatures.__call__", lambda x: one_step()(x), dict(x=x)),
     Call("OneStepFeatures.directions", method(one_step, "directions"), dict(count=("whole", 2))),

@@ -144,19 +144,47 @@ def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.n
         chosen.append(far)
 
 
-def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> EntropyBounds:
-    r"""Entropy numbers of the functions f on [0, length] with |f(x) - f(y)| <= constant |x - y| and f(0) = 0, in the
-    largest difference: exactly
+def set_packing(functions: Any, radius: float) -> int:
+    """How many members of a finite set, rows of `functions` (N, D), are more than 2 `radius` apart from each other.
 
-        eps_n = constant * length / (n + 1).
-
-    Upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The 2^(n+1)
-    functions with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two share a
-    smaller ball.
+    Their balls of `radius` are disjoint. Members are taken greedily, each the farthest from those before: all others
+    lie within 2 `radius` of one that was taken, so that as many balls of twice the radius cover the set.
     """
-    n = _whole_bits(bits)
-    exact = float(positive(constant, "constant")) * float(positive(length, "length")) / (n + 1.0)
-    return EntropyBounds(n, exact, exact)
+    functions, radius = inputs(functions, "functions"), float(positive(radius, "radius"))
+    _, radii = farthest_points(functions, len(functions))
+    return int(np.sum(radii > 2 * radius)) + 1
+
+
+def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim: int = 1) -> EntropyBounds:
+    r"""Entropy numbers of the functions f on [0, length]^d with |f(x) - f(y)| <= constant max_i |x_i - y_i| and
+    f(0) = 0, in the largest difference: exactly constant * length / (n + 1) for d = 1, else
+
+        constant * length / (2 m) <= eps_n <= 3 constant * length / (2 k),    k^d <= n + 1,    m^d > n.
+
+    Upper bound for d = 1: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The
+    2^(n+1) functions with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two
+    share a smaller ball.
+
+    For d > 1, a walk through k^d cells of side h visits neighbors one after the other: a bit each, up or down by
+    h constant, follows f at their centers within h constant, and f moves by h constant / 2 inside of a cell. Below,
+    each of m^d > n cells has a tent of height h constant / 2, up or down: two such functions are h constant apart.
+
+    **Arguments:** `bits` n; `length`; `constant`; `dim` d, the number of variables.
+    """
+    n, d = _whole_bits(bits), whole(dim, "dim", 1)
+    size = float(positive(constant, "constant")) * float(positive(length, "length"))
+    if d == 1:
+        exact = size / (n + 1.0)
+        return EntropyBounds(n, exact, exact)
+    inside = np.array([_root(value + 1, d) for value in n.tolist()])
+    outside = np.array([_root(value, d) + 1 for value in n.tolist()])
+    return EntropyBounds(n, size / (2 * outside), np.minimum(1.5 * size / inside, size))
+
+
+def _root(value: int, d: int) -> int:
+    """The largest whole number k with k^d <= value."""
+    k = round(value ** (1 / d))
+    return k if k**d <= value else k - 1
 
 
 def ellipsoid_width(axes: Any, dims: int) -> float:

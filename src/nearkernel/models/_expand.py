@@ -14,6 +14,8 @@ from .._precision import in_float64
 from ._base import AbstractModel, Params, require_model
 from ._params import floating_params, require_params
 
+_MOST = 6  # each degree is one more derivative of derivatives
+
 
 class Taylor(AbstractModel):
     """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features.
@@ -64,11 +66,13 @@ def _along(function, step):
 
 
 def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
-    """`model` as a polynomial of `degree` 1, 2 or 3 around `params`: a model of its own, with the same parameters.
+    """`model` as a polynomial of `degree` 1 to 6 around `params`: a model of its own, with the same parameters.
 
-    Degree counts powers of theta - params; every degree is exact in x.
+    Degree counts powers of theta - params; every degree is exact in x. The term of one degree more, the last of
+    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates what a degree leaves out. `nk.solve` uses degrees
+    up to 3. Each degree doubles the time.
     """
     require_model(model)
-    if whole(degree, "degree", 1) > 3:
-        raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
+    if whole(degree, "degree", 1) > _MOST:
+        raise ValueError(f"`degree` must be from 1 to {_MOST}; got {degree}.")
     return Taylor(model, floating_params(model, params), degree)
