@@ -20,7 +20,9 @@ def test_modes_follow_descent_of_the_quadratic_model(activation):
     lr, steps, y = 2.6 / modes.ntk, 40, 0.3
     path = D.mode_catapult(modes, y, lr, steps)
     record = nk.Record({"z": lambda p: nk.expand(net, params, 2)(p, x)[0, 0]}, every=1)
-    run = nk.simulate(nk.expand(net, params, 2), params, x, np.array([y]), nk.GradientDescent(lr, steps), record)
+    run = nk.simulate(
+        nk.expand(net, params, 2), params, x, np.array([y]), nk.GradientDescent(lr, steps), record
+    )
     np.testing.assert_allclose(path.z, run.history["z"], rtol=1e-6, atol=1e-8)
 
 

@@ -340,7 +340,15 @@ CALLS = [
     Call(
         "one_step_features",
         nk.one_step_features,
-        dict(x=x, y=y, width=("whole", 4), key=key, lr=("positive", 0.5), subspace=("inputs", np.eye(2, 3)), head=("positive", 0.1)),
+        dict(
+            x=x,
+            y=y,
+            width=("whole", 4),
+            key=key,
+            lr=("positive", 0.5),
+            subspace=("inputs", np.eye(2, 3)),
+            head=("positive", 0.1),
+        ),
     ),
     Call(
         "one_step_bound",

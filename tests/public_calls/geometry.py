@@ -175,7 +175,9 @@ CALLS = [
         G.random_projection,
         dict(x=x, eps=("positive", 0.5), key=key, tries=("steps", 5)),
     ),
-    Call("cell", G.cell, dict(net=("net", RELU), params=("params", RELU_PARAMS), point=("vector", np.ones(3)))),
+    Call(
+        "cell", G.cell, dict(net=("net", RELU), params=("params", RELU_PARAMS), point=("vector", np.ones(3)))
+    ),
     Call("mean_boundary", G.mean_boundary, dict(net=("net", RELU), radius=("positive", 1.0))),
     Call(
         "measure_boundary",

@@ -57,7 +57,9 @@ def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> One
     (r, d), p = target.directions.shape, target.degree
     sizes = np.sort(np.abs(np.linalg.eigvalsh(target.hessian)))[::-1][:r]
     if sizes[-1] <= 1e-12 * max(sizes[0], 1e-300):
-        raise ValueError("`target` must have a mean Hessian of full rank; see nk.dynamics.query_bound for others.")
+        raise ValueError(
+            "`target` must have a mean Hessian of full rank; see nk.dynamics.query_bound for others."
+        )
     kappa = 1 / (sizes[-1] * np.sqrt(r))
     many = float(r) ** p * kappa ** (2 * p)
     return OneStepBoundResult(

@@ -46,7 +46,9 @@ def step_change(
     @in_float64
     def change(theta):
         def after(batch):
-            gradient = jax.grad(lambda p: function(model(p, jnp.asarray(x)[batch]), jnp.asarray(y)[batch]))(theta)
+            gradient = jax.grad(lambda p: function(model(p, jnp.asarray(x)[batch]), jnp.asarray(y)[batch]))(
+                theta
+            )
             return observable(jax.tree.map(lambda a, g: a - scale * g, theta, gradient))
 
         return jnp.mean(jax.lax.map(after, jnp.asarray(batches), batch_size=64)) - observable(theta)

@@ -59,7 +59,9 @@ def cell(net: Any, params: Any, point: Any) -> CellResult:
         if layers.right != layers.left:
             switches = length > ROUNDING * max(float(length.max(initial=0.0)), 1e-300)
             if np.any(switches & (np.abs(z) <= ROUNDING * size)):
-                raise ValueError("`point` lies on the border of a cell: a neuron is 0 there. Move it a little.")
+                raise ValueError(
+                    "`point` lies on the border of a cell: a neuron is 0 there. Move it a little."
+                )
             side = -np.sign(z[switches]) / length[switches]
             normals.append(side[:, None] * matrix[switches])
             offsets.append(-side * shift[switches])

@@ -42,7 +42,11 @@ class CommutingFeatures(Claim):
             table.append((np.linalg.norm(beta - theory) / np.linalg.norm(theory), *apart))
         away, same, other = np.array(table).T
         rows = (
-            at_most("distance of the end from the minimum of the potential, turned diagonal network", 1e-3, away.max()),
+            at_most(
+                "distance of the end from the minimum of the potential, turned diagonal network",
+                1e-3,
+                away.max(),
+            ),
             at_most("its distance from the end with other weights of the loss", 1e-3, same.max()),
             at_least("the same for meta-features that do not commute, mean", 0.02, other.mean()),
         )

@@ -25,7 +25,9 @@ class QuadraticFlow(Claim):
         n, ratios = self.points, np.array([0.5, 1.0, 2.0, 4.0])
         share = {}
         for eps in (0.3, 3.0):
-            share[eps] = np.array([np.mean([self._fits(seed, eps, int(r * n), t) for t in range(self.trials)]) for r in ratios])
+            share[eps] = np.array(
+                [np.mean([self._fits(seed, eps, int(r * n), t) for t in range(self.trials)]) for r in ratios]
+            )
         error = math.sqrt(0.25 / self.trials)
         rows = (
             at_most("share that fits, half as many weights as points, eps = 0.3", 0.1, share[0.3][0]),
@@ -45,7 +47,9 @@ class QuadraticFlow(Claim):
             turned = psi @ theta
             return -(phi @ theta + 0.5 * turned @ theta - y) @ (phi + turned)
 
-        run = scipy.integrate.solve_ivp(force, (0.0, 3000.0), np.zeros(f), method="LSODA", rtol=1e-6, atol=1e-8)
+        run = scipy.integrate.solve_ivp(
+            force, (0.0, 3000.0), np.zeros(f), method="LSODA", rtol=1e-6, atol=1e-8
+        )
         theta = run.y[:, -1]
         loss = np.sum((phi @ theta + 0.5 * (psi @ theta) @ theta - y) ** 2)
         return bool(loss < 1e-3 * np.sum(y**2))

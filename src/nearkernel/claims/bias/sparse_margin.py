@@ -52,7 +52,9 @@ class SparseMargin(Claim):
 
         times = np.geomspace(1.0, 3000.0, 40)
         start = np.full(2 * d, np.log(0.01))
-        run = scipy.integrate.solve_ivp(field, (0, times[-1]), start, method="LSODA", t_eval=times, rtol=1e-7, atol=1e-9)
+        run = scipy.integrate.solve_ivp(
+            field, (0, times[-1]), start, method="LSODA", t_eval=times, rtol=1e-7, atol=1e-9
+        )
         u, v = np.exp(run.y.reshape(2, d, -1))
         beta = (u - v).T
         share = (beta @ signed.T).min(axis=1) / np.abs(beta).sum(axis=1) / best
@@ -62,11 +64,15 @@ class SparseMargin(Claim):
             at_most("the same, at the most", 1.0 + 1e-6, share.max()),
             at_most("that of the largest margin per length", 0.95, other),
         )
-        return Result(rows, {"time": times, "quadratic model": share, "linear model": np.full(len(times), other)})
+        return Result(
+            rows, {"time": times, "quadratic model": share, "linear model": np.full(len(times), other)}
+        )
 
     def draw(self, axes, result):
         data = result.data
         axes.semilogx(data["time"], data["quadratic model"], color=BLUE, label="quadratic model")
         axes.semilogx(data["time"], data["linear model"], color=ORANGE, label="limit of the linear model")
         axes.axhline(1, color=GREY, ls="--", lw=1)
-        axes.set(xlabel="time, slowed as weights grow", ylabel="margin / |β|₁, over the largest", ylim=(0, 1.05))
+        axes.set(
+            xlabel="time, slowed as weights grow", ylabel="margin / |β|₁, over the largest", ylim=(0, 1.05)
+        )

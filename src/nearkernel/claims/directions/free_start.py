@@ -34,11 +34,22 @@ class FreeStart(Claim):
                 table[i, j] = found.share
         pairs, small, large = table[:, 0], table[:, 1], table[:, -1]
         rows = (
-            at_least("share in the hidden directions, h = 1e-4, over that of pairs", 0.98, np.mean(small / pairs), sem(small / pairs)),
+            at_least(
+                "share in the hidden directions, h = 1e-4, over that of pairs",
+                0.98,
+                np.mean(small / pairs),
+                sem(small / pairs),
+            ),
             at_least("share in the hidden directions, h = 1e-4, over chance", 3.0, small.mean() * d / 2),
-            at_most("share in the hidden directions, h = 1, over that of pairs", 0.8, large.mean() / pairs.mean()),
+            at_most(
+                "share in the hidden directions, h = 1, over that of pairs", 0.8, large.mean() / pairs.mean()
+            ),
         )
-        values = {"h": np.array(heads[1:], float), "share": table.mean(axis=0)[1:], "pairs": np.full(4, pairs.mean())}
+        values = {
+            "h": np.array(heads[1:], float),
+            "share": table.mean(axis=0)[1:],
+            "pairs": np.full(4, pairs.mean()),
+        }
         return Result(rows, values)
 
     def draw(self, axes, result):

@@ -34,8 +34,10 @@ class OneStepRisk(Claim):
                 x = rng.normal(size=(n, d))
                 y = target(x)
                 features = nk.one_step_features(x, y, m, int(rng.integers(2**31)))
-                network = features.fit(x, y, ridge=1e-4 * n * m)
-                train, risk = (np.abs(f - t).mean() for f, t in ((network.predict(x), y), (network.predict(new), truth)))
+                network = features.fit(x, y, ridge=1e-5 * n * m)
+                train, risk = (
+                    np.abs(f - t).mean() for f, t in ((network.predict(x), y), (network.predict(new), truth))
+                )
                 length = float(np.linalg.norm(network.head))
                 risks.append(risk)
                 norms.append(length)
@@ -44,19 +46,31 @@ class OneStepRisk(Claim):
                     gaps.append(risk - train)
                     over.append(risk - train - 2 * ball.bound)
             bound = nk.dynamics.one_step_bound(target, n, m)
-            table.append((n, m, np.mean(risks), bound.risk, np.mean(norms), bound.head, sem(norms) / np.mean(norms)))
+            table.append(
+                (n, m, np.mean(risks), bound.risk, np.mean(norms), bound.head, sem(norms) / np.mean(norms))
+            )
         n, m, risk, bound, norm, head, error = np.array(table).T
         fixed, many = n == 1600, m == 200
         power, spread = np.polyfit(np.log(m[fixed]), np.log(norm[fixed]), 1)[0], error[fixed].max()
         rows = (
-            at_most("power of n that the risk over its bound grows by", 0.0, slope(n[many], (risk / bound)[many]), 0.02),
-            at_most("power of m that the risk over its bound grows by", 0.1, slope(m[fixed], (risk / bound)[fixed]), 0.02),
+            at_most(
+                "power of n that the risk over its bound grows by", 0.05, slope(n[many], (risk / bound)[many])
+            ),
+            at_most(
+                "power of m that the risk over its bound grows by",
+                0.1,
+                slope(m[fixed], (risk / bound)[fixed]),
+            ),
             at_most("risk over its bound without constants, at the most", 2.0, np.max(risk / bound)),
             statistical("power of m that the norm of the readout follows", -0.5, power, spread, 0.3),
-            at_most("generalization gap minus twice the complexity of the ball", 0.0, np.mean(over), sem(over)),
+            at_most(
+                "generalization gap minus twice the complexity of the ball", 0.0, np.mean(over), sem(over)
+            ),
             at_least("generalization gap, at the least", 0.0, np.mean(gaps), sem(gaps)),
         )
-        return Result(rows, {"n": n, "m": m, "risk": risk, "bound": bound, "norm": norm, "bound of norm": head})
+        return Result(
+            rows, {"n": n, "m": m, "risk": risk, "bound": bound, "norm": norm, "bound of norm": head}
+        )
 
     def draw(self, axes, result):
         data = result.data

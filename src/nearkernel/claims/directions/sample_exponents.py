@@ -21,7 +21,9 @@ class SampleExponents(Claim):
     formula = "n ~ d^k for the term C_k(w, ..., w) of the first gradient, k even;   n ~ d^p for kernels"
 
     trials: int = setting(24, "Data sets for each number of points.", low=6, high=200, quick=8)
-    largest: int = setting(48, "Largest number of inputs d for k = 2; 14 for k = 4.", low=24, high=96, quick=32)
+    largest: int = setting(
+        48, "Largest number of inputs d for k = 2; 14 for k = 4.", low=24, high=96, quick=32
+    )
 
     def run(self, seed: int) -> Result:
         columns: dict[str, np.ndarray] = {}
@@ -31,16 +33,29 @@ class SampleExponents(Claim):
             power, error = _power(dims, points)
             rows.append(statistical(f"power of d of the points, degree {k}", k, power, error, 0.1))
             rows.append(at_least(f"the same, beside d^(p/2) of queries, p = {k}", k / 2, power, error))
-            columns |= {f"d, k = {k}": dims.astype(float), f"points, k = {k}": np.exp(np.log(points).mean(axis=1))}
+            columns |= {
+                f"d, k = {k}": dims.astype(float),
+                f"points, k = {k}": np.exp(np.log(points).mean(axis=1)),
+            }
         rng = generator(seed, "odd")
         shares = np.array([[self._share(rng, 3, 8, n) for n in (1000, 16_000)] for _ in range(self.trials)])
-        growth = shares[:, 1] / shares[:, 0]  # odd degrees do not reach a neuron without bias: only noise is left
-        rows.append(at_most("growth of the share of degree 3 by 16 times the points", 1.25, growth.mean(), sem(growth)))
+        growth = (
+            shares[:, 1] / shares[:, 0]
+        )  # odd degrees do not reach a neuron without bias: only noise is left
+        rows.append(
+            at_most(
+                "growth of the share of degree 3 by 16 times the points", 1.25, growth.mean(), sem(growth)
+            )
+        )
         dims = np.array([8, 12, 18, 26])
         points = np.array([self._kernel(seed, int(d)) for d in dims])
         power, error = _power(dims, points)
         size = np.polyfit(np.log(dims), np.log(dims * (dims + 3) / 2), 1)[0]
-        rows.append(statistical("power of d of a kernel's points, p = 2, and of quadratic forms", size, power, error, 0.15))
+        rows.append(
+            statistical(
+                "power of d of a kernel's points, p = 2, and of quadratic forms", size, power, error, 0.15
+            )
+        )
         columns |= {"d, kernel": dims.astype(float), "points, kernel": np.exp(np.log(points).mean(axis=1))}
         return Result(tuple(rows), columns)
 
@@ -53,7 +68,9 @@ class SampleExponents(Claim):
     def _half(self, seed: int, k: int, d: int) -> list[float]:
         """Points at which the share crosses 1/2, by interpolation, for every trial."""
         rng, sizes = generator(seed, f"degree {k}, {d}"), _SCALE[k] * d**k * np.geomspace(0.25, 4, 5)
-        return [_crossing(sizes, [self._share(rng, k, d, int(n)) for n in sizes], 0.5) for _ in range(self.trials)]
+        return [
+            _crossing(sizes, [self._share(rng, k, d, int(n)) for n in sizes], 0.5) for _ in range(self.trials)
+        ]
 
     def _kernel(self, seed: int, d: int) -> list[float]:
         """Points at which kernel regression explains half of a quadratic form."""

@@ -44,7 +44,12 @@ class EntropyAndRisk(Claim):
         rate = -2 * s / (2 * s + 1)
         rows = (
             exact("power of n that the balance of entropy follows", rate, slope(sizes, balance), 0.15),
-            exact("power of n that the risk follows, beside that of the balance", slope(sizes, balance), np.mean(powers), 0.15),
+            exact(
+                "power of n that the risk follows, beside that of the balance",
+                slope(sizes, balance),
+                np.mean(powers),
+                0.15,
+            ),
             at_most("worst risk over the balance, at the most", 1.5, np.max(mean / balance)),
             at_least("worst risk over the balance, at the least", 0.6, np.min(mean / balance)),
             at_most("standard error of the power", 0.05, sem(powers)),
@@ -55,6 +60,12 @@ class EntropyAndRisk(Claim):
         data = result.data
         axes.plot(data["n"], data["risk"], "o-", color=BLUE, label="risk of ridge regression")
         axes.plot(data["n"], data["balance"], "o-", color=ORANGE, label="balance of entropy, δ²")
-        axes.plot(data["n"], data["n"] ** (-2 * self.smoothness / (2 * self.smoothness + 1)), "--", color=GREY, label="n^(-2s/(2s+1))")
+        axes.plot(
+            data["n"],
+            data["n"] ** (-2 * self.smoothness / (2 * self.smoothness + 1)),
+            "--",
+            color=GREY,
+            label="n^(-2s/(2s+1))",
+        )
         loglog(axes)
         axes.set(xlabel="points n", ylabel="squared error")

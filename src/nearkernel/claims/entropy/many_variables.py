@@ -28,7 +28,9 @@ class ManyVariables(Claim):
             found = nk.geometry.lipschitz_entropy(bits, dim=d)
             rows.append(exact(f"power of the bits, {d} variables", -1 / d, slope(bits, found.upper), 0.1))
             data[f"{d} variables"] = found.upper
-            rows.append(at_most(f"upper over lower bound, {d} variables", 8.0, np.max(found.upper / found.lower)))
+            rows.append(
+                at_most(f"upper over lower bound, {d} variables", 8.0, np.max(found.upper / found.lower))
+            )
         worst = self._coded(seed, 8)
         bound = nk.geometry.lipschitz_entropy([63], dim=2)
         rows.append(at_most("error of the code of 63 bits, two variables", bound.upper[0], worst))
@@ -43,7 +45,9 @@ class ManyVariables(Claim):
         walk = [(i, j if i % 2 == 0 else k - 1 - j) for i in range(k) for j in range(k)]
         for _ in range(self.functions):
             tips, heights = rng.uniform(size=(12, 2)), rng.uniform(size=12)
-            value = lambda at, t=tips, h=heights: np.min(np.abs(at[..., None, :] - t).max(axis=-1) + h, axis=-1)
+            value = lambda at, t=tips, h=heights: np.min(
+                np.abs(at[..., None, :] - t).max(axis=-1) + h, axis=-1
+            )
             function = lambda at, v=value: v(at) - v(np.zeros(2))
             code, now = np.zeros((k, k)), 0.0
             for step, (i, j) in enumerate(walk):
@@ -55,6 +59,8 @@ class ManyVariables(Claim):
 
     def draw(self, axes, result):
         for d, colour in ((1, BLUE), (2, ORANGE), (3, GREEN)):
-            axes.plot(result.data["bits"], result.data[f"{d} variables"], color=colour, label=f"{d} variables")
+            axes.plot(
+                result.data["bits"], result.data[f"{d} variables"], color=colour, label=f"{d} variables"
+            )
         loglog(axes)
         axes.set(xlabel="bits", ylabel="entropy number")

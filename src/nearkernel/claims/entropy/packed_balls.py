@@ -16,7 +16,9 @@ class PackedBalls(Claim):
     """A stable width of n parameters bounds packings by (6R/delta)^n, and so entropy up to a logarithm."""
 
     source = "graduate course: entropy and widths"
-    formula = "P_2delta <= (6 R/delta)^n,   eps at n log2(6 R/delta) bits <= 4 delta,   delta = delta_n, R = s_1"
+    formula = (
+        "P_2delta <= (6 R/delta)^n,   eps at n log2(6 R/delta) bits <= 4 delta,   delta = delta_n, R = s_1"
+    )
 
     smoothness: float = setting(1.0, "Half-axes fall as i^-s.", low=0.5, high=3.0)
     members: int = setting(4000, "Members of the ellipsoid that are drawn.", low=500, high=20_000, quick=1500)
@@ -37,15 +39,32 @@ class PackedBalls(Claim):
         rows = (
             at_most("log2 of a packing over n log2(6R/delta)", 1.0, np.max(np.log2(packed) / count)),
             at_most("entropy at n log2(6R/delta) bits over 4 delta", 1.0, np.max(bounds.upper / (4 * delta))),
-            exact("power of the bits that entropy falls by", -self.smoothness, slope(few, entropy.upper), 0.1),
-            exact("power of the parameters that widths fall by", -self.smoothness, slope(dims + 1.0, delta), 1e-9),
+            exact(
+                "power of the bits that entropy falls by", -self.smoothness, slope(few, entropy.upper), 0.1
+            ),
+            exact(
+                "power of the parameters that widths fall by",
+                -self.smoothness,
+                slope(dims + 1.0, delta),
+                1e-9,
+            ),
         )
-        return Result(rows, {"parameters": dims.astype(float), "width": delta, "entropy": bounds.upper, "bits": bits.astype(float)})
+        return Result(
+            rows,
+            {
+                "parameters": dims.astype(float),
+                "width": delta,
+                "entropy": bounds.upper,
+                "bits": bits.astype(float),
+            },
+        )
 
     def draw(self, axes, result):
         data = result.data
         axes.plot(data["parameters"], data["width"], "o-", color=BLUE, label="width δ of n parameters")
-        axes.plot(data["parameters"], data["entropy"], "o-", color=ORANGE, label="entropy of n log2(6R/δ) bits")
+        axes.plot(
+            data["parameters"], data["entropy"], "o-", color=ORANGE, label="entropy of n log2(6R/δ) bits"
+        )
         axes.plot(data["parameters"], 4 * data["width"], "--", color=GREY, label="4 δ")
         loglog(axes)
         axes.set(xlabel="parameters n")

@@ -16,7 +16,9 @@ class SeenPoints(Claim):
     """Values at m even points are worth m free numbers up to a constant; values at random points lose a logarithm."""
 
     source = "graduate course: entropy and widths"
-    formula = "sup {|f| : |f|_k <= 1, f(x_1..m) = 0} against delta_m = s_(m+1), for the Laplace kernel on [0, 1]"
+    formula = (
+        "sup {|f| : |f|_k <= 1, f(x_1..m) = 0} against delta_m = s_(m+1), for the Laplace kernel on [0, 1]"
+    )
 
     grid: int = setting(600, "Points of the interval.", low=200, high=2000, quick=300)
     trials: int = setting(12, "Random sets of points.", low=4, high=100, quick=5)
@@ -26,10 +28,17 @@ class SeenPoints(Claim):
         x = (np.arange(self.grid) + 0.5)[:, None] / self.grid
         kernel = nk.kernels.Laplace(1.0)
         sizes = np.array([4, 8, 16, 32, 64])
-        free = np.array([nk.geometry.ellipsoid_width(nk.geometry.kernel_axes(kernel, x), int(m)) for m in sizes])
-        even = np.array([nk.geometry.sampling_width(kernel, (np.arange(m) + 0.5)[:, None] / m, x) for m in sizes])
+        free = np.array(
+            [nk.geometry.ellipsoid_width(nk.geometry.kernel_axes(kernel, x), int(m)) for m in sizes]
+        )
+        even = np.array(
+            [nk.geometry.sampling_width(kernel, (np.arange(m) + 0.5)[:, None] / m, x) for m in sizes]
+        )
         random = np.array(
-            [[nk.geometry.sampling_width(kernel, rng.uniform(size=(m, 1)), x) for m in sizes] for _ in range(self.trials)]
+            [
+                [nk.geometry.sampling_width(kernel, rng.uniform(size=(m, 1)), x) for m in sizes]
+                for _ in range(self.trials)
+            ]
         )
         mean, powers = random.mean(axis=0), [slope(sizes, row / free) for row in random]
         rows = (
@@ -39,7 +48,10 @@ class SeenPoints(Claim):
             at_least("ratio of random points over that of even ones, 64 points", 1.5, mean[-1] / even[-1]),
             at_most("power of m that the ratio grows by, random points", 0.5, np.mean(powers), sem(powers)),
         )
-        return Result(rows, {"points": sizes.astype(float), "any numbers": free, "even points": even, "random points": mean})
+        return Result(
+            rows,
+            {"points": sizes.astype(float), "any numbers": free, "even points": even, "random points": mean},
+        )
 
     def draw(self, axes, result):
         for name, colour in (("any numbers", GREY), ("even points", BLUE), ("random points", ORANGE)):

@@ -12,7 +12,7 @@ from .._drawing import BLUE, ORANGE, pair
 
 @dataclasses.dataclass(frozen=True)
 class BoundaryVolume(Claim):
-    """The boundaries of neurons fill a volume of order one each, in any dimension and layer: depth adds no more."""
+    """The boundary of a neuron has the volume of Kac and Rice in any dimension, and no more of it in deeper layers."""
 
     source = "graduate course: linear regions, open problems"
     formula = "vol_(d-1) = int E[|grad z| | z = 0] / sqrt(2 pi K) dx per neuron, in a ball of radius R"
@@ -29,18 +29,36 @@ class BoundaryVolume(Claim):
             measured = nk.geometry.measure_boundary(net, 1.5, self.size, seed * 100 + int(d))
             for layer in (0, 1):
                 name = f"volume of a neuron of layer {layer + 1} in {d} dimensions"
-                rows.append(statistical(name, law[layer], measured.mean[layer], measured.sem[layer], 2 / self.width * layer))
+                rows.append(
+                    statistical(
+                        name, law[layer], measured.mean[layer], measured.sem[layer], 2 / self.width * layer
+                    )
+                )
             theory.append(law)
             found.append(measured.mean)
             error.append(measured.sem)
         theory, found, error = np.array(theory), np.array(found), np.array(error)
-        rows.append(at_most("volume of the second layer over that of the first", 1.1, np.max(theory[:, 1] / theory[:, 0])))
+        rows.append(
+            at_most(
+                "volume of the second layer over that of the first", 1.1, np.max(theory[:, 1] / theory[:, 0])
+            )
+        )
         columns = {f"layer {i + 1}": theory[:, i] for i in (0, 1)}
-        columns |= {f"measured {i + 1}": found[:, i] for i in (0, 1)} | {f"sem {i + 1}": error[:, i] for i in (0, 1)}
+        columns |= {f"measured {i + 1}": found[:, i] for i in (0, 1)} | {
+            f"sem {i + 1}": error[:, i] for i in (0, 1)
+        }
         return Result(tuple(rows), {"dimension": dims.astype(float), **columns})
 
     def draw(self, axes, result):
         data = result.data
         for i, colour in ((1, BLUE), (2, ORANGE)):
-            pair(axes, data["dimension"], data[f"layer {i}"], data[f"measured {i}"], data[f"sem {i}"], label=f"layer {i}", colour=colour)
+            pair(
+                axes,
+                data["dimension"],
+                data[f"layer {i}"],
+                data[f"measured {i}"],
+                data[f"sem {i}"],
+                label=f"layer {i}",
+                colour=colour,
+            )
         axes.set(xlabel="inputs d", ylabel="volume of a neuron's boundary, R = 1.5", yscale="log")

@@ -29,7 +29,10 @@ class OriginCell(Claim):
         sides, bounded = np.empty(self.trials), np.empty(self.trials)
         for t in range(self.trials):
             weights, biases = rng.normal(size=(2, self.width)), rng.normal(size=self.width)
-            params = [{"weight": weights, "bias": biases}, {"weight": np.ones((self.width, 1)), "bias": np.zeros(1)}]
+            params = [
+                {"weight": weights, "bias": biases},
+                {"weight": np.ones((self.width, 1)), "bias": np.zeros(1)},
+            ]
             found = nk.geometry.cell(net, params, np.zeros(2))
             sides[t], bounded[t] = len(found.facets), found.bounded
         deep = nk.MLP(3, (12, 12), 1, "relu", weight_var=2.0, bias_var=1.0)
@@ -37,13 +40,23 @@ class OriginCell(Claim):
         for t in range(max(10, self.trials // 25)):
             found = nk.geometry.cell(deep, deep.init(jax.random.key(t)), np.zeros(3))
             inside = 3 * rng.normal(size=(400, 3))
-            facets.append((len(found.facets), np.mean(found.layer[found.facets] == 2), np.mean(found.contains(inside))))
+            facets.append(
+                (len(found.facets), np.mean(found.layer[found.facets] == 2), np.mean(found.contains(inside)))
+            )
         closed = self._closed(rng)
         rows = (
-            statistical("sides of the cell of the origin", math.pi**2 / 2, sides.mean(), sem(sides), 1.5 / self.width),
+            statistical(
+                "sides of the cell of the origin", math.pi**2 / 2, sides.mean(), sem(sides), 1.5 / self.width
+            ),
             at_least("share of such cells that are bounded", 0.99, bounded.mean()),
-            at_least("share of sides of a cell in space that the second layer makes", 0.1, np.mean(facets, axis=0)[1]),
-            at_least("share of second-layer lines in the plane that are closed", 0.05, closed.mean(), sem(closed)),
+            at_least(
+                "share of sides of a cell in space that the second layer makes",
+                0.1,
+                np.mean(facets, axis=0)[1],
+            ),
+            at_least(
+                "share of second-layer lines in the plane that are closed", 0.05, closed.mean(), sem(closed)
+            ),
             at_most("the same, at the most", 0.95, closed.mean(), sem(closed)),
         )
         values, counts = np.unique(sides, return_counts=True)
@@ -56,7 +69,10 @@ class OriginCell(Claim):
         around = np.stack([np.cos(angles), np.sin(angles)], axis=1)
         near = np.concatenate([around * r for r in np.geomspace(0.02, 30, 40)] + [np.zeros((1, 2))])
         for _ in range(max(20, self.trials // 25)):
-            first, second = rng.normal(size=(2, 20)) / math.sqrt(2), rng.normal(size=(20, 20)) * math.sqrt(2 / 20)
+            first, second = (
+                rng.normal(size=(2, 20)) / math.sqrt(2),
+                rng.normal(size=(20, 20)) * math.sqrt(2 / 20),
+            )
             biases = rng.normal(size=(2, 20))
             far = np.maximum(around @ first, 0) @ second  # what is left of z/|x| where |x| is large
             z = np.maximum(near @ first + biases[0], 0) @ second + biases[1]

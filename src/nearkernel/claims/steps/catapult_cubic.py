@@ -40,8 +40,12 @@ class CatapultCubic(Claim):
         away = limits["degree 3"] - limits["degree 2"]
         more = limits["network"] - limits["degree 3"]
         rows = (
-            statistical("lr ntk at which the loss of a cubic model rises", 2.0, onset.mean(), sem(onset), 0.1),
-            at_most("cubic models that train again beyond the first divergence, share", 0.35, back / self.trials),
+            statistical(
+                "lr ntk at which the loss of a cubic model rises", 2.0, onset.mean(), sem(onset), 0.1
+            ),
+            at_most(
+                "cubic models that train again beyond the first divergence, share", 0.35, back / self.trials
+            ),
             at_most("limit of degree 3 minus that of degree 2, size", 0.5, abs(away.mean()), sem(away)),
             at_least("limit of the network minus that of degree 3", 0.0, more.mean(), sem(more)),
         )
@@ -75,6 +79,8 @@ class CatapultCubic(Claim):
     def draw(self, axes, result):
         data = result.data
         for at, (name, colour) in enumerate((("degree 2", BLUE), ("degree 3", ORANGE), ("network", GREEN))):
-            axes.errorbar([at], data["limit"][at : at + 1], data["sem"][at : at + 1], fmt="o", color=colour, label=name)
+            axes.errorbar(
+                [at], data["limit"][at : at + 1], data["sem"][at : at + 1], fmt="o", color=colour, label=name
+            )
         axes.axhline(2, ls="--", lw=1, color="black")
         axes.set(ylabel="lr · kernel at which training diverges", xticks=[], ylim=(0, None))

@@ -29,7 +29,11 @@ class CatapultFeatures(Claim):
             power = slope(widths, data[name])
             told = f"power of the width that neurons move by, {name}"
             rows.append(exact(told, -0.5, power, 0.2) if name == "lazy" else at_least(told, -0.15, power))
-        rows.append(at_least("movement by a catapult over a lazy one, widest", 5.0, data["catapult"][-1] / data["lazy"][-1]))
+        rows.append(
+            at_least(
+                "movement by a catapult over a lazy one, widest", 5.0, data["catapult"][-1] / data["lazy"][-1]
+            )
+        )
         return Result(tuple(rows), data)
 
     def _moved(self, seed: int, name: str, m: int, trial: int) -> float:

@@ -20,7 +20,9 @@ class CatapultModes(Claim):
     source = "graduate course: catapults, open problems"
     formula = "g_i' = g_i (1 - lr r c_i),   r' = r - lr r sum g_i^2 + lr^2 r^2/2 sum c_i g_i^2;   ends with lr ntk < 2"
 
-    width: int = setting(400, "Neurons, or half the number of random features.", low=100, high=5000, quick=200)
+    width: int = setting(
+        400, "Neurons, or half the number of random features.", low=100, high=5000, quick=200
+    )
     trials: int = setting(16, "Networks of each kind.", low=4, high=200, quick=6)
 
     def run(self, seed: int) -> Result:
@@ -31,17 +33,24 @@ class CatapultModes(Claim):
             (onset, limit, end), error = table.mean(axis=0), [sem(column) for column in table.T]
             rows.append(statistical(f"lr ntk at which the loss rises, {kind}", 2.0, onset, error[0], 0.03))
             if kind == "relu":
-                rows.append(statistical("lr ntk at which training diverges, relu", 4.0, limit, error[1], 0.03))
+                rows.append(
+                    statistical("lr ntk at which training diverges, relu", 4.0, limit, error[1], 0.03)
+                )
             else:
                 rows.append(at_most(f"lr ntk at which training diverges, {kind}", 4.0, limit, error[1]))
             if kind in ("tanh", "random"):
-                rows.append(unlike(f"the same, not that of relu, {kind}", 4.0, limit, sem=error[1], tolerance=0.03))
+                rows.append(
+                    unlike(f"the same, not that of relu, {kind}", 4.0, limit, sem=error[1], tolerance=0.03)
+                )
             rows.append(at_most(f"lr ntk after a catapult, at the most, {kind}", 2.0, table[:, 2].max()))
             found[kind] = (onset, limit)
         kinds = list(found)
         return Result(
             tuple(rows),
-            {"kind": np.arange(len(kinds)), **{n: np.array([found[k][i] for k in kinds]) for i, n in ((0, "onset"), (1, "limit"))}},
+            {
+                "kind": np.arange(len(kinds)),
+                **{n: np.array([found[k][i] for k in kinds]) for i, n in ((0, "onset"), (1, "limit"))},
+            },
         )
 
     def _phases(self, modes: nk.dynamics.ModesResult) -> tuple[float, float, float]:
@@ -56,7 +65,9 @@ class CatapultModes(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        for at, (name, colour) in enumerate(zip(("relu", "tanh", "gelu", "random"), (BLUE, ORANGE, GREEN, PURPLE), strict=True)):
+        for at, (name, colour) in enumerate(
+            zip(("relu", "tanh", "gelu", "random"), (BLUE, ORANGE, GREEN, PURPLE), strict=True)
+        ):
             axes.plot([data["onset"][at], data["limit"][at]], [at, at], "o-", color=colour, label=name)
         axes.set(xlabel="lr · kernel at the start, from the first rise of the loss to divergence", yticks=[])
 

@@ -63,7 +63,9 @@ class CatapultPoints(Claim):
     def draw(self, axes, result):
         data = result.data
         axes.semilogx(data["points"], data["onset"], "o-", color=BLUE, label="the loss starts to rise")
-        axes.errorbar(data["points"], data["limit"], data["sem"], fmt="o-", color=ORANGE, label="training diverges")
+        axes.errorbar(
+            data["points"], data["limit"], data["sem"], fmt="o-", color=ORANGE, label="training diverges"
+        )
         axes.axhline(2, color=GREY, ls="--", lw=1)
         axes.axhline(4, color=GREY, ls="--", lw=1)
         axes.set(xlabel="points", ylabel="lr · largest eigenvalue of the kernel", ylim=(0, 6))
