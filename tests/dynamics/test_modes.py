@@ -90,19 +90,19 @@ def test_errors_name_the_argument():
     with pytest.raises(ValueError, match=r"`x` must be one point, \(1, d\); got 2 points"):
         D.output_modes(net, params, np.ones((2, 2)))
     wide = nk.MLP(2, (3,), 2, "tanh")
-    with pytest.raises(ValueError, match="`model` must have one output; got 2"):
+    with pytest.raises(ValueError, match=r"`model` must have one output; got 2"):
         D.output_modes(wide, wide.init(KEY), np.ones((1, 2)))
-    with pytest.raises(TypeError, match="`modes` must be an nk.dynamics.ModesResult; got float"):
+    with pytest.raises(TypeError, match=r"`modes` must be an nk\.dynamics\.ModesResult; got float"):
         D.mode_catapult(1.0, 0.0, 0.1, 3)
-    with pytest.raises(ValueError, match="`modes` must have as many slopes as curvatures"):
+    with pytest.raises(ValueError, match=r"`modes` must have as many slopes as curvatures"):
         D.mode_catapult(D.ModesResult(0.0, np.ones(2), np.ones(3)), 0.0, 0.1, 3)
-    with pytest.raises(TypeError, match="`observable` must be a function of the parameters; got 3"):
+    with pytest.raises(TypeError, match=r"`observable` must be a function of the parameters; got 3"):
         D.step_change(3, net, params, np.ones((2, 2)), np.ones(2), nk.SGD(0.1, 1, 3))
-    with pytest.raises(ValueError, match="`sgd` must have at most 2000 batches of a fixed size here"):
+    with pytest.raises(ValueError, match=r"`sgd` must have at most 2000 batches of a fixed size here"):
         D.step_change(lambda p: 0.0, net, params, np.ones((30, 2)), np.ones(30), nk.SGD(0.1, 15, 3))
-    with pytest.raises(ValueError, match="`target` must have a mean Hessian of full rank"):
+    with pytest.raises(ValueError, match=r"`target` must have a mean Hessian of full rank"):
         D.one_step_bound(nk.models.MultiIndexPolynomial(np.eye(1, 3), {(3,): 1.0}), 10, 10)
-    with pytest.raises(TypeError, match="`target` must be an nk.models.MultiIndexPolynomial; got int"):
+    with pytest.raises(TypeError, match=r"`target` must be an nk\.models\.MultiIndexPolynomial; got int"):
         D.one_step_bound(3, 10, 10)
-    with pytest.raises(ValueError, match="`queries` must be at least 1; got 0.5"):
+    with pytest.raises(ValueError, match=r"`queries` must be at least 1; got 0\.5"):
         D.query_bound(3, 2, 0.5)

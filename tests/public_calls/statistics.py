@@ -44,6 +44,11 @@ CURVE_X = np.random.default_rng(3).normal(size=(10, 3))
 
 CALLS = [
     Call(
+        "average_variance",
+        S.average_variance,
+        dict(net=("net", NET), x=("inputs", X[:1]), function=("function", np.cos), layer=("whole", 1)),
+    ),
+    Call(
         "forecast",
         nk.forecast,
         dict(

@@ -61,8 +61,8 @@ def output_modes(model: AbstractModel, params: Any, x: Any) -> ModesResult:
 def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> CatapultPath:
     """Gradient descent of a quadratic model on one point, exactly, from its modes.
 
-    **Arguments:** `modes`, of `nk.dynamics.output_modes`, or made of numbers; `y`, the target; `lr` > 0, one or several;
-    `steps`.
+    **Arguments:** `modes`, of `nk.dynamics.output_modes`, or made of numbers; `y`, the target; `lr` > 0, one or
+    several; `steps`.
 
     **Returns:** z and ntk at steps 0, 1, ..., (steps + 1, ...); infinite once diverged.
     """

@@ -26,8 +26,8 @@ def step_change(
     Its mean over a stationary run of SGD is 0, whatever O is: that is the fluctuation-dissipation relation. The mean
     over batches is exact: all of them are taken.
 
-    **Arguments:** `observable`, a JAX function of the parameters that gives one number; `model`, `x`, `y`, `sgd`, `loss`
-    as in `nk.simulate`, `sgd` with batches of a fixed size, of which there may be 2000; `params`, any of the model's.
+    **Arguments:** `observable`, a JAX function of the parameters that gives one number; `model`, `x`, `y`, `sgd`,
+    `loss` as in `nk.simulate`, `sgd` with batches of a fixed size, at most 2000 of them; `params`, any of the model's.
 
     **Returns:** a function of the parameters.
     """
@@ -39,7 +39,7 @@ def step_change(
     count = math.comb(len(x), size)
     if sgd.batches != "fixed" or count > _MOST:
         raise ValueError(
-            f"`sgd` must have at most {_MOST} batches of a fixed size here; {len(x)} points have {count} of size {size}."
+            f"`sgd` must have at most {_MOST} batches of a fixed size here; {len(x)} points have {count} of {size}."
         )
     batches, scale = np.array(list(itertools.combinations(range(len(x)), size))), lr * len(x) / size
 

@@ -2,8 +2,8 @@ r"""How regular functions are, and what is lost by seeing them at a few points o
 
 - `lipschitz_bounds`: a network's Lipschitz constant lies between the largest gradient that is found and the product of
   its layers' norms.
-- `sampling_width`: of all functions f in the unit ball of a kernel's space, given f at m points, the best reconstruction
-  misses by at most sup {|f| : f = 0 at these points}, the root of the largest eigenvalue of the posterior covariance.
+- `sampling_width`: given a function f in the unit ball of a kernel's space at m points, the best reconstruction misses
+  by at most sup {|f| : f = 0 at these points}, the root of the largest eigenvalue of the posterior covariance.
 """
 
 from typing import Any, NamedTuple
@@ -33,8 +33,8 @@ class LipschitzBoundsResult(NamedTuple):
 def lipschitz_bounds(net: MLP, params: Any, x: Any) -> LipschitzBoundsResult:
     """Bounds on the Lipschitz constant of a network, in Euclidean lengths of inputs and outputs.
 
-    `lower`: the largest norm of the Jacobian at the points `x`. `upper`: the product of the spectral norms of the weight
-    matrices and of the largest slopes of the activations, which holds everywhere.
+    `lower`: the largest norm of the Jacobian at the points `x`. `upper`: the product of the spectral norms of the
+    weight matrices and of the largest slopes of the activations, which holds everywhere.
 
     **Arguments:** `net`, an `nk.MLP`; `params`; `x` (n, d), where gradients are taken.
     """

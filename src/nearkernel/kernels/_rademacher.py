@@ -13,7 +13,7 @@ _DRAWS = 200
 
 
 class RademacherResult(NamedTuple):
-    """Empirical Rademacher complexity of a ball of functions: `bound` = norm sqrt(tr K)/n, `value` +- `sem` by draws."""
+    """Rademacher complexity of a ball of functions: `bound` = norm sqrt(tr K)/n; `value` and its `sem` by draws."""
 
     bound: float
     value: float
@@ -22,11 +22,11 @@ class RademacherResult(NamedTuple):
 
 @in_float64
 def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) -> RademacherResult:
-    r"""The complexity E_s sup_(|f| <= norm) 1/n sum_i s_i f(x_i) = norm/n E sqrt(s^T K s) of a kernel's ball, s_i = +-1.
+    r"""The complexity E_s sup_(|f| <= norm) 1/n sum_i s_i f(x_i) = norm/n E sqrt(s^T K s) of a ball, with signs s.
 
     For a loss that changes no faster than f, as |f - y| does, the risk of any f in the ball exceeds its training error,
-    on average over data, by at most twice that. A ridge or a readout of bounded length puts a trained model into a ball;
-    for features F(x) the kernel is F(x) . F(x').
+    on average over data, by at most twice that. A ridge, or a readout of bounded length, puts a trained model into a
+    ball; for features F(x) the kernel is F(x) . F(x').
 
     **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `norm` > 0;
     `key` of 200 draws of signs, by default `jax.random.key(0)`.

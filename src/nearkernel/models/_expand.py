@@ -69,8 +69,8 @@ def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
     """`model` as a polynomial of `degree` 1 to 6 around `params`: a model of its own, with the same parameters.
 
     Degree counts powers of theta - params; every degree is exact in x. The term of one degree more, the last of
-    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates what a degree leaves out. `nk.solve` uses degrees
-    up to 3. Each degree doubles the time.
+    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates what a degree leaves out. `nk.solve` uses
+    degrees up to 3. Each degree doubles the time.
     """
     require_model(model)
     if whole(degree, "degree", 1) > _MOST:

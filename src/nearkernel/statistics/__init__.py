@@ -4,6 +4,7 @@ from .. import _quietly as _quietly
 from .._moved import moved as _moved
 from ._adapted import Adapted as Adapted
 from ._adapted import adapted_mean as adapted_mean
+from ._average_variance import average_variance as average_variance
 from ._block import BlockFlow as BlockFlow
 from ._clouds import Clouds as Clouds
 from ._concentration import ConcentrationResult as ConcentrationResult

@@ -17,7 +17,7 @@ class CommutingFeatures(Claim):
     """Quadratic models whose meta-features commute have an implicit bias; in others weights of the loss decide."""
 
     source = "graduate course: implicit bias, open problems"
-    formula = "z = theta.Psi(x) theta, Psi(x) = Q diag(x, -x) Q^T: ends at argmin of Q_alpha(beta); else no such potential"
+    formula = "z = theta.Psi(x) theta, Psi(x) = Q diag(x, -x) Q^T: ends at the minimum of Q_alpha; else no potential"
 
     dim: int = setting(8, "Features d; there are 2 d weights.", low=4, high=20)
     points: int = setting(3, "Points that are interpolated.", low=2, high=6)

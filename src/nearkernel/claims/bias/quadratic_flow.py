@@ -16,7 +16,9 @@ class QuadraticFlow(Claim):
     """Gradient flow of random quadratic models fits the data if weights are several times as many as points."""
 
     source = "graduate course: implicit bias, open problems"
-    formula = "dtheta/dt = -grad 1/2 sum (phi.theta + eps/2 theta.psi theta - y)^2 from 0: loss -> 0, or stuck at a saddle or minimum"
+    formula = (
+        "dtheta/dt = -grad 1/2 sum (phi.theta + eps/2 theta.psi theta - y)^2 from 0: loss -> 0, or stuck"
+    )
 
     points: int = setting(6, "Points n.", low=3, high=12)
     trials: int = setting(40, "Models for each number of weights.", low=10, high=400, quick=16)

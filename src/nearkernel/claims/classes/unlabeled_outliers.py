@@ -14,10 +14,10 @@ from ._digits import digits, trained
 
 @dataclasses.dataclass(frozen=True)
 class UnlabeledOutliers(Claim):
-    """An autoencoder that never sees labels has outliers of hidden classes: their means make its steepest directions."""
+    """The gradients of an autoencoder, which never sees labels, are grouped by the hidden classes of its inputs."""
 
     source = "graduate course: Hessians of classifiers, open question"
-    formula = "G = sum_i J_i^T J_i: part of class means of J, minus that of the global mean, for hidden and for random classes"
+    formula = "G = sum_i J_i^T J_i: scatter of class means of J, for hidden and for random classes"
 
     points: int = setting(150, "Images of four digits.", low=60, high=400, quick=100)
     steps: int = setting(1500, "Steps of gradient descent.", low=200, high=10_000, quick=500)
@@ -34,9 +34,11 @@ class UnlabeledOutliers(Claim):
         lr = 0.5 / nk.geometry.sharpness(net, start, x, x)
         end = trained(net, start, x, x, nk.GradientDescent(lr, self.steps), "squared")
         left = [np.mean((np.asarray(net(p, x)) - x) ** 2) for p in (start, end)]
-        jacobian = jax.jacrev(lambda p: net(p, x))(end)
-        leaves = [np.asarray(leaf).reshape(len(x), 8, -1) for leaf in jax.tree.leaves(jacobian)]
-        j = np.concatenate(leaves, axis=2)  # (n, out, P)
+        with jax.enable_x64(True):
+            leaves = jax.tree.leaves(jax.jacrev(lambda p: net(p, x))(end))
+        j = np.concatenate(
+            [np.asarray(leaf).reshape(len(x), 8, -1) for leaf in leaves], axis=2
+        )  # (n, out, P)
         values = np.linalg.eigvalsh(j.reshape(-1, j.shape[2]).T @ j.reshape(-1, j.shape[2]))[::-1]
         total = np.sum((j - j.mean(axis=0)) ** 2)
         rng = generator(seed, "random classes")

@@ -15,10 +15,10 @@ from .._drawing import BLUE, GREY
 
 @dataclasses.dataclass(frozen=True)
 class OriginCell(Claim):
-    """The cell of the origin of a wide relu layer in the plane has pi^2/2 sides on average, and is a bounded polygon."""
+    """The cell of the origin of a wide relu layer in the plane is bounded and has pi^2/2 sides on average."""
 
     source = "graduate course: linear regions, open problems"
-    formula = "E[sides] -> pi^2/2 = 4.93, that of a Poisson process of lines;   bent lines of deeper layers are often closed"
+    formula = "E[sides] -> pi^2/2 = 4.93, that of a Poisson process of lines;   few bent lines of layer 2 are closed"
 
     width: int = setting(100, "Neurons of the layer.", low=30, high=1000, quick=60)
     trials: int = setting(1500, "Networks.", low=100, high=20_000, quick=250)

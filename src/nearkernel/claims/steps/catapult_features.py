@@ -15,7 +15,9 @@ class CatapultFeatures(Claim):
     """A catapult moves each neuron as far as mean-field scaling does at any width, where lazy training does not."""
 
     source = "graduate course: catapults, open problems"
-    formula = "|du_i|/|u_i| ~ m^0 after a catapult, for outputs ~ sqrt(m) move neurons by lr r v/sqrt(m); m^(-1/2) if lazy"
+    formula = (
+        "|du_i|/|u_i| ~ m^0 after a catapult: r ~ sqrt(m) moves neurons by lr r v/sqrt(m);   m^(-1/2) if lazy"
+    )
 
     trials: int = setting(30, "Networks of each width.", low=6, high=300, quick=12)
     largest: int = setting(6400, "Largest width m.", low=1600, high=50_000, quick=3200)

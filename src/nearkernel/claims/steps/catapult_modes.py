@@ -30,7 +30,7 @@ class CatapultModes(Claim):
         for kind in ("relu", "tanh", "gelu", "random"):
             rng = generator(seed, kind)
             table = np.array([self._phases(_modes(kind, self.width, rng)) for _ in range(self.trials)])
-            (onset, limit, end), error = table.mean(axis=0), [sem(column) for column in table.T]
+            (onset, limit, _), error = table.mean(axis=0), [sem(column) for column in table.T]
             rows.append(statistical(f"lr ntk at which the loss rises, {kind}", 2.0, onset, error[0], 0.03))
             if kind == "relu":
                 rows.append(
