@@ -13,9 +13,10 @@ from .._drawing import BLUE, ORANGE
 
 @dataclasses.dataclass(frozen=True)
 class TaylorDegrees(Claim):
-    """A trained network is its Taylor series in the parameters: each degree is closer, the next term tells by how much."""
+    """A trained network is its Taylor series in the parameters: each degree is closer, and the next term tells
+    how far."""
 
-    source = "talk on deep learning theory: trained networks as a distribution"
+    source = "talk on the principles of deep learning theory: trained networks as a distribution"
     formula = "z(theta*) = sum_k 1/k! d^k z (theta* - theta_0)^k; degree k leaves about the term k + 1"
 
     width: int = setting(100, "Neurons in each of two hidden layers.", low=30, high=500)

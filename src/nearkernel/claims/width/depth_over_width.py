@@ -12,10 +12,10 @@ from .._drawing import BLUE, GREY, ORANGE, loglog
 
 @dataclasses.dataclass(frozen=True)
 class DepthOverWidth(Claim):
-    """The mean square of the tangent kernel's relative change, per change of the output, grows as depth over width."""
+    """The relative change of the tangent kernel, per change of the output, grows as depth over width."""
 
-    source = "talk on deep learning theory: networks of finite width"
-    formula = "E[(d ln Theta/dz)^2] ~ L/n along the gradient of z at one input"
+    source = "talk on the principles of deep learning theory: networks of finite width"
+    formula = "sqrt(E[(d ln Theta/dz)^2]) ~ L/n along the gradient of z at one input"
 
     networks: int = setting(600, "Networks for each depth and width.", low=50, high=5000, quick=200)
 
@@ -47,8 +47,8 @@ class DepthOverWidth(Claim):
             moved = [w + step * g for w, g in zip(weights, gradients, strict=True)]
             back = [w - step * g for w, g in zip(weights, gradients, strict=True)]
             found[t] = ((_kernel(moved, x, name)[0] - _kernel(back, x, name)[0]) / (2e-4 * theta)) ** 2
-        # Over the output's own size: z has the variance of its kernel.
-        return float(found.mean()), float(found.std(ddof=1) / math.sqrt(self.networks))
+        root = math.sqrt(found.mean())
+        return root, float(found.std(ddof=1) / math.sqrt(self.networks)) / (2 * root)
 
     def draw(self, axes, result):
         data = result.data
@@ -62,7 +62,7 @@ class DepthOverWidth(Claim):
             label="L/n",
         )
         loglog(axes)
-        axes.set(xlabel="depth over width", ylabel="mean square of d ln Θ/dz")
+        axes.set(xlabel="depth over width", ylabel="root mean square of d ln Θ/dz")
 
 
 def _kernel(weights: list[np.ndarray], x: np.ndarray, name: str) -> tuple[float, list[np.ndarray]]:
