@@ -33,7 +33,7 @@ class AnyObservable(Claim):
         flat = lambda p: jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(p)])
         observables = {
             "|theta|^2": lambda p: jnp.sum(flat(p) ** 2),
-            "loss": lambda p: 0.5 * jnp.sum((model(p, jnp.asarray(x))[:, 0] - y) ** 2),
+            "|z - y|^2": lambda p: 0.5 * jnp.sum((model(p, jnp.asarray(x))[:, 0] - y) ** 2),
             "theta_1^4": lambda p: flat(p)[0] ** 4,
             "cos(theta_1 + theta_2)": lambda p: jnp.cos(jnp.sum(flat(p))),
         }

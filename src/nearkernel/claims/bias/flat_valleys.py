@@ -38,24 +38,24 @@ class FlatValleys(Claim):
             )
             return sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradients))
 
+        def told(params):
+            with jax.enable_x64(True):
+                return float(trace(params))
+
         found = np.empty((self.runs, 4))
         for run in range(self.runs):
             params = net.init(jax.random.key(seed * 100 + int(rng.integers(1000))))
-            lr = 0.02
-            bottom = nk.simulate(
-                net, params, x, y, nk.GradientDescent(lr, 8000), nk.Record(every=8000)
-            ).params
+            lr, settle = 0.006, nk.GradientDescent(0.01, 6000)
+            bottom = nk.simulate(net, params, x, y, settle, nk.Record(every=6000)).params
             noise = lambda p: np.trace(nk.dynamics.gradient_moment(net, p, x, y, 1))
-            still = nk.simulate(net, bottom, x, y, nk.GradientDescent(lr, 8000), nk.Record(every=8000)).params
+            still = nk.simulate(net, bottom, x, y, settle, nk.Record(every=6000)).params
             record = nk.Record({"trace": trace}, every=self.steps // 50)
             walk = nk.simulate(net, bottom, x, y, nk.SGD(lr, 1, self.steps), record, key=jax.random.key(run))
             traces = np.asarray(walk.history["trace"])
-            found[run] = traces[-10:].mean() / traces[0], float(trace(still)) / traces[0], 0.0, 0.0
-            rested = nk.simulate(
-                net, walk.params, x, y, nk.GradientDescent(lr, 8000), nk.Record(every=8000)
-            ).params
+            found[run] = traces[-10:].mean() / traces[0], told(still) / traces[0], 0.0, 0.0
+            rested = nk.simulate(net, walk.params, x, y, settle, nk.Record(every=6000)).params
             found[run, 2] = noise(rested) / noise(bottom)
-            found[run, 3] = float(trace(rested)) / traces[0]
+            found[run, 3] = told(rested) / traces[0]
         sgd, descent, quiet, flat = found.T
         rows = (
             at_most("trace of the Hessian under SGD, last over first", 0.9, sgd.mean(), sem(sgd)),
