@@ -79,6 +79,7 @@ from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
 from ._regime import RegimeResult as RegimeResult
 from ._regime import regime as regime
+from ._relu_change import relu_ntk_change as relu_ntk_change
 from ._relu_moments import ReluMomentsResult as ReluMomentsResult
 from ._relu_moments import relu_moments as relu_moments
 from ._relu_ntk import ReluNTKResult as ReluNTKResult

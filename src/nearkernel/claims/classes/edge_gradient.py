@@ -13,7 +13,7 @@ from ._digits import digits, trained
 
 @dataclasses.dataclass(frozen=True)
 class EdgeGradient(Claim):
-    """The whole gradient lies in the span of the top eigenvectors only where steps are at the edge of stability."""
+    """The whole gradient lies in the span of the top eigenvectors only where the learning rate exceeds 2/sharpness."""
 
     source = "graduate course: Hessians of classifiers"
     formula = (
