@@ -44,6 +44,7 @@ class UnlabeledOutliers(Claim):
         rng = generator(seed, "random classes")
         share = _between(j, own) / total
         chance = np.array([_between(j, rng.permutation(own)) / total for _ in range(20)])
+        inputs = _between(x[:, None], own) / np.sum((x - x.mean(axis=0)) ** 2)
         rows = (
             at_least("error of the outputs, before over after training", 2.0, left[0] / left[1]),
             at_least(
@@ -56,6 +57,7 @@ class UnlabeledOutliers(Claim):
                 4.0,
                 (share - chance.mean()) / chance.std(),
             ),
+            at_least("the same share over that of the inputs themselves", 0.3, share / inputs),
             at_least("largest eigenvalue over the median", 30.0, values[0] / np.median(values)),
         )
         return Result(
