@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from .._check import inputs, numeric, positive, whole
+from .._check import finite_number, inputs, numeric, positive, whole
 from .._memory import require_fits
 from .._precision import in_float64
 from ..models import AbstractModel
@@ -73,7 +73,7 @@ def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> Catapult
         raise ValueError(
             f"`modes` must have as many slopes as curvatures; got shapes {slopes.shape} and {c.shape}."
         )
-    y, lr = float(numeric(y, "y")), numeric(lr, "lr")
+    y, lr = float(finite_number(y, "y")), numeric(lr, "lr")
     positive(float(lr.min(initial=np.inf)), "lr")
     steps = whole(steps, "steps", 0)
     g = np.broadcast_to(slopes, (*lr.shape, len(slopes))).copy()

@@ -34,14 +34,14 @@ class EdgeGradient(Claim):
         start = net.init(jax.random.key(seed))
         top = nk.geometry.sharpness(net, start, x, y)
         ratios = np.array([0.05, 0.3, 1.0, 1.6, 2.5])
-        shares, edges = [], []
+        found, ends = [], []
         for ratio in ratios:
             descent = nk.GradientDescent(float(ratio / top), round(self.time / float(ratio)))
             hessian = nk.geometry.Hessian(net, trained(net, start, x, y, descent, "squared"), x, y)
             pairs = nk.geometry.top_eigenpairs(hessian, 3)
-            shares.append(nk.geometry.gradient_share(hessian, pairs.vectors))
-            edges.append(ratio / top * pairs.values[0])
-        shares, edges = np.array(shares), np.array(edges)
+            found.append(nk.geometry.gradient_share(hessian, pairs.vectors))
+            ends.append(ratio / top * pairs.values[0])
+        shares, edges = np.array(found), np.array(ends)
         rows = (
             at_most("share of the gradient in 3 directions, lr sharpness = 0.05", 0.2, shares[0]),
             at_least("share of the gradient in 3 directions, lr sharpness = 2.5", 0.7, shares[-1]),

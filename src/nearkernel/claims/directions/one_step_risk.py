@@ -1,6 +1,7 @@
 """The bounds of one gradient step beside what happens."""
 
 import dataclasses
+from collections.abc import Callable
 
 import numpy as np
 
@@ -42,7 +43,7 @@ class OneStepRisk(Claim):
                 risks.append(risk)
                 norms.append(length)
                 if n <= 800 and m == 200:
-                    ball = nk.kernels.rademacher(lambda a, b, f=features: f(a) @ f(b).T, x, length)
+                    ball = nk.kernels.rademacher(_kernel(features), x, length)
                     gaps.append(risk - train)
                     over.append(risk - train - 2 * ball.bound)
             bound = nk.dynamics.one_step_bound(target, n, m)
@@ -80,3 +81,7 @@ class OneStepRisk(Claim):
         axes.plot(data["n"][~own], data["risk"][~own], "s", color=ORANGE, label="50, 100, 400 neurons")
         loglog(axes)
         axes.set(xlabel="points", ylabel="mean of |f - y|")
+
+
+def _kernel(features: nk.dynamics.OneStepFeaturesResult) -> Callable:
+    return lambda a, b: features(a) @ features(b).T

@@ -63,7 +63,7 @@ class SampleExponents(Claim):
         """Of |W|^2 in the one direction that matters."""
         target = nk.models.MultiIndexPolynomial(np.eye(1, d), {(k,): 1.0})
         x = rng.normal(size=(n, d))
-        return nk.one_step_features(x, target(x), 60, int(rng.integers(2**31)), subspace=np.eye(1, d)).share
+        return nk.one_step_features(x, target(x), 60, int(rng.integers(2**31))).share_in(np.eye(1, d))
 
     def _half(self, seed: int, k: int, d: int) -> list[float]:
         """Points at which the share crosses 1/2, by interpolation, for every trial."""

@@ -44,7 +44,7 @@ class OrthogonalPart(Claim):
             theory = outside @ np.ravel(solution.at(float(time)).weights[1])
             ends = [self._descended(table, sign * eps * tensor, y, lr, int(time)) for sign in (1, -1)]
             measured = outside @ (ends[0] - ends[1]) / (2 * eps)
-            away = np.linalg.norm(measured - theory) / max(np.linalg.norm(theory), 1e-12)
+            away = np.linalg.norm(measured - theory) / max(float(np.linalg.norm(theory)), 1e-12)
             rows.append(
                 exact(
                     f"length of the orthogonal part after {time} steps",

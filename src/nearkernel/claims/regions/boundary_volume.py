@@ -6,7 +6,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .. import Claim, Result, at_most, setting, statistical
+from .. import Claim, Result, Row, at_most, setting, statistical
 from .._drawing import BLUE, ORANGE, pair
 
 
@@ -22,7 +22,8 @@ class BoundaryVolume(Claim):
 
     def run(self, seed: int) -> Result:
         dims = np.array([1, 2, 3, 5, 8])
-        rows, theory, found, error = [], [], [], []
+        rows: list[Row] = []
+        theory, found, error = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         for d in dims:
             net = nk.MLP(int(d), (self.width, self.width), 1, "relu", weight_var=2.0, bias_var=0.5)
             law = nk.geometry.mean_boundary(net, 1.5)
@@ -37,15 +38,13 @@ class BoundaryVolume(Claim):
             theory.append(law)
             found.append(measured.mean)
             error.append(measured.sem)
-        theory, found, error = np.array(theory), np.array(found), np.array(error)
+        laws, means, errors = np.array(theory), np.array(found), np.array(error)
         rows.append(
-            at_most(
-                "volume of the second layer over that of the first", 1.1, np.max(theory[:, 1] / theory[:, 0])
-            )
+            at_most("volume of the second layer over that of the first", 1.1, np.max(laws[:, 1] / laws[:, 0]))
         )
-        columns = {f"layer {i + 1}": theory[:, i] for i in (0, 1)}
-        columns |= {f"measured {i + 1}": found[:, i] for i in (0, 1)} | {
-            f"sem {i + 1}": error[:, i] for i in (0, 1)
+        columns = {f"layer {i + 1}": laws[:, i] for i in (0, 1)}
+        columns |= {f"measured {i + 1}": means[:, i] for i in (0, 1)} | {
+            f"sem {i + 1}": errors[:, i] for i in (0, 1)
         }
         return Result(tuple(rows), {"dimension": dims.astype(float), **columns})
 
