@@ -72,9 +72,18 @@ def cell(net: Any, params: Any, point: Any) -> CellResult:
         matrix, shift = weight @ matrix, weight @ shift + layers.biases[depth]
     walls = np.concatenate(normals) if normals else np.zeros((0, layers.in_dim))
     limits = np.concatenate(offsets) if offsets else np.zeros(0)
-    index = [np.concatenate(part) if part else np.zeros(0, int) for part in (layer, neuron)]
+    numbers = [np.concatenate(part) if part else np.zeros(0, int) for part in (layer, neuron)]
     facets = _facets(walls, limits - walls @ at)
-    return CellResult(walls, limits, *index, facets, _bounded(walls[facets]), matrix, shift)
+    return CellResult(
+        normals=walls,
+        offsets=limits,
+        layer=numbers[0],
+        neuron=numbers[1],
+        facets=facets,
+        bounded=_bounded(walls[facets]),
+        gradient=matrix,
+        offset=shift,
+    )
 
 
 def _facets(walls: np.ndarray, room: np.ndarray) -> np.ndarray:

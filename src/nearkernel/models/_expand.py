@@ -44,7 +44,7 @@ class Taylor(AbstractModel):
         return sum(others, first)
 
     @in_float64
-    def terms(self, params: Params, x: jax.Array) -> list[jax.Array]:
+    def terms(self, params: Params, x: Any) -> list[jax.Array]:
         """The term of each degree 0 .. `degree`, in the precision of `params`."""
         require_params(self, params)
         params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))

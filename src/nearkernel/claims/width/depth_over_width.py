@@ -72,10 +72,10 @@ def _kernel(weights: list[np.ndarray], x: np.ndarray, name: str) -> tuple[float,
     for weight in weights[:-1]:
         z = enters[-1] @ weight
         enters.append(np.tanh(z) if name == "tanh" else z)
-    signal, gradients = np.ones(1), []
+    signal, gradients = np.ones(1), list[np.ndarray]()
     for at in range(len(weights) - 1, -1, -1):
         gradients.insert(0, np.outer(enters[at], signal) / n)  # weights are 1/sqrt(n) times those that train
         if at:
             signal = (weights[at] @ signal) * slope(enters[at])
-    theta = n * sum(float(np.sum(g**2)) for g in gradients)
+    theta = n * float(np.sum([np.sum(g**2) for g in gradients]))
     return theta, gradients

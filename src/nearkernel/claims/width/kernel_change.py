@@ -86,7 +86,7 @@ def _kernel(weights: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray, list[np.
     for weight in weights[:-1]:
         h.append(np.maximum(np.einsum("bi,bij->bj", h[-1], weight), 0.0))
     out = np.einsum("bi,bij->bj", h[-1], weights[-1])[:, 0]
-    signal, gradients, theta = np.ones((len(out), 1)), [], np.zeros(len(out))
+    signal, gradients, theta = np.ones((len(out), 1)), list[np.ndarray](), np.zeros(len(out))
     for at in range(len(weights) - 1, -1, -1):
         lam = 2 / weights[at].shape[1]
         gradients.insert(0, lam * h[at][:, :, None] * signal[:, None, :])
