@@ -86,6 +86,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
         "linearized_at": found.expanded_at,
         "unstable_at": found.unstable_at,
         "kinked": found.kinked,
+        "regime": found.regime,
         "parameters": found.parameters,
         "seconds": {"inspection": found.seconds, "training": found.training_seconds},
         "versions": versions(),
@@ -109,7 +110,7 @@ def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
     page.print(table)
     for title, lines in (
         ("Tangent kernel", words.kernel(found)),
-        ("What is learned when", words.learned(rows, found)),
+        ("Order of learning", words.learned(rows, found)),
         ("Cost", [words.cost(found)]),
     ):
         say(title, style="bold")

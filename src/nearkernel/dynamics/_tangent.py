@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from .._check import shown
 from .._memory import require_fits
 from .._precision import Portable
-from ..kernels import AbstractKernel, EmpiricalNTK
+from ..kernels import NTK, AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
 from ..models import (
     AbstractDerivatives,
@@ -51,12 +51,16 @@ class AbstractTangent(Portable, abc.ABC):
         """How many outputs there must be; None for any."""
         return None
 
+    def network(self) -> AbstractModel | None:
+        """The model that is trained, if this is its linearization; else None."""
+        return None
+
     @abc.abstractmethod
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         """Outputs (n, out) before training."""
 
     def drift(self, x: np.ndarray, out: int) -> np.ndarray:
-        """What the parameters at the start add to the outputs (n, out) by their features: what decay takes away."""
+        """The part of the outputs (n, out) that the initial parameters add by their features: decay removes it."""
         return np.zeros((len(x), out))
 
     @abc.abstractmethod
@@ -101,7 +105,7 @@ class CurvedTangent(AbstractTangent):
 
     @abc.abstractmethod
     def derivatives(self, x: np.ndarray) -> AbstractDerivatives:
-        """At the start, on inputs `x`."""
+        """At initialization, on inputs `x`."""
 
     @abc.abstractmethod
     def tree(self, moved: np.ndarray) -> Any:
@@ -121,6 +125,11 @@ class KernelTangent(AbstractTangent):
 
     def __init__(self, kernel: AbstractKernel):
         self.kernel = kernel
+
+    def network(self) -> AbstractModel | None:
+        if isinstance(self.kernel, NTK):
+            return self.kernel.net
+        return self.kernel.model if isinstance(self.kernel, EmpiricalNTK) else None
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.zeros((len(x), out))
@@ -212,6 +221,9 @@ class ExpandedTangent(CurvedTangent):
         if isinstance(model.model, Scaled):
             self.inner, self._params = model.model.moving(model.params0)
         self.kernel = EmpiricalNTK(self.inner, self._params)
+
+    def network(self) -> AbstractModel:
+        return self.model.model
 
     def out_dim(self, x: np.ndarray) -> int:
         return jax.eval_shape(self.inner, self._params, x[:1]).shape[1]

@@ -18,9 +18,12 @@ _MOST = 6  # each degree is one more derivative of derivatives
 
 
 class Taylor(AbstractModel):
-    """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features.
+    r"""The Taylor polynomial of `model` around `params0`. Degree 1 is a kernel machine; degree 2 learns features.
 
-    z(theta) = sum_{k <= degree} 1/k! (d/ds)^k z(theta_0 + s (theta - theta_0)) at s = 0,    (n, d) -> (n, out)
+    $$z(\theta) = \sum_{k \le \text{degree}} \frac{1}{k!} \left.\frac{d^k}{ds^k}\right|_{s=0}
+    z(\theta_0 + s (\theta - \theta_0)), \qquad (n, d) \to (n, \text{out})$$
+
+    **Arguments:** `model`; `params0`, the point of expansion $\theta_0$; `degree`.
     """
 
     model: AbstractModel
@@ -32,7 +35,7 @@ class Taylor(AbstractModel):
         return self.model.in_shape
 
     def init(self, key: Key | None = None) -> Params:
-        """The parameters it was expanded at."""
+        """The parameters around which it was expanded."""
         return self.params0
 
     def parameter_shapes(self) -> Params:
@@ -66,11 +69,11 @@ def _along(function, step):
 
 
 def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
-    """`model` as a polynomial of `degree` 1 to 6 around `params`: a model of its own, with the same parameters.
+    r"""The Taylor polynomial of `model` around `params`, of `degree` 1 to 6, as a model with the same parameters.
 
-    Degree counts powers of theta - params; every degree is exact in x. The term of one degree more, the last of
-    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates what a degree leaves out. `nk.solve` uses
-    degrees up to 3. Each degree doubles the time.
+    The degree counts powers of $\theta - \theta_0$; every degree is exact in $x$. The next term, the last of
+    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates the error. `nk.solve` uses degrees up to 3. Each
+    degree doubles the time.
     """
     require_model(model)
     if whole(degree, "degree", 1) > _MOST:

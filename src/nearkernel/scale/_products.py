@@ -10,12 +10,14 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._executor import in_order
 from .._memory import rows_that_fit
 from .._precision import working_dtype
-from .._threads import in_order
 from ..kernels import AbstractKernel
+from ..kernels._tiles import covering, pieces
 
 _PANEL = 2000  # rows of a task: large against its overhead, small against the matrix
+_TILE_COPIES = 4  # of a tile while it is computed
 
 
 class AbstractProducts(abc.ABC):
@@ -29,7 +31,7 @@ class AbstractProducts(abc.ABC):
 
     @abc.abstractmethod
     def columns(self, at: np.ndarray) -> np.ndarray:
-        """K[:, at], for whole numbers `at`."""
+        """K[:, at], for integers `at`."""
 
     @abc.abstractmethod
     def diagonal(self) -> np.ndarray:
@@ -38,6 +40,10 @@ class AbstractProducts(abc.ABC):
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
         """K[at] right."""
         return self.columns(at).T @ right
+
+    @abc.abstractmethod
+    def among(self, at: np.ndarray) -> np.ndarray:
+        """K[at][:, at]."""
 
 
 class Held(AbstractProducts):
@@ -53,6 +59,9 @@ class Held(AbstractProducts):
 
     def columns(self, at: np.ndarray) -> np.ndarray:
         return self.matrix[at].T  # symmetric: rows lie together in memory
+
+    def among(self, at: np.ndarray) -> np.ndarray:
+        return self.matrix[np.ix_(at, at)]
 
     def diagonal(self) -> np.ndarray:
         return np.diagonal(self.matrix).astype(np.float64)
@@ -79,8 +88,7 @@ class AbstractTiled(AbstractProducts):
 
     def _rows(self) -> Iterator[slice]:
         height = max(self.size, _PANEL // self.size * self.size)
-        for start in reversed(range(0, self.n, height)):  # the longest panels first
-            yield slice(start, min(start + height, self.n))
+        yield from reversed(list(pieces(slice(0, self.n), height)))  # the longest panels first
 
     def _panel(self, rows: slice, right: np.ndarray) -> tuple[slice, np.ndarray, np.ndarray]:
         """What the rows of a panel get from all before them, and what those get from the panel."""
@@ -88,32 +96,28 @@ class AbstractTiled(AbstractProducts):
             np.zeros((rows.stop - rows.start, right.shape[1])),
             np.zeros((rows.start, right.shape[1])),
         )
-        for i in _pieces(rows, self.size):
+        for i, j in covering(rows, slice(0, rows.stop), (self.size,) * 2, lower=True):
             here = slice(i.start - rows.start, i.stop - rows.start)
-            for j in _pieces(slice(0, i.stop), self.size):
-                tile = self.tile(i, j)
-                own[here] += tile @ right[j].astype(tile.dtype, copy=False)
-                if j.start < i.start:
-                    back = tile.T @ right[i].astype(tile.dtype, copy=False)
-                    if j.start < rows.start:
-                        above[j] += back
-                    else:
-                        own[j.start - rows.start : j.stop - rows.start] += back
+            tile = self.tile(i, j)
+            own[here] += tile @ right[j].astype(tile.dtype, copy=False)
+            if j.start < i.start:
+                back = tile.T @ right[i].astype(tile.dtype, copy=False)
+                if j.start < rows.start:
+                    above[j] += back
+                else:
+                    own[j.start - rows.start : j.stop - rows.start] += back
         return rows, own, above
 
 
-def _pieces(rows: slice, size: int) -> Iterator[slice]:
-    for start in range(rows.start, rows.stop, size):
-        yield slice(start, min(start + size, rows.stop))
-
-
 class Recomputed(AbstractTiled):
-    """Entries computed anew in every product: no memory but that of a few tiles."""
+    """Entries computed anew in every product: no memory but that of a few tiles, as many as `memory` allows."""
 
-    def __init__(self, kernel: AbstractKernel, x: np.ndarray):
+    def __init__(self, kernel: AbstractKernel, x: np.ndarray, memory: int):
         self.kernel, self.x, self.n = kernel, x, len(x)
-        self._tiles = kernel.tiles(x)
-        self.size, self.threads = self._tiles.size, self._tiles.threads
+        self._tiles, self._chunk = kernel.tiles(x), memory // 8
+        self.size = self._tiles.size
+        tile_bytes = _TILE_COPIES * self.size**2 * working_dtype().itemsize
+        self.threads = int(np.clip(memory // 2 // tile_bytes, 1, self._tiles.threads))
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self._tiles.tile(i, j)
@@ -122,11 +126,14 @@ class Recomputed(AbstractTiled):
         return self.kernel.entries(self.x, self.x[at])
 
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
-        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at))
+        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at), self._chunk)
         for start in range(0, self.n, chunk):
             part = slice(start, start + chunk)
             found += self.kernel.entries(self.x[at], self.x[part]) @ right[part]
         return found
+
+    def among(self, at: np.ndarray) -> np.ndarray:
+        return self.kernel.entries(self.x[at], None)
 
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.kernel.diag(self.x), dtype=np.float64)
@@ -136,7 +143,7 @@ def products_of(kernel: AbstractKernel, x: np.ndarray, memory: int) -> AbstractP
     """Held if the matrix takes at most half of `memory` bytes, else recomputed."""
     if held_fits(len(x), memory):
         return Held(kernel.entries(x, None))
-    return Recomputed(kernel, x)
+    return Recomputed(kernel, x, memory)
 
 
 def held_fits(n: int, memory: int) -> bool:

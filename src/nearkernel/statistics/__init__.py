@@ -1,4 +1,4 @@
-"""What do all networks do, on average over their starts?"""
+"""Statistics of random and trained networks over initializations and data."""
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved
@@ -77,8 +77,6 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
-from ._regime import RegimeResult as RegimeResult
-from ._regime import regime as regime
 from ._relu_change import relu_ntk_change as relu_ntk_change
 from ._relu_moments import ReluMomentsResult as ReluMomentsResult
 from ._relu_moments import relu_moments as relu_moments
@@ -120,7 +118,6 @@ _RECORDS = (
     "MarchenkoPastur",
     "PhaseDiagram",
     "Posterior",
-    "Regime",
     "ReluNTK",
     "SampledSpectrum",
     "ScalingExponents",

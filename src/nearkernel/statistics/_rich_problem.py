@@ -79,6 +79,10 @@ class Problem:
         self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
         self._starts: dict[float, Start] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: without what they make themselves, and without who watches here."""
+        return {**vars(self), "_starts": {}, "clouds": dataclasses.replace(self.clouds, watch=None)}
+
     @property
     def end(self) -> float:
         """The last step, or the time of a flow."""
@@ -86,8 +90,8 @@ class Problem:
 
     def until(self, time: float, x_new: np.ndarray | None = None) -> "Problem":
         """The same, stopped at another step or time, perhaps at other new inputs."""
-        field = {"time" if isinstance(self.algorithm, GradientFlow) else "steps": time}
-        algorithm: Any = dataclasses.replace(self.algorithm, **field)
+        end = {"time": time} if isinstance(self.algorithm, GradientFlow) else {"steps": int(time)}
+        algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
         return Problem(self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds)
 
@@ -109,7 +113,7 @@ class Problem:
             float(self.algorithm.lr * self.algorithm.weight_decay) if isinstance(self.algorithm, SGD) else 0.0
         )
 
-    def sampled(self, scramble: int, tol: float) -> CloudNetwork:
+    def sampled(self, scramble: int, tol: float, neurons: int | None = None) -> CloudNetwork:
         """On Sobol points. The same scramble has the same neurons."""
         if tol not in self._starts:  # exact kernels, once for all runs
             count = max(_AT_START, len(self.x))
@@ -118,7 +122,7 @@ class Problem:
             self._starts[tol] = Start(self.net, self.layout, *points, error, tol)
         dtype = self.clouds.dtype
         rng = np.random.default_rng([self.clouds.seed, 0, scramble])
-        return self._starts[tol].network(self.neurons, rng, self.layout, np.dtype(dtype))
+        return self._starts[tol].network(neurons or self.neurons, rng, self.layout, np.dtype(dtype))
 
     def exact(self, size: int) -> CloudNetwork:
         """Of a deep linear network, in at most `size` coordinates per layer."""
@@ -165,7 +169,7 @@ class Problem:
         if run.failure == "directions" and self.linear:
             raise OutOfDirections
         if run.failure:
-            raise ValueError(f"training does not get to {self.end:g}; see `status`.")
+            raise ValueError(f"training does not reach {self.end:g}; see `status`.")
 
     def run(
         self,
@@ -213,11 +217,11 @@ class Problem:
 
 
 def _shape_of(activation: Any) -> tuple[bool, bool]:
-    """(a line through 0, a function with kinks); refuses what has no slope."""
+    """(a line through 0, a function with kinks); raises `ValueError` for functions without a slope."""
     z = np.linspace(-4.07, 4.13, 211)
     value, slope = value_and_slope(activation, z)
     if not (np.isfinite(value).all() and np.isfinite(slope).all() and np.abs(slope).max() > 0):
         raise ValueError(
-            "the activation of `net` has no finite derivative other than 0: nothing trains the layers below it."
+            "the activation of `net` has no finite nonzero derivative: the layers below it do not train."
         )
     return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not is_smooth(activation)

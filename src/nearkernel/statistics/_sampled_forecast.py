@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -17,14 +17,16 @@ import scipy.linalg
 
 from .._blas import one_thread
 from .._check import inputs, numeric, positive, whole
+from .._executor import AbstractJob, PerDevice, elsewhere, on_host, run, workers
 from .._keys import Key, generator, random_key
 from .._memory import require_fits
 from .._precision import in_float64
-from .._result import Result
 from .._status import Status
 from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
 from ..dynamics._losses import AbstractLoss
+from ..models import AbstractNetwork
+from ._of_networks import OfNetworks
 from ._pair import KernelPair
 
 if TYPE_CHECKING:
@@ -43,6 +45,22 @@ class _Sum(AbstractLoss):
     def __call__(self, z: jax.Array, y: jax.Array) -> jax.Array:
         apart = jnp.moveaxis(z.reshape(len(z), -1, y.shape[1]), 1, 0)
         return jnp.sum(jax.vmap(lambda each: self.loss(each, y))(apart))
+
+
+class _Training(AbstractJob[np.ndarray]):
+    """Networks that are trained from outputs (n, columns)."""
+
+    def __init__(self, loss: AbstractLoss, matrix: np.ndarray, y: np.ndarray, algorithm: AbstractAlgorithm):
+        self.loss, self.matrix, self.y, self.algorithm = loss, matrix, y, algorithm
+
+    def ready(self) -> Callable[[np.ndarray], tuple[np.ndarray, Status]]:
+        placed = PerDevice((self.matrix, self.y))
+
+        def train(start: np.ndarray) -> tuple[np.ndarray, Status]:
+            matrix, y = placed.here()
+            return trained_by(self.loss, matrix, start, y, start.shape, self.algorithm)
+
+        return train
 
 
 class Networks(NamedTuple):
@@ -83,14 +101,15 @@ class Starts:
         return np.asarray(jax.random.normal(jax.random.fold_in(self.key, stream), shape, np.float64))
 
     def trained(self, algorithm: AbstractAlgorithm) -> Networks:
-        """All of them trained, chunk by chunk."""
+        """All of them trained, chunk by chunk; with several devices or a cluster, at least one chunk for each."""
         out, matrix = self.y.shape[1], self.pair.tangent().matrix(self.x)
-        parts = min(self.size, -(-self.outputs_before.size // _TOGETHER))
+        job = _Training(_Sum(self.loss), matrix, self.y, algorithm)
+        threads = 1 if on_host() else None  # one chunk keeps all cores busy
+        least = workers() if elsewhere() or threads is None else 1
+        parts = min(self.size, max(least, -(-self.outputs_before.size // _TOGETHER)))
         ends = np.linspace(0, self.size, parts + 1).round().astype(int) * out
-        done = []
-        for first, last in itertools.pairwise(ends):
-            start = self.outputs_before[:, first:last]
-            done.append(trained_by(_Sum(self.loss), matrix, start, self.y, start.shape, algorithm))
+        chunks = [self.outputs_before[:, first:last] for first, last in itertools.pairwise(ends)]
+        done = list(run(job, chunks, threads))
         status = next((status for _, status in done if not status.ok), done[0][1])
         return Networks(self, algorithm, np.concatenate([weights for weights, _ in done], axis=1), status)
 
@@ -106,12 +125,13 @@ class Starts:
         return np.ascontiguousarray(np.moveaxis(z.reshape(len(x_new), self.size, -1), 1, 0))
 
 
-class SampledForecast(Result):
-    """Trained outputs of many networks, each from its own initialization: a sample of their law.
+class SampledForecast(OfNetworks):
+    """Trained outputs of many networks, each from its own initialization.
 
     **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
     mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `loss`. For cross-entropy also `probabilities` (m, classes) and `votes` (m, classes).
+    `algorithm`; `loss`; `regime`, of `nk.regime`, or None. For cross-entropy
+    also `probabilities` (m, classes) and `votes` (m, classes).
     """
 
     def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):
@@ -124,9 +144,12 @@ class SampledForecast(Result):
     def ok(self) -> bool:
         return self.status.ok
 
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._networks.starts.pair.network(), self._networks.starts.y
+
     def _shown(self) -> Mapping[str, object]:
         names = {"networks": len(self.samples), "points": len(self._x_new), "algorithm": self.algorithm}
-        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean}
+        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean, **self._said()}
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -150,7 +173,7 @@ class SampledForecast(Result):
 
     @property
     def sem(self) -> np.ndarray:
-        """The standard error of `mean`, since it is a mean of S networks."""
+        """The standard error of `mean`, a mean over S networks."""
         return self.std / math.sqrt(len(self.samples))
 
     @functools.cached_property
@@ -160,7 +183,7 @@ class SampledForecast(Result):
         return np.cov(flat, rowvar=False).reshape(self.mean.shape * 2)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """Quantiles of the trained outputs for `q` from 0 to 1: in the shape of `mean`, after that of `q`."""
+        """Quantiles of the trained outputs for `q` from 0 to 1: the shape of `q`, then the shape of `mean`."""
         levels = numeric(q, "q")
         if levels.size == 0 or levels.min() < 0 or levels.max() > 1:
             raise ValueError(f"`q` must be from 0 to 1; got {q}.")
@@ -168,12 +191,12 @@ class SampledForecast(Result):
 
     @functools.cached_property
     def probabilities(self) -> np.ndarray:
-        """The probability of each class, (m, classes): that of a network, averaged over initializations."""
+        """The probability of each class, (m, classes), averaged over initializations."""
         return self.loss.probabilities(self.samples).mean(axis=0)
 
     @functools.cached_property
     def votes(self) -> np.ndarray:
-        """The share of networks whose largest output is that of each class, (m, classes)."""
+        """For each class, the fraction of networks that predict it, (m, classes)."""
         largest = self.loss.probabilities(self.samples).argmax(axis=-1)
         return (largest[:, :, None] == np.arange(self.samples.shape[2])).mean(axis=0)
 
@@ -190,13 +213,13 @@ class SampledForecast(Result):
         """The same networks at another finite time (steps for gradient descent)."""
         algorithm = self.algorithm
         if not isinstance(algorithm, TimedAlgorithm):
-            raise ValueError(f"`time` has no meaning for {type(algorithm).__name__}.")
+            raise ValueError(f"`time` is not defined for {type(algorithm).__name__}.")
         later = self._networks.starts.trained(algorithm.at(positive(time, "time", zero=True)))
         return SampledForecast(later, self._x_new, self._draw)
 
     @in_float64
     def predict(self, x_new: Any) -> "SampledForecast":
-        """The same networks at other inputs: drawn again there, given what each is on the training set."""
+        """The same networks at other inputs: drawn there conditionally on their values on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
         return SampledForecast(self._networks, x_new, self._draw + 1)
 

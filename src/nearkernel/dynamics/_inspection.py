@@ -1,0 +1,90 @@
+"""The result of `inspect`."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import numpy as np
+
+from .._result import Result
+from ._regime import RegimeResult
+from ._verdict import Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class Inspection(Result, eqx.Module):
+    """Predictions of a training run at several times, each with a self-check.
+
+    **Fields:**
+
+    - `algorithm`; `moments` (m,), the steps of gradient descent or times of gradient flow.
+    - `loss` (m,), the predicted training loss; `loss_before`, the loss at initialization.
+    - `check` (m,), the self-check, and `verdicts` (m,), its verdicts; `trusted_until`, the last time up to which all
+      verdicts are `trust`.
+    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
+      end; `spread` (m, k, out), the standard deviation of `predictions` over initial parameters, if `heads` were
+      given.
+    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
+    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
+      each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
+    - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
+      learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
+      network has kinks.
+    - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
+    - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
+      estimated time of real training, from the time of one step (nan for a flow).
+    """
+
+    algorithm: Any
+    moments: np.ndarray
+    loss_before: float
+    loss: np.ndarray
+    check: np.ndarray
+    verdicts: tuple[Verdict, ...]
+    trusted_until: float
+    fitted: np.ndarray
+    predictions: np.ndarray | None
+    spread: np.ndarray | None
+    params: Any
+    halfway: np.ndarray
+    eigenvalues: np.ndarray
+    alignment: np.ndarray
+    effective_dimension: float
+    expanded_at: tuple[float, ...]
+    unstable_at: float
+    kinked: bool
+    regime: RegimeResult
+    parameters: int
+    seconds: float
+    training_seconds: float
+
+    @property
+    def prediction(self) -> np.ndarray | None:
+        """Outputs at `x_new` at the end of training."""
+        return None if self.predictions is None else self.predictions[-1]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the prediction at the end of training."""
+        return self.verdicts[-1]
+
+    def _shown(self) -> Mapping[str, object]:
+        return {
+            "parameters": self.parameters,
+            "algorithm": self.algorithm,
+            "loss_before": self.loss_before,
+            "loss": self.loss,
+            "verdicts": [verdict.value for verdict in self.verdicts],
+            "trusted_until": self.trusted_until,
+            "regime": self.regime.name,
+        }
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the predicted loss, each time marked with its verdict, on Matplotlib's `axes`."""
+        from .._plots.verdicts import draw_verdicts
+
+        return draw_verdicts(
+            self.moments, self.loss, self.loss_before, [v.value for v in self.verdicts], axes
+        )
