@@ -94,7 +94,7 @@ def test_errors_name_the_argument():
         D.output_modes(wide, wide.init(KEY), np.ones((1, 2)))
     with pytest.raises(TypeError, match=r"`modes` must be an nk\.dynamics\.ModesResult; got float"):
         D.mode_catapult(1.0, 0.0, 0.1, 3)
-    with pytest.raises(ValueError, match=r"`modes` must have as many slopes as curvatures"):
+    with pytest.raises(ValueError, match=r"`modes` must have the same number of slopes and curvatures"):
         D.mode_catapult(D.ModesResult(0.0, np.ones(2), np.ones(3)), 0.0, 0.1, 3)
     with pytest.raises(TypeError, match=r"`observable` must be a function of the parameters; got 3"):
         D.step_change(3, net, params, np.ones((2, 2)), np.ones(2), nk.SGD(0.1, 1, 3))

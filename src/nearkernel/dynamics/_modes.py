@@ -25,7 +25,7 @@ from ._catapult import CatapultPath
 
 
 class ModesResult(NamedTuple):
-    """An output at one point to second order: `z`, `slopes` g (k,) and `curvatures` c (k,) in the eigenbasis of Psi."""
+    """An output at one point to second order: `z`, `slopes` (k,) and `curvatures` (k,) in the eigenbasis of its Hessian."""
 
     z: float
     slopes: np.ndarray
@@ -59,7 +59,12 @@ def output_modes(model: AbstractModel, params: Any, x: Any) -> ModesResult:
 
 
 def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> CatapultPath:
-    """Gradient descent of a quadratic model on one point, exactly, from its modes.
+    r"""Gradient descent of a quadratic model on one point, exactly, from its modes.
+
+    With the residual $r = z - y$, slopes $g_i$ and curvatures $c_i$, one step is
+
+    $$g_i' = g_i (1 - \eta r c_i), \qquad
+    z' = z - \eta r \sum_i g_i^2 + \tfrac12 \eta^2 r^2 \sum_i c_i g_i^2 .$$
 
     **Arguments:** `modes`, of `nk.dynamics.output_modes`, or made of numbers; `y`, the target; `lr` > 0, one or
     several; `steps`.
@@ -71,7 +76,7 @@ def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> Catapult
     slopes, c = numeric(modes.slopes, "modes"), numeric(modes.curvatures, "modes")
     if slopes.ndim != 1 or slopes.shape != c.shape:
         raise ValueError(
-            f"`modes` must have as many slopes as curvatures; got shapes {slopes.shape} and {c.shape}."
+            f"`modes` must have the same number of slopes and curvatures; got shapes {slopes.shape} and {c.shape}."
         )
     y, lr = float(finite_number(y, "y")), numeric(lr, "lr")
     positive(float(lr.min(initial=np.inf)), "lr")

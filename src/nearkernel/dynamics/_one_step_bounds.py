@@ -47,7 +47,12 @@ class QueryBoundResult(Result, eqx.Module):
 
 
 def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> OneStepBoundResult:
-    """The bound of one gradient step for a target, as a number: how it depends on n, m, d, r and p.
+    r"""The bound on the risk after one gradient step, without constants and logarithms.
+
+    For a target of degree p in r directions with normalized condition number $\kappa$ of its mean Hessian,
+
+    $$\sqrt{\frac{d\, r^p \kappa^{2p}}{n}} + \sqrt{\frac{r^p \kappa^{2p}}{m}} + n^{-1/4},
+    \qquad \lVert a\rVert \le \frac{r^p \kappa^{2p}}{\sqrt m}, \qquad n \ge d^2 \kappa^2 r .$$
 
     **Arguments:** `target`, whose mean Hessian must have full rank r; `points` n; `width` m.
     """
@@ -74,7 +79,7 @@ def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> One
 
 
 def query_bound(dim: int, degree: int, queries: Any = 1.0) -> QueryBoundResult:
-    """What learners that only see correlations need for polynomials of one direction whose mean Hessian vanishes.
+    r"""The tolerance $(\log(q d)/d)^{p/4}$ that q correlational queries need for polynomials without a mean Hessian.
 
     **Arguments:** `dim` d of the inputs; `degree` p of the polynomials; `queries` q >= 1.
     """

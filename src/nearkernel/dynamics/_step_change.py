@@ -21,10 +21,12 @@ _MOST = 2000  # batches that are averaged over
 def step_change(
     observable: Callable, model: AbstractModel, params: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
 ) -> Callable:
-    """E_B[O(theta - lr g_B)] - O(theta) for an observable O of one's own, as an observable for `nk.Record`.
+    r"""The mean change of an observable in one step of SGD, as an observable for `nk.Record`.
 
-    Its mean over a stationary run of SGD is 0, whatever O is: that is the fluctuation-dissipation relation. The mean
-    over batches is exact: all of them are taken.
+    $$\mathbb{E}_B[O(\theta - \eta\, g_B)] - O(\theta)$$
+
+    Its mean over a stationary run of SGD is 0 for every O: the fluctuation-dissipation relation. The mean over batches
+    is exact, over all of them.
 
     **Arguments:** `observable`, a JAX function of the parameters that gives one number; `model`, `x`, `y`, `sgd`,
     `loss` as in `nk.simulate`, `sgd` with batches of a fixed size, at most 2000 of them; `params`, any of the model's.

@@ -24,10 +24,12 @@ _NODES = 60
 
 
 def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
-    """Mean (d - 1)-volume of the boundary of one neuron of each hidden layer within a ball around 0: (depth,).
+    r"""The mean $(d - 1)$-dimensional volume of a neuron's boundary within a ball around 0, per hidden layer: (depth,).
 
-    Over initializations, at infinite width; the first layer has no corrections. In one dimension it is the number of
-    kinks of a neuron, in the plane the length of its lines.
+    The mean is over initializations at infinite width; the first layer has no corrections. In one dimension it is the
+    number of kinks per neuron, in the plane the length of its lines. By the formula of Kac and Rice it is
+
+    $$\int_{|x| < R} \frac{\mathbb{E}[\,|\nabla z|\,;\, z = 0]}{\sqrt{2 \pi K(x)}}\, dx .$$
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `radius` of the ball.
     """
@@ -52,7 +54,7 @@ def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
 def measure_boundary(net: Any, radius: float, size: int, key: Key) -> Estimate:
     """The experiment beside `mean_boundary`: `size` networks, each cut exactly along 8 random lines; (depth,).
 
-    **Arguments:** as of `mean_boundary`; `size`, number of networks, at least 2; `key`.
+    **Arguments:** same as `mean_boundary`; `size`, number of networks, at least 2; `key`.
     """
     require_piecewise_linear(net)
     radius, d = float(positive(radius, "radius")), net.in_dim

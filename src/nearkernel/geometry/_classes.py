@@ -163,7 +163,7 @@ class FeatureSplit(NamedTuple):
 
     @property
     def centered(self) -> np.ndarray:
-        """What class means have of their own, `between` - `common`."""
+        """The second moment of the centered class means, `between` - `common`."""
         return self.between - self.common
 
 

@@ -188,7 +188,7 @@ def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim
 
 
 def _root(value: int, d: int) -> int:
-    """The largest whole number k with k^d <= value."""
+    """The largest integer k with k^d <= value."""
     k = round(value ** (1 / d))
     return k if k**d <= value else k - 1
 

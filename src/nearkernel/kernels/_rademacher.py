@@ -22,7 +22,10 @@ class RademacherResult(NamedTuple):
 
 @in_float64
 def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) -> RademacherResult:
-    r"""The complexity E_s sup_(|f| <= norm) 1/n sum_i s_i f(x_i) = norm/n E sqrt(s^T K s) of a ball, with signs s.
+    r"""The empirical Rademacher complexity of the functions of norm at most B in a kernel's Hilbert space.
+
+    $$\mathbb{E}_s \sup_{\lVert f\rVert \le B} \frac1n \sum_i s_i f(x_i)
+    = \frac{B}{n}\, \mathbb{E}\sqrt{s^\top K s} \le \frac{B}{n} \sqrt{\operatorname{tr} K}, \qquad s_i = \pm 1$$
 
     For a loss that changes no faster than f, as |f - y| does, the risk of any f in the ball exceeds its training error,
     on average over data, by at most twice that. A ridge, or a readout of bounded length, puts a trained model into a

@@ -21,7 +21,12 @@ _NODES = 200
 
 
 def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> float:
-    """The variance, over initializations, of the mean of `function` over the neurons of a hidden layer, to order 1/n.
+    r"""The variance over initializations of the mean of `function` over the neurons of a hidden layer, to order 1/n.
+
+    $$\operatorname{Var}\Big[\frac1n \sum_i f(z_i)\Big]
+    = \frac{\langle f^2\rangle - \langle f\rangle^2}{n} + \Big(\frac{d\langle f\rangle}{dK}\Big)^2 \frac{V}{n_-}$$
+
+    with V the four-point vertex of the layer and $n_-$ the width of the layer before.
 
     **Arguments:** `net`, an `nk.MLP`; `x` (1, d), one input; `function` of preactivations, (k,) -> (k,); `layer` = 1
     ... number of hidden layers.

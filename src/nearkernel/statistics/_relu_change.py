@@ -19,10 +19,11 @@ from ._paths import piecewise_linear
 
 
 def relu_ntk_change(net: MLP, x: Any) -> np.ndarray:
-    """E[z grad z . grad Theta] (n,), over networks of these widths, exactly: the mean motion of the tangent kernel.
+    r"""The mean change of the tangent kernel, $\mathbb{E}[z\, \nabla z \cdot \nabla \Theta]$, exact at any width: (n,).
 
-    A step of gradient descent on (z - y)^2/2 at an input changes its Theta(x, x) by -lr times that on average, to first
-    order in lr, whatever y is. Over E[Theta]^2 it grows as depth over width where that is small, and faster beyond.
+    A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times that on average, to
+    first order in $\eta$, for every y. Over $\mathbb{E}[\Theta]^2$ it grows as depth over width while that is small,
+    and faster beyond.
 
     **Arguments:** `net`, a relu (or leaky relu, abs, linear) network with one output and `bias_var` = 0, in "ntk"
     scaling; `x` (n, d).
