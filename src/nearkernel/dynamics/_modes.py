@@ -25,7 +25,7 @@ from ._catapult import CatapultPath
 
 
 class ModesResult(NamedTuple):
-    """An output at one point to second order: `z`, `slopes` (k,) and `curvatures` (k,) in the eigenbasis of its Hessian."""
+    """An output at one point to second order: `z`, `slopes` (k,) and `curvatures` (k,) along the Hessian's eigenvectors."""
 
     z: float
     slopes: np.ndarray
