@@ -25,7 +25,7 @@ from ._catapult import CatapultPath
 
 
 class ModesResult(NamedTuple):
-    """An output at one point to second order: `z`, `slopes` (k,) and `curvatures` (k,) along the Hessian's eigenvectors."""
+    """An output at one point to second order: `z`, `slopes` (k,) and `curvatures` (k,) along eigenvectors."""
 
     z: float
     slopes: np.ndarray

@@ -171,8 +171,8 @@ def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim
     smaller ball.
 
     For d > 1, a path through $k^d$ cells of side h visits neighbors one after the other. One bit per cell, up or down
-    by $h C$, follows f at the centers within $h C$, and f changes by at most $h C / 2$ inside a cell. Lower bound: each of
-    $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two such functions differ by $h C$.
+    by $h C$, follows f at the centers within $h C$, and f changes by at most $h C / 2$ inside a cell. Lower bound: each
+    of $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two such functions differ by $h C$.
 
     **Arguments:** `bits`, n, a number or a vector; `length`, $\ell$ > 0; `constant`, C > 0; `dim`, d, the number of
     variables.
