@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ SHOWN = ("Auto", "NNGP", "NTK")  # in pictures
 _MOST_POINTS = 500  # above, a scatter is stored as pixels
 _MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
 _MOST_LABELS = 40  # ... and its labels
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args: Any) -> Html:
@@ -132,8 +134,15 @@ def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key:
             name = f"{answer.name}, test rows"
             axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
     axes.set(xscale="log", xlabel=curve.axis, ylabel="error (%)" if percent else "RMSE")
+    axes.xaxis.set_major_formatter(lambda value, _: _power_of_ten(value))
+    axes.xaxis.set_minor_formatter(lambda *_: "")
     axes.set_ylim(bottom=0 if percent else None)
     figure.legend(loc="outside lower center", ncols=2)  # lines may be anywhere inside
+
+
+def _power_of_ten(value: float) -> str:
+    """As text: Matplotlib's own formulas take longer than the rest of the picture."""
+    return "10" + str(round(math.log10(value))).translate(_RAISED)
 
 
 def thumbnail(picture: np.ndarray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -16,6 +16,7 @@ from .._terminal import command_line
 from .._versions import versions
 from . import pictures
 from .answers import Answer
+from .auto import Chosen
 from .columns import COLUMNS, HEADLINE, cells, titles
 from .data import Data
 from .finite import FiniteAnswer
@@ -31,7 +32,12 @@ _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
 
 
 def report_html(
-    data: Data, split: Split, network: Network, result: Result, options: Mapping[str, Any]
+    data: Data,
+    split: Split,
+    network: Network,
+    result: Result,
+    options: Mapping[str, Any],
+    next_commands: Sequence[str] = (),
 ) -> str:
     """The whole page."""
     asked = {
@@ -61,6 +67,7 @@ def report_html(
         ),
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         *_matters(data, result),
+        _look.section("What to do next", _look.code("\n".join(next_commands))),
         _look.section("Settings", _look.definitions(settings)),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
         _look.reproduce(command_line()),
@@ -82,17 +89,30 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     if result.auto is None or not result.auto.importance:
         return
     rise = "the log-loss rises" if data.classes else "R² falls"
-    rows = [[name, f"{max(cost, 0.0):.3f}"] for name, cost in result.auto.importance[:_COLUMNS]]
-    model = result.auto.pipeline[-1]
-    text = f"By how much {rise} on test rows when a column is shuffled, so that it says nothing."
-    if model.column_weights_ is not None:
-        names = result.auto.pipeline[0].get_feature_names_out()
-        order = np.argsort(-model.column_weights_)[:_COLUMNS]
-        weights = ", ".join(f"{names[i]} {model.column_weights_[i]:.2g}" for i in order)
-        text += f" Weights of the learned metric, the largest 1: {weights}."
-    yield _look.section(
-        "Which columns matter", _look.paragraphs(text), _look.table(["column", "importance"], rows)
-    )
+    text = f"Importance: by how much {rise} on test rows when a column is shuffled, so that it says nothing."
+    head, weights = ["column", "importance"], _metric_weights(result.auto)
+    if weights:
+        head.append("weight in the metric")
+        text += " Weight: how strongly the learned metric stretches the column; the largest is 1."
+    rows = [
+        [name, f"{max(cost, 0.0):.3f}", *([f"{weights[name]:.2f}"] if weights else [])]
+        for name, cost in result.auto.importance[:_COLUMNS]
+    ]
+    more = len(result.auto.importance) - len(rows)
+    if more > 0:
+        text += f" {more} columns of less importance are in result.json."
+    yield _look.section("Which columns matter", _look.paragraphs(text), _look.table(head, rows))
+
+
+def _metric_weights(auto: Chosen) -> dict[str, float]:
+    """The weight of each column in the learned metric: the largest of those it became; empty without one."""
+    prepare, model = auto.pipeline[0], auto.pipeline[-1]
+    if model.column_weights_ is None:
+        return {}
+    sources = prepare.sources_()
+    return {
+        plan.name: float(model.column_weights_[sources == i].max()) for i, plan in enumerate(prepare.columns_)
+    }
 
 
 def _repairs(data: Data) -> Iterator[Html]:

@@ -1,10 +1,11 @@
-"""A `.csv`, `.tsv` or `.parquet` file as columns, whatever its delimiter, encoding and decimal point."""
+"""A `.csv`, `.tsv`, `.xlsx` or `.parquet` file as columns, whatever its delimiter, encoding and decimal point."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._check import nearest
 from ..estimators._columns import Remark
-from ..estimators._frames import Column, Frame, column_of
+from ..estimators._frames import Column, Frame, column_of, column_of_objects
 from .encoding import utf8
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ class Table:
 def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Table:
     """The columns of `path`: `target`, and as features all others except those in `drop`."""
     remarks: list[Remark] = []
-    table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path, remarks)
-    if target is not None and table.column_names.count(target) > 1:
+    found, columns = _columns(path, remarks)
+    if target is not None and found.count(target) > 1:
         raise ValueError(
             f"--target {target}: {path.name} has more than one such column: rename or remove the copies."
         )
-    names = _distinct(table.column_names, remarks)
+    names = _distinct(found, remarks)
     for name in (*([] if target is None else [target]), *drop):
         if name not in names:
             option = "--target" if name == target else "--drop"
@@ -53,12 +54,23 @@ def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Tabl
         if name == "" or name.startswith("__index_level_"):
             remarks.append(Remark("a column without a name", "row numbers", "left out", trouble=False))
         elif name not in drop:
-            frame[name] = column_of(table.column(place))
-    found = None if target is None else frame.pop(target)
+            frame[name] = columns[place]()
+    chosen = None if target is None else frame.pop(target)
     if not frame:
         beside = "" if target is None else f" beside the target {target!r}"
         raise ValueError(f"{path.name} has no feature column{beside}.")
-    return Table(frame, found, tuple(remarks))
+    return Table(frame, chosen, tuple(remarks))
+
+
+def _columns(path: Path, remarks: list[Remark]) -> tuple[list[str], list[Callable[[], Column]]]:
+    """The names of all columns of a file, and each column when it is asked for."""
+    if path.suffix.lower() == ".xlsx":
+        from .sheets import read_sheet
+
+        names, values = read_sheet(path, remarks)
+        return names, [functools.partial(column_of_objects, each) for each in values]
+    table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path, remarks)
+    return table.column_names, [functools.partial(column_of, each) for each in table.columns]
 
 
 def with_target(table: Table, name: str) -> tuple[Table, np.ndarray]:

@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 
+from .._terminal import command_line
 from .auto import NAME as AUTO
 from .baselines import name_of
 from .columns import HEADLINE, for_people, shown
@@ -68,14 +69,16 @@ def verdict(data: Data, result: Result) -> str:
 
 def next_commands(options: Options, data: Data) -> list[str]:
     """What to type now, each with what it is for."""
-    source = shlex.quote(options.data)
-    target = "" if options.target is None else f" --target {shlex.quote(options.target)}"
     found = []
     if options.save is None:
-        found.append(f"nearkernel predict {source}{target} --save model.nk   # keep the model")
+        found.append(f"{command_line()} --save model.nk   # keep the model")
     elif data.image_shape is None:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
-    found.append(f"nearkernel curve {source}{target} --tune   # would more rows help?")
+    else:
+        found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
+    same = [options.data, *([] if options.target is None else ["--target", options.target])]
+    same += [word for name in options.drop for word in ("--drop", name)]
+    found.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
     return found
 
 

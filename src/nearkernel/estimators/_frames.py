@@ -83,7 +83,7 @@ def frame_of(table: Any, name: str = "X") -> Frame:
         )
     columns = {}
     for i, values in enumerate(array.T):
-        columns[f"x{i}"] = _from_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
+        columns[f"x{i}"] = column_of_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
     return columns
 
 
@@ -152,7 +152,8 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
     return Column("number", np.where(infinite, np.nan, found), name or str(values.dtype), int(infinite.sum()))
 
 
-def _from_objects(values: np.ndarray) -> Column:
+def column_of_objects(values: np.ndarray) -> Column:
+    """Python objects (n,): numbers, text, dates, None."""
     import pyarrow as pa
 
     plain = [None if each is None or each != each else each for each in values.tolist()]
