@@ -47,7 +47,9 @@ def test_every_kernel_matrix_is_computed_once(built, labels):
     nearkernel("predict", "data.npz", "--depth", 1, "--save", "model.nk")
     assert max(built.values()) == 1
     wide = [key for key in built if key[0] == "both_kernels"]
-    assert len(wide) == 2  # training rows with themselves, and test rows with them: all that NNGP and NTK need
+    assert (
+        len(wide) == 2
+    )  # training rows with themselves, and test rows with them: all that NNGP and NTK need
     # Both views of the training rows, and the learned metric of a regression; as many again of test rows, and of
     # those with a column shuffled, where these kernels are in the average.
     views = 2 if labels else 3
