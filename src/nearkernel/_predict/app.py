@@ -91,7 +91,7 @@ def predict(
         float | None,
         typer.Option(
             min=0,
-            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardised target.",
+            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardized target.",
             show_default=False,
             rich_help_panel=TRAINING,
         ),

@@ -79,23 +79,23 @@ def predict_and_report(options: Options, targets: Sequence[str], out: Path, prin
 
 def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple[Options, Path]]:
     """One run per target. The other targets are not among the columns it is predicted from."""
-    arrays = Path(options.data).suffix.lower() == ".npz"
     names = [re.sub(r"[^\w.-]+", "_", target).strip(".") or "target" for target in targets]
     for i, (target, name) in enumerate(zip(targets, names, strict=True)):
         name = name if names.count(name) == 1 else f"{name}-{i + 1}"
-        others = () if arrays else tuple(each for each in targets if each != target)
+        others = tuple(each for each in targets if each != target)
         save = None
         if options.save is not None:
             path = Path(options.save)
             save = str(path.with_name(f"{path.stem}-{name}{path.suffix}"))
-        drop = (*options.drop, *(each for each in others if each not in options.drop))
-        yield dataclasses.replace(options, target=target, drop=drop, save=save), out / name
+        yield dataclasses.replace(options, target=target, other_targets=others, save=save), out / name
 
 
 def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
     network = options.imagined()
     say("loading the data")
-    data = load(options.data, options.target, options.task, options.drop, options.strict)
+    data = load(
+        options.data, options.target, options.task, options.drop, options.strict, options.other_targets
+    )
     parts = split(data, options.test_fraction, options.most_rows, options.seed)
     result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
     say("drawing the report")

@@ -27,7 +27,8 @@ def log_evidence(kernel: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """log N(y; 0, K + noise), summed over outputs, for every candidate: one reduction of K serves them all."""
     factor = tridiagonal(kernel(x))
     if isinstance(factor, Tridiagonal):
-        return np.array([_of_tridiagonal(factor, factor.enter(y), noise) for noise in NOISES])
+        inside = factor.enter(y)
+        return np.array([_of_tridiagonal(factor, inside, noise) for noise in NOISES])
     found = spectrum(kernel(x))
     return of_eigenvalues(found.lam, found.vectors.T @ y, y)
 

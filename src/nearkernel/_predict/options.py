@@ -45,6 +45,7 @@ class Options:
     strict: bool = False
     balanced: bool = False
     save: str | None = None
+    other_targets: tuple[str, ...] = ()  # of the same run: not among the features
 
     def __post_init__(self) -> None:
         try:

@@ -48,7 +48,7 @@ def report_html(
     settings = {
         "data" if name == "data" else flag(name): value
         for name, value in asked.items()
-        if value not in (None, ())
+        if value is not False and value not in (None, ())
     }
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
     remarks = [*split.notes, *result.notes]
@@ -57,19 +57,19 @@ def report_html(
     return _look.page(
         f"nearkernel: {data.name}",
         f"nearkernel predict · {data.name}",
-        f"{headline(data, result)} {verdict(data, result)}",
-        _lead(data, split, network),
+        headline(data, result),
+        f"{verdict(data, result)} {_lead(data, split, network)}",
         _table(data, result),
-        _look.section("What the rows are", _look.definitions(_methods(network, result))),
-        _look.section(
-            "What the columns say",
-            _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
-        ),
-        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         *_matters(data, result),
         _look.section("What to do next", _look.code("\n".join(next_commands))),
-        _look.section("Settings", _look.definitions(settings)),
+        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
+        _look.section("The methods", _look.definitions(_methods(network, result))),
+        _look.section(
+            "The scores",
+            _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
+        ),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
+        _look.section("Settings", _look.definitions(settings)),
         _look.reproduce(command_line()),
         _look.footer(versions()),
     )
@@ -119,7 +119,7 @@ def _repairs(data: Data) -> Iterator[Html]:
     """What was found in each column, and what was done."""
     if data.remarks:
         rows = [[remark.column, remark.found, remark.done] for remark in data.remarks]
-        yield _look.table(["column", "found", "done"], rows)
+        yield _look.table(["column", "found", "done"], rows, words=True)
 
 
 def _table(data: Data, result: Result) -> Html:
@@ -151,8 +151,9 @@ def _all_methods(network: Network, result: Result) -> dict[str, str]:
         "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
         f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's: the most likely value, "
         "judged by the training rows alone.",
-        "NTK": f"What training would find: the average answer of infinitely wide networks after {network.training}, "
-        "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
+        "NTK": "What training would find: the average prediction of infinitely wide networks after "
+        f"{network.training}, and its spread over random initializations. The data are taken at their word: there is "
+        "no noise in it.",
         "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
         f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
         "Boosting": "Histogram gradient boosting of scikit-learn, with its own settings, for comparison.",
@@ -166,10 +167,10 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     """What the rows of the finite network are."""
     if network.finite is None:
         return {}
-    net = f"One network of width {network.finite.width}, initialised with seed {network.finite.seed}"
+    net = f"One network of width {network.finite.width}, initialized with seed {network.finite.seed}"
     training = result.finite_training or network.training
     words = {
-        "order 0": f"{net}, linearized, after {training}: no features are learnt. Nothing is trained.",
+        "order 0": f"{net}, linearized, after {training}: no features are learned. Nothing is trained.",
         "order 1": "The same network with what learning features adds, to first order.",
         "order 2": "The same to second order.",
         "trained": f"The same network, really trained by {training}. The column 'from trained' is each prediction's "
@@ -215,7 +216,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         yield _look.figure(
             "Do the error bars mean anything?",
             "On the diagonal, intervals of 80\u00a0% hold 80\u00a0% of the true values. Below it they are too narrow. "
-            "The NTK's bars hold only the chance of the initialisation, not the noise of the data.",
+            "The NTK's bars hold only the chance of the initialization, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
@@ -225,7 +226,13 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             "Leave-one-out error of the average trained network along training: no test row is looked at. A dip before "
             "the end says that stopping early would pay.",
             pictures.draw(
-                "training", _LARGE, pictures.along_training, result.curve, answers, error, bool(data.classes)
+                "training",
+                _LARGE,
+                pictures.along_training,
+                result.curve,
+                answers,
+                error,
+                "error (%)" if data.classes else f"RMSE of {data.target}",
             ),
         )
     if data.image_shape and data.classes:

@@ -31,8 +31,10 @@ class Table:
     remarks: tuple[Remark, ...]
 
 
-def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Table:
-    """The columns of `path`: `target`, and as features all others except those in `drop`."""
+def read_table(
+    path: Path, target: str | None, drop: Sequence[str] = (), other_targets: Sequence[str] = ()
+) -> Table:
+    """The columns of `path`: `target`, and as features all others except those in `drop` and `other_targets`."""
     remarks: list[Remark] = []
     found, columns = _columns(path, remarks)
     if target is not None and found.count(target) > 1:
@@ -40,20 +42,22 @@ def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Tabl
             f"--target {target}: {path.name} has more than one such column: rename or remove the copies."
         )
     names = _distinct(found, remarks)
-    for name in (*([] if target is None else [target]), *drop):
+    targets = [*([] if target is None else [target]), *other_targets]
+    for name in (*targets, *drop):
         if name not in names:
-            option = "--target" if name == target else "--drop"
+            option = "--target" if name in targets else "--drop"
             raise ValueError(
                 f"{option} {name}: {path.name} has no such column; it has {listed(names)}."
                 + nearest(name, names)
             )
-    if target in drop:
-        raise ValueError(f"--drop {target} is also the --target: leave it out of --drop.")
+    for name in targets:
+        if name in drop:
+            raise ValueError(f"--drop {name} is also the --target: leave it out of --drop.")
     frame: Frame = {}
     for place, name in enumerate(names):
         if name == "" or name.startswith("__index_level_"):
             remarks.append(Remark("a column without a name", "row numbers", "left out", trouble=False))
-        elif name not in drop:
+        elif name not in drop and name not in other_targets:
             frame[name] = columns[place]()
     chosen = None if target is None else frame.pop(target)
     if not frame:
@@ -125,16 +129,21 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
         raise ValueError(
             f"{path.name} has no header (its first line is {header[:40]!r}): add a line of column names."
         )
+    parse = csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count))
+    convert = csv.ConvertOptions(strings_can_be_null=True)
+    # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
+    block = min(len(data) + 1, 2**31 - 1)
     try:
-        return csv.read_csv(
-            pa.BufferReader(data),
-            # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
-            read_options=csv.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1)),
-            parse_options=csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count)),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        )
+        return csv.read_csv(pa.BufferReader(data), csv.ReadOptions(block_size=block), parse, convert)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{path.name} could not be read as csv: {_one_line(error)}") from error
+        told = error
+    try:
+        csv.read_csv(
+            pa.BufferReader(data), csv.ReadOptions(use_threads=False, block_size=block), parse, convert
+        )
+    except pa.ArrowInvalid as error:  # of one thread it says which row is meant
+        told = error
+    raise ValueError(f"{path.name} could not be read as csv: {_one_line(told)}") from told
 
 
 def _read_parquet(path: Path) -> pa.Table:

@@ -23,19 +23,19 @@ _RANKS = 0.6  # AUC from which a ranking is of use
 def headline(data: Data, result: Result) -> str:
     """How good the headline method is, beside the baseline."""
     auto, plain = result.named(AUTO), result.named(name_of(data))
-    key = HEADLINE[data.task]
     if auto.details.get("balanced"):
         return (
             f"Auto finds {shown(auto, 'balanced_accuracy', data.task)} of the rows of a class, averaged over classes; "
             f"guessing finds {100 / len(data.classes):.0f}\u00a0%."
         )
+    key = "error" if data.classes else "mae"
     ours, theirs = (_short(shown(each, key, data.task)) for each in (auto, plain))
     if data.classes:
         return f"Auto errs on {ours} of new rows; always answering {str(plain.details['answer'])!r} errs on {theirs}."
     r2 = auto.figures["r2"]
     explained = "" if not isinstance(r2, float) else f" and explains {100 * r2:.0f}\u00a0% of its variance"
     return (
-        f"Auto misses {data.target} by {ours}{explained}; always answering "
+        f"Auto misses {data.target} by {ours} on average{explained}; always answering "
         f"{for_people(plain.details['answer'])} misses it by {theirs}."
     )
 
@@ -77,7 +77,7 @@ def next_commands(options: Options, data: Data) -> list[str]:
     else:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
     same = [options.data, *([] if options.target is None else ["--target", options.target])]
-    same += [word for name in options.drop for word in ("--drop", name)]
+    same += [word for name in (*options.drop, *options.other_targets) for word in ("--drop", name)]
     found.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
     return found
 
