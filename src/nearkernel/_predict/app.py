@@ -122,6 +122,12 @@ def predict(
             rich_help_panel=FINITE,
         ),
     ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option(
+            "--curve", help="Also predict how the error would fall with more rows (see nearkernel curve)."
+        ),
+    ] = False,
     out: Out = Path("out"),
     json: Json = False,
     debug: Debug = False,
@@ -137,7 +143,7 @@ def predict(
 
     `nearkernel predict digits`
 
-    `nearkernel predict houses.csv --target price --save model.nk`
+    `nearkernel predict houses.csv --target price --save model.nk --curve`
 
     `nearkernel predict houses.csv --target price --target rent`
 
@@ -178,6 +184,7 @@ def predict(
         strict=strict,
         balanced=balanced,
         save=None if save is None else str(save),
+        curve=curve,
     )
     predict_and_report(options, targets, out, print_json=json)
 

@@ -14,6 +14,8 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from .._curve.job import Found
+from .._curve.job import run as run_curve
 from .._files import write_whole
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
@@ -23,7 +25,7 @@ from .data import Data, load
 from .job import Network, Result, run
 from .options import Options
 from .output import check_writable, write_together
-from .prepare import Split, split
+from .prepare import Split, few, split
 from .report import report_html
 from .summary import predictions_csv, result_json
 from .verdict import headline, next_commands, rows_in_words, verdict
@@ -45,6 +47,7 @@ class Outcome:
     parts: Split
     network: Network
     result: Result
+    grown: Found | None  # its learning curve, where one was asked for
     files: dict[str, str]
     model: bytes | None
 
@@ -98,17 +101,24 @@ def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
     )
     parts = split(data, options.test_fraction, options.most_rows, options.seed)
     result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
+    grown = _grown(options, network, data, parts, say) if options.curve else None
     say("drawing the report")
     typed = dataclasses.asdict(options)
     texts = (
-        report_html(data, parts, network, result, typed, next_commands(options, data)),
+        report_html(data, parts, network, result, typed, grown, next_commands(options, data)),
         predictions_csv(data, parts, result),
-        result_json(data, parts, network, result, typed),
+        result_json(data, parts, network, result, typed, grown),
     )
     assert result.auto is not None
     model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
     files = dict(zip(FILES, texts, strict=True))
-    return Outcome(options, folder, data, parts, network, result, files, model)
+    return Outcome(options, folder, data, parts, network, result, grown, files, model)
+
+
+def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
+    """How the error of wide networks would fall with more rows, from the rows to learn from alone."""
+    rows = few(parts, options.most_network_rows, options.seed)
+    return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
 
 
 def _counted(shown: Progress, steps: int) -> Callable[[str], None]:
@@ -136,7 +146,7 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
 
 def _print_table(outcome: Outcome) -> None:
     data, parts, network, result = outcome.data, outcome.parts, outcome.network, outcome.result
-    options, out = outcome.options, outcome.folder
+    options, out, grown = outcome.options, outcome.folder, outcome.grown
     page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
     layers = f"{network.words} of infinite width"
@@ -164,6 +174,8 @@ def _print_table(outcome: Outcome) -> None:
     if matter:
         measure = "the log-loss rises" if data.classes else "R² falls"
         page.print(f"What matters (by how much {measure} without it): {', '.join(matter)}.", markup=False)
+    if grown is not None:
+        page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
         page.print(f"Note: {note}.", markup=False)
     written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]

@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import _look
+from .._curve.job import Found
+from .._curve.picture import SIZE
+from .._curve.picture import draw as draw_curve
 from .._look import Html
 from .._look.drawing import SERIES
 from .._settings import flag
@@ -37,6 +40,7 @@ def report_html(
     network: Network,
     result: Result,
     options: Mapping[str, Any],
+    grown: Found | None = None,
     next_commands: Sequence[str] = (),
 ) -> str:
     """The whole page."""
@@ -61,6 +65,7 @@ def report_html(
         f"{verdict(data, result)} {_lead(data, split, network)}",
         _table(data, result),
         *_matters(data, result),
+        *_more_rows(grown),
         _look.section("What to do next", _look.code("\n".join(next_commands))),
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         _look.section("The methods", _look.definitions(_methods(network, result))),
@@ -72,6 +77,24 @@ def report_html(
         _look.section("Settings", _look.definitions(settings)),
         _look.reproduce(command_line()),
         _look.footer(versions()),
+    )
+
+
+def _more_rows(grown: Found | None) -> Iterator[Html]:
+    """Whether more rows would help."""
+    if grown is None:
+        return
+    yield _look.section(
+        "Would more rows help?",
+        _look.paragraphs(grown.sentence),
+        _look.pictures(
+            _look.figure(
+                "The error over the number of rows",
+                f"NTK, {grown.training}; predicted from one kernel matrix of the rows to learn from.",
+                pictures.draw("curve", SIZE, draw_curve, grown),
+            )
+        ),
+        _look.paragraphs(*grown.remarks),
     )
 
 

@@ -76,6 +76,8 @@ def next_commands(options: Options, data: Data) -> list[str]:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
     else:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
+    if options.curve:
+        return found
     same = [options.data, *([] if options.target is None else ["--target", options.target])]
     same += [word for name in (*options.drop, *options.other_targets) for word in ("--drop", name)]
     found.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
