@@ -110,6 +110,16 @@ def test_leave_one_out_on_few_centers_is_that_of_real_fits():
     np.testing.assert_allclose(fit.left_out, found, atol=1e-8)
 
 
+def test_few_centers_in_single_precision_may_repeat_themselves():
+    """The Gram matrix of such features is singular up to rounding: a ridge above that is taken."""
+    x = np.repeat(X, 3, axis=0).astype(float)
+    kernel = nk.kernels.RBF(30.0)
+    y = np.repeat(Y, 3, axis=0)
+    rows = kernel(x, x).astype(np.float32)
+    fit = by_centers(rows, kernel(x).copy(), y, np.logspace(-12, -2, 11))
+    assert np.isfinite(fit.left_out).all() and np.mean((fit.left_out - y) ** 2) < np.mean(y**2)
+
+
 def test_gradients_of_the_likelihood_are_right():
     at, step = np.append(RNG.normal(size=5) * 0.5, -1.0), 1e-5
     _, gradient = negative_log_likelihood(at, X, Y)

@@ -90,7 +90,7 @@ def _importance(
     if split.preparation is None or len(x) < _LEAST_ROWS:
         return ()
     plans, sources = split.preparation.columns_, split.preparation.sources_()
-    rows = int(_MOST_ENTRIES / (len(split.trained) * len(plans)))
+    rows = int(_MOST_ENTRIES / (len(model.blend_.centers) * len(plans)))
     random = np.random.default_rng(seed)
     kept = random.permutation(len(x))[: max(rows, _LEAST_ROWS)]
     x, truth = x[kept], split.truth[kept]

@@ -108,18 +108,16 @@ def blended(
     ridges: list[float] = []
     if n > ALL_ROWS:
         kernels, ridges = _shortlist(kernels, x, y, random)
-    rows, spectra = np.arange(n), [None] * len(kernels)
-    fits: list[Fit] = [None] * len(kernels)  # type: ignore[list-item]
+    rows, spectra = np.arange(n), dict[int, Spectrum]()
     if n <= SPECTRUM_ROWS:
-        for i, matrix in matrices(kernels, x):
-            spectra[i] = Spectrum(matrix)
-            fits[i] = spectra[i].fit(y)
+        spectra = {i: Spectrum(matrix) for i, matrix in matrices(kernels, x)}
+        fitted = {i: spectrum.fit(y) for i, spectrum in spectra.items()}
     elif n <= most_exact:
-        for i, matrix in matrices(kernels, x):
-            fits[i] = by_cholesky(matrix, y, ridges[i])
+        fitted = {i: by_cholesky(matrix, y, ridges[i]) for i, matrix in matrices(kernels, x)}
     else:
         rows = np.sort(random.permutation(n)[:centers])
-        fits = [_on_centers(kernel, x, x[rows], y) for kernel in kernels]
+        fitted = {i: _on_centers(kernel, x, x[rows], y) for i, kernel in enumerate(kernels)}
+    fits = [fitted[i] for i in range(len(kernels))]
     blend = Blend(views, x[rows])
     shares = _shares([fit.left_out for fit in fits], y)
     blend.parts = [
@@ -128,7 +126,7 @@ def blended(
         if share > 0
     ]
     left_out = sum(share * fit.left_out for fit, share in zip(fits, shares, strict=True))
-    return Blended(blend, left_out, rows, spectra[int(np.argmax(shares))])
+    return Blended(blend, left_out, rows, spectra.get(int(np.argmax(shares))))
 
 
 def _on_centers(kernel: Kernel, x: np.ndarray, centers: np.ndarray, y: np.ndarray) -> Fit:

@@ -87,15 +87,25 @@ def by_centers(rows: np.ndarray, centers: np.ndarray, y: np.ndarray, ridges: np.
     for column, truth in zip(along.T, y[tried].T, strict=True):
         fitted = turned @ (column[:, None] / strengths).astype(rows.dtype)
         errors += np.mean((_left_out(truth[:, None], fitted, leverage)) ** 2, axis=0)
-    best = int(errors.argmin())
-    gram[np.diag_indices_from(gram)] += ridges[best] * unit
-    lower = scipy.linalg.cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    lower, best = _factor(gram, unit, ridges, int(errors.argmin()))
     solved = scipy.linalg.cho_solve((lower, True), inside, check_finite=False)
     fitted = features @ solved.astype(rows.dtype)
     inverse = _divided(features, lower)
     residual = _left_out(y, fitted, np.einsum("ij,ij->i", inverse, inverse)[:, None])
     coefficients = scipy.linalg.solve_triangular(root, solved, lower=True, trans="T", check_finite=False)
     return Fit(coefficients, y - residual, float(ridges[best]), float(np.mean(residual**2)))
+
+
+def _factor(gram: np.ndarray, unit: float, ridges: np.ndarray, best: int) -> tuple[np.ndarray, int]:
+    """Cholesky's of the Gram matrix with the best ridge, or the next one that is above the rounding of features."""
+    while True:
+        shifted = gram + ridges[best] * unit * np.eye(len(gram))
+        try:
+            return scipy.linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False), best
+        except np.linalg.LinAlgError:
+            if best == len(ridges) - 1:
+                raise
+            best += 1
 
 
 def _unit(kernel: np.ndarray) -> float:
