@@ -253,7 +253,9 @@ def main() -> None:
     parser.add_argument("--half", choices=("seen", "held-out", "all"), default="seen")
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="six sets")
-    parser.add_argument("--only", default="", help="sets whose names contain this")
+    parser.add_argument(
+        "--only", default="", help="sets whose names contain this, or one of several with commas"
+    )
     parser.add_argument("--with-xrfm", action="store_true")
     parser.add_argument(
         "--with-tuned", action="store_true", help="Auto against a wider search of itself alone"
@@ -261,7 +263,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON of every score")
     arguments = parser.parse_args()
     chosen = [n for n in names() if arguments.half == "all" or held_out(n) == (arguments.half == "held-out")]
-    chosen = [n for n in chosen if arguments.only in n]
+    chosen = [n for n in chosen if any(part in n for part in arguments.only.split(","))]
     if arguments.quick:
         chosen = chosen[:: max(1, len(chosen) // QUICK)][:QUICK]
     warnings.simplefilter("ignore")

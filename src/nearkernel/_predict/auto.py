@@ -90,9 +90,9 @@ def _importance(
     if split.preparation is None or len(x) < _LEAST_ROWS:
         return ()
     plans, sources = split.preparation.columns_, split.preparation.sources_()
-    rows = int(_MOST_ENTRIES / (len(model.blend_.centers) * len(plans)))
+    most = int(_MOST_ENTRIES / (len(model.blend_.centers) * len(plans)))
     random = np.random.default_rng(seed)
-    kept = random.permutation(len(x))[: max(rows, _LEAST_ROWS)]
+    kept = random.permutation(len(x))[: max(most, _LEAST_ROWS)]
     x, truth = x[kept], split.truth[kept]
     tried = []
     for i in range(len(plans)):

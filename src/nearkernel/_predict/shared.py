@@ -21,11 +21,15 @@ class Matrices:
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         for rows1, rows2, found in self._kept:
-            if np.array_equal(rows1, x1) and (x2 is rows2 or np.array_equal(rows2, x2)):
+            if _same(rows1, x1) and _same(rows2, x2):
                 return found
         found = both_kernels(self.net, x1, x2)
         self._kept.append((x1, x2, found))
         return found
+
+
+def _same(a: np.ndarray | None, b: np.ndarray | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)
 
 
 class Shared(AbstractKernel):
