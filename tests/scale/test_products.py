@@ -24,7 +24,7 @@ KERNELS = {
 def test_recomputed_products_are_those_of_the_matrix(name):
     with jax.enable_x64(True):
         kernel = KERNELS[name]
-        matrix, again = kernel.matrix(X, None), Recomputed(kernel, X)
+        matrix, again = kernel.matrix(X, None), Recomputed(kernel, X, 10**9)
         scale = np.abs(matrix).max() * len(X)
         assert np.abs(again.times(RIGHT) - matrix @ RIGHT).max() < 1e-13 * scale
         at = np.array([901, 3, 400])
@@ -35,7 +35,7 @@ def test_recomputed_products_are_those_of_the_matrix(name):
 
 def test_products_do_not_depend_on_threads():
     with jax.enable_x64(True):
-        one, two = Recomputed(KERNELS["rbf"], X), Recomputed(KERNELS["rbf"], X)
+        one, two = Recomputed(KERNELS["rbf"], X, 10**9), Recomputed(KERNELS["rbf"], X, 10**9)
         one.threads, two.threads = 1, 5
         assert np.array_equal(one.times(RIGHT), two.times(RIGHT))
 

@@ -24,7 +24,7 @@ def utf8(data: bytes, name: str) -> tuple[bytes, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _decoded(
-                data, encoding, name, f"begins as {encoding.upper()} text, but goes on otherwise"
+                data, encoding, name, f"begins as {encoding.upper()} text, but continues differently"
             ), ""
     for mark, what in _PACKED:
         if data.startswith(mark):

@@ -68,9 +68,9 @@ def report_html(
         *_more_rows(grown),
         _look.section("What to do next", _look.code("\n".join(next_commands))),
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
-        _look.section("The methods", _look.definitions(_methods(network, result))),
+        _look.section("Rows of the table", _look.definitions(_methods(network, result))),
         _look.section(
-            "The scores",
+            "Columns of the table",
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
@@ -112,11 +112,13 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     if result.auto is None or not result.auto.importance:
         return
     rise = "the log-loss rises" if data.classes else "R² falls"
-    text = f"Importance: by how much {rise} on test rows when a column is shuffled, so that it says nothing."
+    text = (
+        f"Importance: how much {rise} on test rows when a column is shuffled, which removes its information."
+    )
     head, weights = ["column", "importance"], _metric_weights(result.auto)
     if weights:
         head.append("weight in the metric")
-        text += " Weight: how strongly the learned metric stretches the column; the largest is 1."
+        text += " Weight: the weight of the column in the learned metric, relative to the largest."
     rows = [
         [name, f"{max(cost, 0.0):.3f}", *([f"{weights[name]:.2f}"] if weights else [])]
         for name, cost in result.auto.importance[:_COLUMNS]
@@ -169,19 +171,18 @@ def _all_methods(network: Network, result: Result) -> dict[str, str]:
     kernels = "; ".join(f"{each['kernel']} ({each['weight']:.2f})" for each in auto["kernels"])
     logarithm = " It learned the logarithm of the target." if auto.get("target") == "log" else ""
     return {
-        "Auto": "An average of kernel machines. The ridge of each and the weights of the average have the least "
+        "Auto": "An average of kernel machines. The ridge of each and the weights of the average have the smallest "
         f"leave-one-out error on the training rows: {kernels}.{logarithm}",
-        "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
-        f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's: the most likely value, "
-        "judged by the training rows alone.",
-        "NTK": "What training would find: the average prediction of infinitely wide networks after "
-        f"{network.training}, and its spread over random initializations. The data are taken at their word: there is "
-        "no noise in it.",
-        "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
-        f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
-        "Boosting": "Histogram gradient boosting of scikit-learn, with its own settings, for comparison.",
-        "Majority": "The most frequent class of the training rows, whatever the columns say.",
-        "Mean": "The mean of the training rows, whatever the columns say.",
+        "NNGP": "The Bayesian posterior: random, infinitely wide networks, weighted by how well they "
+        f"explain the training rows. The noise variance is {noise['NNGP']:.2g} times the target's, the most "
+        "likely value given the training rows.",
+        "NTK": f"The result of training: the mean output of infinitely wide networks after {network.training}, "
+        "and its spread over random initializations. It assumes data without noise.",
+        "Linear": "A linear baseline: Bayesian ridge regression on the same inputs. "
+        f"The noise variance is {noise['Linear']:.2g} times the target's, chosen in the same way.",
+        "Boosting": "Histogram gradient boosting of scikit-learn with default settings, for comparison.",
+        "Majority": "The most frequent class of the training rows, for every row.",
+        "Mean": "The mean of the training rows, for every row.",
         **_finite_methods(network, result),
     }
 
@@ -194,10 +195,10 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     training = result.finite_training or network.training
     words = {
         "order 0": f"{net}, linearized, after {training}: no features are learned. Nothing is trained.",
-        "order 1": "The same network with what learning features adds, to first order.",
-        "order 2": "The same to second order.",
-        "trained": f"The same network, really trained by {training}. The column 'from trained' is each prediction's "
-        "distance from its answers, relative to them.",
+        "order 1": "The same network with feature learning to first order.",
+        "order 2": "The same network to second order.",
+        "trained": f"The same network, actually trained by {training}. The column 'from trained' is the relative "
+        "distance of each prediction from its outputs.",
     }
     return {answer.name: words[answer.name] for answer in result.finite}
 
@@ -208,7 +209,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
     if data.classes:
         yield _look.figure(
             "Confusion matrices",
-            "Rows are true classes, columns are answers; the diagonal is right.",
+            "Rows are true classes, columns are predicted classes; the diagonal is correct.",
             *(
                 pictures.draw(
                     f"confusion {answer.name}", _SMALL, pictures.confusion, answer, truth, data.classes
@@ -217,9 +218,9 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Does confidence mean anything?",
-            "On the diagonal, 80\u00a0% sure is right 80\u00a0% of the time. Below it is overconfident, above it too "
-            "modest. A larger point holds more rows.",
+            "Calibration of probabilities",
+            "On the diagonal, predictions made with 80\u00a0% confidence are right 80\u00a0% of the time. Below it the "
+            "model is overconfident, above it underconfident. Larger points contain more rows.",
             pictures.draw("reliability", _LARGE, pictures.reliability, answers, truth),
         )
     else:
@@ -228,7 +229,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         limits = (values.min() - margin, values.max() + margin)
         yield _look.figure(
             f"Predicted and true {data.target}",
-            "One point a test row, with a bar of one predicted standard deviation.",
+            "One point per test row, with a bar of one predicted standard deviation.",
             *(
                 pictures.draw(
                     f"true {answer.name}", _SMALL, pictures.predicted_against_true, answer, truth, limits
@@ -237,17 +238,17 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Do the error bars mean anything?",
-            "On the diagonal, intervals of 80\u00a0% hold 80\u00a0% of the true values. Below it they are too narrow. "
-            "The NTK's bars hold only the chance of the initialization, not the noise of the data.",
+            "Calibration of error bars",
+            "On the diagonal, 80\u00a0% intervals contain 80\u00a0% of the true values. Below it they are too narrow. "
+            "Error bars of the NTK include the randomness of the initialization only, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
         error = HEADLINE[data.task]
         yield _look.figure(
             "When to stop training",
-            "Leave-one-out error of the average trained network along training: no test row is looked at. A dip before "
-            "the end says that stopping early would pay.",
+            "Leave-one-out error of the average trained network during training; no test rows are used. A minimum "
+            "before the end means that early stopping would help.",
             pictures.draw(
                 "training",
                 _LARGE,
@@ -277,8 +278,8 @@ def _uncertain(data: Data, split: Split, result: Result) -> Html:
             f"{escape(answer)}, {100 * sure[i]:.0f}\u00a0%<br>{escape(verdict)}</div>\n"
         )
     return _look.figure(
-        "What trained networks disagree about most",
-        "The answer most of them give, the share that gives it, and whether it is right.",
+        "Rows on which trained networks disagree most",
+        "The class that most of them predict, the fraction that predicts it, and whether it is correct.",
         Html(f'<div class="wall">\n{"".join(wall)}</div>'),
         wide=True,
     )

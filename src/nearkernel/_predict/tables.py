@@ -61,7 +61,7 @@ def read_table(
             frame[name] = columns[place]()
     chosen = None if target is None else frame.pop(target)
     if not frame:
-        beside = "" if target is None else f" beside the target {target!r}"
+        beside = "" if target is None else f" besides the target {target!r}"
         raise ValueError(f"{path.name} has no feature column{beside}.")
     return Table(frame, chosen, tuple(remarks))
 
