@@ -10,7 +10,6 @@ import httpx
 import numpy as np
 import psutil
 import pytest
-from nearkernel.lab._formula import DEEPEST, MOST
 
 from labs import workers
 from nearkernel import claims
