@@ -12,11 +12,13 @@ from .._memory import available_bytes, parse_bytes
 from .._progress import report
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
-from ..scale._pivoted import Preconditioner, pivoted_cholesky
+from ..scale._pivoted import Preconditioner, bytes_for, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
 from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
+
+_MOST_COLUMNS = 3000  # of a preconditioner
 
 
 def _budget(memory: "str | int | None") -> int:
@@ -81,10 +83,10 @@ class IterativeSolver(AbstractSolver):
 class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
 
-    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner, 3 sqrt(n) and at most 1000
-    unless given; `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the
-    pivots; `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told
-    of each step.
+    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner; unless given, 3 sqrt(n) if
+    the matrix is held, sqrt((d + 25) n / 2) if it is computed again in every product, at most 3000 and what fits;
+    `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
+    `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told of each step.
     """
 
     tol: float = 1e-9
@@ -104,13 +106,18 @@ class ConjugateGradients(IterativeSolver):
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
-    def rank_for(self, n: int) -> int:
-        fits = self.budget() // (4 * 8 * n)  # the factor, its basis, and the blocks of columns on the way
-        return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
+    def rank_for(self, products: AbstractProducts) -> int:
+        """As much preparation, 4 n rank^2 operations, as two products cost, within the memory."""
+        n = products.n
+        wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
+        fits = wanted
+        while fits > 1 and bytes_for(n, fits) > self.budget():
+            fits = int(0.95 * fits)
+        return max(1, min(wanted, fits, n))
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
-        factor = pivoted_cholesky(products, self.rank_for(products.n), self.seed)
+        factor = pivoted_cholesky(products, self.rank_for(products), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
         floor = shift or max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
         preconditioner = Preconditioner(factor.factor, floor)

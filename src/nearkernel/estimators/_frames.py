@@ -53,25 +53,14 @@ def is_frame(table: Any) -> bool:
 
 def frame_of(table: Any, name: str = "X") -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d)."""
-    import pyarrow as pa
-
     if scipy.sparse.issparse(table):
         raise TypeError(
             f"`{name}`: sparse data are not supported; dense data are required, e.g. `{name}.toarray()`."
         )
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
-    if not isinstance(table, pa.Table) and is_frame(table):
-        try:
-            if isinstance(table, Mapping):
-                table = pa.table({str(key): _listed(each) for key, each in table.items()})
-            elif hasattr(table, "__arrow_c_stream__"):
-                table = pa.table(table)
-            else:
-                table = pa.Table.from_pandas(table, preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
-    if isinstance(table, pa.Table):
+    if is_frame(table):
+        table = _arrow(table, name)
         return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
     require_unmasked(table, name)
     array = np.asarray(table)
@@ -85,6 +74,22 @@ def frame_of(table: Any, name: str = "X") -> Frame:
     for i, values in enumerate(array.T):
         columns[f"x{i}"] = _from_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
     return columns
+
+
+def _arrow(table: Any, name: str) -> Any:
+    """A table with named columns as one of Arrow."""
+    import pyarrow as pa  # a quarter of a second that arrays need not wait for
+
+    if isinstance(table, pa.Table):
+        return table
+    try:
+        if isinstance(table, Mapping):
+            return pa.table({str(key): _listed(each) for key, each in table.items()})
+        if hasattr(table, "__arrow_c_stream__"):
+            return pa.table(table)
+        return pa.Table.from_pandas(table, preserve_index=False)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
 
 
 def column_of(column: Any) -> Column:

@@ -4,6 +4,7 @@ Solvers that only multiply see nothing else of a kernel matrix. The symmetric ha
 """
 
 import abc
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,9 +20,14 @@ _PANEL = 2000  # rows of a task: large against its overhead, small against the m
 
 
 class AbstractProducts(abc.ABC):
-    """A symmetric kernel matrix (n, n) that is multiplied with, never factored."""
+    """A symmetric kernel matrix (n, n) that is multiplied with, never factored.
+
+    `work` is what an entry costs in one product, in floating-point operations; one that is read counts as many as
+    could be done meanwhile.
+    """
 
     n: int
+    work: float = 18.0
 
     @abc.abstractmethod
     def times(self, right: np.ndarray) -> np.ndarray:
@@ -114,6 +120,7 @@ class Recomputed(AbstractTiled):
         self.kernel, self.x, self.n = kernel, x, len(x)
         self._tiles = kernel.tiles(x)
         self.size, self.threads = self._tiles.size, self._tiles.threads
+        self.work = 25.0 + math.prod(x.shape[1:])
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self._tiles.tile(i, j)

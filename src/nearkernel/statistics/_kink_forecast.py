@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.stats.qmc
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._check import finite_result, inputs, positive
 from .._memory import cores

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 import numpy as np
-import scipy.stats
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._blas import one_thread
 from .._memory import available_bytes, cores, require_fits

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
-import scipy.stats.qmc
 
 from .._memory import cores
 from .._threads import in_order
