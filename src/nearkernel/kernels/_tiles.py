@@ -176,7 +176,8 @@ def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, si
     rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
     rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
     with jax.enable_x64(True):  # thread-local: each task opens its own
-        blocks = kernel.repaired_pairs(rows1, rows2, gap) or _pairs(kernel, rows1, rows2, gap)
+        blocks = kernel.repaired_pairs(rows1, rows2, gap) or kernel.pairs_on_host(rows1, rows2, gap)
+        blocks = blocks or _pairs(kernel, rows1, rows2, gap)
     found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
     # The two triangles of a symmetric block may differ in the last bit.
     return [np.tril(block) + np.tril(block, -1).T for block in found] if same else found
