@@ -75,7 +75,7 @@ def curves(rows: int, turns: int) -> list[dict[str, str]]:
                 "ours, s": f"{ours:.2f}",
                 "of which the matrix, s": f"{building:.2f}",
                 "largest difference": f"{100 * np.abs(curve.error / error - 1).max():.1f} %",
-                "our standard error": f"{100 * (curve.stderr / curve.error).mean():.1f} %",
+                "our standard error": f"{100 * (curve.sem / curve.error).mean():.1f} %",
             }
         )
     return lines

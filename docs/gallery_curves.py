@@ -23,7 +23,7 @@ def learning_curve() -> plt.Figure:
     net = nk.MLP(64, (256, 256), weight_var=2.0, bias_var=0.1)
     size = float(nk.kernels.NTK(net).diag(x).mean())
     curve = nk.learning_curve(net, x, y, nk.Ridge(0.1 * size), check=4)
-    band = 2 * curve.stderr
+    band = 2 * curve.sem
     left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
     left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, two standard errors")
     real = curve.trained

@@ -78,6 +78,14 @@ def test_stability_limits():
     [
         (lambda: nk.GradientDescent(lr=0.0), "`lr` must be greater than 0; got 0.0"),
         (lambda: nk.GradientDescent(lr="fast"), "`lr` must be one number; got 'fast'"),
+        (
+            lambda: nk.GradientDescent(lr=lambda step: 0.1),
+            "a rate that changes, use nk.SGD(lr, batch_size=None",
+        ),
+        (
+            lambda: nk.GradientDescent(lr=[0.1, 0.2]),
+            "one number; got \\[0.1, 0.2\\]: for a rate that changes",
+        ),
         (lambda: nk.GradientDescent(lr=float("nan")), "`lr` must be a number; got nan"),
         (lambda: nk.GradientDescent(0.1, steps=-1), "`steps` must be at least 0; got -1"),
         (lambda: nk.GradientDescent(0.1, steps=2.5), "`steps` must be a whole number; got 2.5"),

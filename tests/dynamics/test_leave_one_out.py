@@ -74,10 +74,10 @@ def test_gradient_flow_is_a_sum_of_ridges(time):
 def test_it_equals_training_again_without_each_point(algorithm):
     found = nk.solve(KERNEL, X, Y, algorithm).leave_one_out()
     expected = retrained(KERNEL, X, Y, algorithm)
-    np.testing.assert_allclose(found.residual, expected, atol=1e-11)
-    np.testing.assert_allclose(found.prediction, Y + expected, atol=1e-11)
+    np.testing.assert_allclose(found.residuals, expected, atol=1e-11)
+    np.testing.assert_allclose(found.predictions, Y + expected, atol=1e-11)
     assert found.error == pytest.approx((expected**2).sum(axis=1).mean(), rel=1e-10)
-    assert found.stderr == pytest.approx((expected**2).sum(axis=1).std(ddof=1) / 19**0.5, rel=1e-10)
+    assert found.sem == pytest.approx((expected**2).sum(axis=1).std(ddof=1) / 19**0.5, rel=1e-10)
 
 
 @pytest.mark.parametrize("algorithm", [nk.Ridge(0.3), nk.Ridge(0.0), nk.GradientFlow(0.3)], ids=repr)
@@ -87,7 +87,7 @@ def test_a_singular_kernel(algorithm, points, features):
     x[-1] = x[-2]  # a twin stays in
     linear = nk.kernels.Linear()
     found = nk.solve(linear, x, y, algorithm).leave_one_out()
-    np.testing.assert_allclose(found.residual, retrained(linear, x, y, algorithm), atol=1e-10)
+    np.testing.assert_allclose(found.residuals, retrained(linear, x, y, algorithm), atol=1e-10)
 
 
 @pytest.mark.parametrize("algorithm", [nk.Ridge(0.3), nk.GradientFlow(0.3), nk.GradientFlow()], ids=repr)
@@ -96,18 +96,18 @@ def test_outputs_of_an_expanded_network_are_left_out_together(algorithm):
     linear = nk.expand(net, net.init(jax.random.key(0)), 1)
     x, y = X[:8], Y[:8]
     found = nk.solve(linear, x, y, algorithm).leave_one_out()
-    np.testing.assert_allclose(found.residual, retrained(linear, x, y, algorithm), atol=1e-9)
+    np.testing.assert_allclose(found.residuals, retrained(linear, x, y, algorithm), atol=1e-9)
 
 
 def test_a_kernel_that_is_zero_predicts_nothing():
     found = nk.solve(nk.kernels.Linear(), np.zeros((3, 2)), Y[:3], nk.GradientFlow(1.0)).leave_one_out()
-    np.testing.assert_allclose(found.prediction, 0.0, atol=1e-13)
+    np.testing.assert_allclose(found.predictions, 0.0, atol=1e-13)
 
 
 def test_another_time_is_another_algorithm():
     solution = nk.solve(KERNEL, X, Y[:, 0])
-    expected = nk.solve(KERNEL, X, Y[:, 0], nk.GradientFlow(0.7)).leave_one_out().residual
-    np.testing.assert_allclose(solution.leave_one_out(time=0.7).residual, expected, atol=1e-12)
+    expected = nk.solve(KERNEL, X, Y[:, 0], nk.GradientFlow(0.7)).leave_one_out().residuals
+    np.testing.assert_allclose(solution.leave_one_out(time=0.7).residuals, expected, atol=1e-12)
     assert expected.shape == (19,)
 
 

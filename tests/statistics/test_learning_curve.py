@@ -33,7 +33,7 @@ def test_at_all_points_it_is_leave_one_out(algorithm):
     curve = nk.learning_curve(NET, X, Y, algorithm, sizes=[40, 160])
     left = nk.solve(KERNEL, X, Y, algorithm).leave_one_out()
     assert curve.error[-1] == pytest.approx(left.error, rel=1e-8)
-    assert curve.stderr[-1] == pytest.approx(left.stderr, rel=1e-8)
+    assert curve.sem[-1] == pytest.approx(left.sem, rel=1e-8)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=repr)
@@ -62,7 +62,7 @@ def test_the_curve_agrees_with_fits_on_independent_data(algorithm):
     curve = nk.learning_curve(KERNEL, X, Y, algorithm, sizes=[40, 80])
     for i, m in enumerate(curve.sizes):
         mean, sem = fits(KERNEL, algorithm, int(m), 12, np.random.default_rng(m), sphere)
-        assert abs(curve.error[i] - mean) < 4 * np.hypot(sem, curve.stderr[i])
+        assert abs(curve.error[i] - mean) < 4 * np.hypot(sem, curve.sem[i])
         assert abs(curve.error[i] / mean - 1) < 0.4
 
 
@@ -70,7 +70,7 @@ def test_real_fits_beside_it():
     curve = nk.learning_curve(KERNEL, X, Y, nk.Ridge(0.1 * SIZE), sizes=[20, 40, 80, 160], check=6, key=3)
     assert np.isnan(curve.trained.error[-1]) and curve.trained.fits == 6
     apart = np.abs(curve.trained.error[:3] - curve.error[:3])
-    assert np.all(apart < 4 * np.hypot(curve.trained.spread[:3] / 6**0.5, curve.stderr[:3]))
+    assert np.all(apart < 4 * np.hypot(curve.trained.spread[:3] / 6**0.5, curve.sem[:3]))
     again = nk.learning_curve(KERNEL, X, Y, nk.Ridge(0.1 * SIZE), sizes=[20, 40, 80], check=6, key=3)
     np.testing.assert_array_equal(again.trained.error, curve.trained.error[:3])
     assert np.all(np.diff(curve.error) < 0) and np.all(curve.train_error < curve.error)
@@ -82,7 +82,7 @@ def test_real_fits_beside_it():
 def test_a_mean_loss_trains_less_with_more_examples(algorithm):
     curve = nk.learning_curve(KERNEL, X, Y, algorithm, sizes=[30, 90], average=True, check=8)
     apart = np.abs(curve.trained.error - curve.error)
-    assert np.all(apart < 4 * np.hypot(curve.trained.spread / 8**0.5, curve.stderr))
+    assert np.all(apart < 4 * np.hypot(curve.trained.spread / 8**0.5, curve.sem))
 
 
 def test_a_random_start_is_an_error_of_its_own():
@@ -96,9 +96,7 @@ def test_a_random_start_is_an_error_of_its_own():
     x, _ = sphere(m + 300, np.random.default_rng(5))
     law = nk.forecast(NET, x[:m], np.zeros(m), algorithm, x[m:])
     assert more == pytest.approx(float((law.std**2).mean()), rel=0.06)
-    assert abs(curve.trained.error[0] - curve.error[0]) < 4 * np.hypot(
-        curve.trained.spread[0], curve.stderr[0]
-    )
+    assert abs(curve.trained.error[0] - curve.error[0]) < 4 * np.hypot(curve.trained.spread[0], curve.sem[0])
 
 
 def test_classes_have_an_error_rate():
@@ -143,7 +141,7 @@ def test_what_the_record_says_of_the_rows():
     few = [m for m in linear.sizes if m > 30]
     mean, sem = fits(nk.kernels.Linear(), nk.Ridge(0.0), int(few[0]), 20, np.random.default_rng(1), sphere)
     i = list(linear.sizes).index(few[0])
-    assert abs(linear.error[i] - mean) < 4 * np.hypot(sem, linear.stderr[i])
+    assert abs(linear.error[i] - mean) < 4 * np.hypot(sem, linear.sem[i])
 
 
 @pytest.mark.parametrize(
@@ -164,7 +162,7 @@ def test_random_features_in_place_of_the_kernel(algorithm, count):
         errors.append(((phi[m:] @ coefficients)[:, 0] - y[m:]).var())
     sem = np.std(errors, ddof=1) / len(errors) ** 0.5
     found = curve.with_features(count)[0]
-    assert abs(found - np.mean(errors)) < 4 * np.hypot(sem, curve.stderr[0])
+    assert abs(found - np.mean(errors)) < 4 * np.hypot(sem, curve.sem[0])
 
 
 def test_it_can_be_drawn():
@@ -230,8 +228,8 @@ def test_error_bars_are_calibrated(name, kind):
             pool = Pool(spectrum(matrix[np.ix_(rows, rows)]), y[rows])
             summands, _ = pool.errors(algorithm.ridges(pool.spectrum.lam_max), m)
             found.append((summands.mean(), summands.std(ddof=1) / n**0.5))
-        error, stderr = np.array(found).T
-        share = np.mean(np.abs(error - np.mean(truth)) < 2 * stderr)
+        error, sem = np.array(found).T
+        share = np.mean(np.abs(error - np.mean(truth)) < 2 * sem)
         statistical = np.hypot(error.std() / 40**0.5, np.std(truth) / 160**0.5) / np.mean(truth)
         bias = error.mean() / np.mean(truth) - 1
         print(

@@ -77,7 +77,7 @@ def _document(options: Options, check: int, tune: bool, data: Data, rows: Split,
         "measure": found.measure,
         "sizes": curve.sizes,
         "error": found.scale * curve.error,
-        "standard_error": found.scale * curve.stderr,
+        "standard_error": found.scale * curve.sem,
         "train_error": found.scale * curve.train_error,
         "error_rate": curve.error_rate,
         "noise_floor": None if curve.noise_floor is None else found.scale * curve.noise_floor,
@@ -106,7 +106,7 @@ def _document(options: Options, check: int, tune: bool, data: Data, rows: Split,
 
 def _draw(figure: Figure, found: Found) -> None:
     curve, scale, axes = found.curve, found.scale, figure.subplots()
-    error, band = scale * curve.error, 2 * scale * curve.stderr
+    error, band = scale * curve.error, 2 * scale * curve.sem
     axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")
     axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
     if found.ahead.trusted:

@@ -31,7 +31,7 @@ class Found:
         curve, real = self.curve, self.curve.trained
         found = []
         for i, size in enumerate(curve.sizes):
-            cells = [f"{size}", f"{self.scale * curve.error[i]:.4f}", f"{self.scale * curve.stderr[i]:.4f}"]
+            cells = [f"{size}", f"{self.scale * curve.error[i]:.4f}", f"{self.scale * curve.sem[i]:.4f}"]
             if real is not None:
                 fitted = np.isfinite(real.error[i])
                 cells.append(f"{self.scale * real.error[i]:.4f}" if fitted else "")

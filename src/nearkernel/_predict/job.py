@@ -189,7 +189,7 @@ def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
     truth = split.mean_in_target_units(split.y)
     error = []
     for moment in at:
-        left_out = split.mean_in_target_units(solution.leave_one_out(moment).prediction)
+        left_out = split.mean_in_target_units(solution.leave_one_out(moment).predictions)
         if data.classes:
             error.append(np.mean(left_out.argmax(axis=1) != truth.argmax(axis=1)))
         else:

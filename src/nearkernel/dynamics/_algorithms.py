@@ -12,7 +12,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
-from .._check import finite_number, positive, real_number, whole
+from .._check import finite_number, is_traced, positive, real_number, shown, whole
 from ._ridges import Ridges, one_ridge, ridges_of_descent, ridges_of_flow
 
 
@@ -82,6 +82,11 @@ class GradientDescent(TimedAlgorithm):
     unit = "step"
 
     def __check_init__(self):
+        if callable(self.lr) or (np.ndim(self.lr) == 1 and not is_traced(self.lr)):
+            raise TypeError(
+                f"`lr` must be one number; got {shown(self.lr)}: for a rate that changes, use nk.SGD(lr, "
+                "batch_size=None, steps=..., schedule=...), with a function of the step or one factor per step."
+            )
         positive(self.lr, "lr")
         if real_number(self.steps, "steps") != math.inf:
             finite_number(self.steps, "steps")

@@ -23,23 +23,23 @@ _CHUNK = 2**22  # complex numbers at a time
 class LeaveOneOut(Result, eqx.Module):
     """Every training point as seen by a model that was trained on all others.
 
-    **Fields:** `y`, the targets; `residual`, prediction minus target, in the shape of `y`; `std`, for a ridge the
+    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std`, for a ridge the
     standard deviation of a new observation there, (n,): that of a Gaussian process with the kernel as its covariance
     and the ridge as its noise; None for other algorithms.
     """
 
     y: np.ndarray
-    residual: np.ndarray
+    residuals: np.ndarray
     std: np.ndarray | None
 
     @property
-    def prediction(self) -> np.ndarray:
+    def predictions(self) -> np.ndarray:
         """In the shape of `y`."""
-        return self.y + self.residual
+        return self.y + self.residuals
 
     @property
     def _squares(self) -> np.ndarray:
-        return (self.residual.reshape(len(self.y), -1) ** 2).sum(axis=1)
+        return (self.residuals.reshape(len(self.y), -1) ** 2).sum(axis=1)
 
     @property
     def error(self) -> float:
@@ -47,7 +47,7 @@ class LeaveOneOut(Result, eqx.Module):
         return float(self._squares.mean())
 
     @property
-    def stderr(self) -> float:
+    def sem(self) -> float:
         """The standard error of `error` as an estimate of the error at new points."""
         return float(self._squares.std(ddof=1) / math.sqrt(len(self.y))) if len(self.y) > 1 else math.inf
 
@@ -58,7 +58,7 @@ class LeaveOneOut(Result, eqx.Module):
         The variance is `std` squared for a ridge; else, for each output, the mean squared residual of the other points.
         """
         n = len(self.y)
-        squares = self.residual.reshape(n, -1) ** 2
+        squares = self.residuals.reshape(n, -1) ** 2
         if self.std is not None:
             variance = self.std.reshape(n, -1) ** 2
         else:
@@ -68,7 +68,7 @@ class LeaveOneOut(Result, eqx.Module):
 
     def error_rate(self) -> float:
         """The share of points whose class is missed: the largest of several outputs, or the sign of a single one."""
-        truth, found = self.y.reshape(len(self.y), -1), self.prediction.reshape(len(self.y), -1)
+        truth, found = self.y.reshape(len(self.y), -1), self.predictions.reshape(len(self.y), -1)
         if truth.shape[1] == 1:
             return float(np.mean((truth[:, 0] > 0) != (found[:, 0] > 0)))
         return float(np.mean(truth.argmax(axis=1) != found.argmax(axis=1)))
@@ -77,7 +77,7 @@ class LeaveOneOut(Result, eqx.Module):
         """Draw each point's prediction when it is left out, over its target, on Matplotlib's `axes`."""
         from .._plots.training import draw_fit
 
-        return draw_fit(self.y, self.prediction, axes, what="prediction, left out")
+        return draw_fit(self.y, self.predictions, axes, what="prediction, left out")
 
 
 def refused(why: str) -> ValueError:

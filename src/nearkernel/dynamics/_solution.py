@@ -182,7 +182,7 @@ class Solution(FactoredSolution):
 
         **Arguments:** `time`, as of `predict`.
 
-        **Returns:** a `LeaveOneOut`: `prediction`, `residual`, `std`, `error`, `stderr`, `log_score`, `error_rate()`.
+        **Returns:** a `LeaveOneOut`: `predictions`, `residuals`, `std`, `error`, `sem`, `log_score`, `error_rate()`.
         """
         algorithm = self.algorithm if time is None else moved_to(self.algorithm, time)
         if isinstance(self._factor, ByProducts):  # which stays what found the coefficients

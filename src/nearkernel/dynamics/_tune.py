@@ -25,13 +25,13 @@ _TIMES = 41
 class Tuned(Result, eqx.Module):
     """The leave-one-out error of every strength or time that was tried.
 
-    **Fields:** `values` (k,), strengths or times; `error` and `stderr` (k,), of each; `value`, the best;
+    **Fields:** `values` (k,), strengths or times; `error` and `sem` (k,), of each; `value`, the best;
     `algorithm`, with it.
     """
 
     values: np.ndarray
     error: np.ndarray
-    stderr: np.ndarray
+    sem: np.ndarray
     value: float
     algorithm: SpectralAlgorithm
 
@@ -40,7 +40,7 @@ class Tuned(Result, eqx.Module):
         from .._plots.lines import draw_lines
 
         found = draw_lines(
-            self.values, self.error, axes, errors=self.stderr, xlabel=f"{type(self.algorithm).__name__}",
+            self.values, self.error, axes, errors=self.sem, xlabel=f"{type(self.algorithm).__name__}",
             ylabel="leave-one-out error", log="xy",
         )  # fmt: skip
         found.axvline(self.value, linestyle="--", linewidth=1, color="0.5")
@@ -126,5 +126,5 @@ def tune(
             f"the best of `values` is at their end, {tried[best]:g}: try others beyond.", stacklevel=3
         )
     return Tuned(
-        tried, errors, np.array([each.stderr for each in found]), float(tried[best]), make(float(tried[best]))
+        tried, errors, np.array([each.sem for each in found]), float(tried[best]), make(float(tried[best]))
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -109,7 +109,13 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.left_out_ = self._shaped(found * self._factor)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
         x = new_inputs(self, X)
         outputs = self.blend_.outputs(x)

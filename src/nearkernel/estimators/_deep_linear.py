@@ -1,6 +1,6 @@
 """Bayesian deep linear networks as a regressor."""
 
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -65,7 +65,13 @@ class DeepLinearBayes(RegressorMixin, Estimator):
         self.intercept_ = float(y_mean - self._x_mean @ data.theta)
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), (m,); with `return_std` also the standard deviation."""
         x = new_inputs(self, X)
         mean = x @ self.coef_ + self.intercept_

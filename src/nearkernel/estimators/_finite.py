@@ -1,7 +1,7 @@
 """Networks of finite width, predicted order by order instead of trained, as a regressor and a classifier."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import jax
 import numpy as np
@@ -111,7 +111,13 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
         self._learn(*regression_data(self, X, y))
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean over initializations at `X` (m, d), in the shape of `y`; and the spread of single networks."""
         outputs = self._outputs(new_inputs(self, X))
         if not return_std:

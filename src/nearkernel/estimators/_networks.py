@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from scipy.special import ndtr
@@ -153,7 +153,13 @@ class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
         self._learn(*regression_data(self, self._rows(X), y))
         return self
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, likewise."""
         x = self._new(X)
         mean = self._mean(x)

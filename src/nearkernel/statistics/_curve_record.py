@@ -63,7 +63,7 @@ class Extrapolation(Result, eqx.Module):
 class LearningCurveResult:
     """The expected test error of training on m examples.
 
-    **Fields:** `sizes`, `error`, `stderr`, `train_error`, each (k,): the error at a new point, its standard error as an
+    **Fields:** `sizes`, `error`, `sem`, `train_error`, each (k,): the error at a new point, its standard error as an
     estimate from these n points, and the error on the examples themselves; `n`; `algorithm`; `average`, whether the
     loss was a mean; `trained`, a `TrainedCurve` of real fits or None; `error_rate`, for classes, of leave-one-out at
     m = n; `noise_floor`, from repeated rows, or None; `notes`.
@@ -71,7 +71,7 @@ class LearningCurveResult:
 
     sizes: np.ndarray
     error: np.ndarray
-    stderr: np.ndarray
+    sem: np.ndarray
     train_error: np.ndarray
     n: int
     algorithm: SpectralAlgorithm
@@ -185,7 +185,7 @@ class LearningCurveResult:
             axes = plt.figure(figsize=(5.2, 3.6), layout="constrained").subplots()
         axes.plot(self.sizes, self.error, "-", label="predicted")
         colour = axes.lines[-1].get_color()
-        band = _SIGMAS * self.stderr
+        band = _SIGMAS * self.sem
         axes.fill_between(
             self.sizes, self.error - band, self.error + band, color=colour, alpha=0.2, linewidth=0
         )

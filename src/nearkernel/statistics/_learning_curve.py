@@ -57,7 +57,7 @@ def learning_curve(
     - `check`: how many real fits to make at each size, on random subsets, tested on the remaining rows; `key` draws
       them.
 
-    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `stderr`, `train_error`, `trained`, `error_rate`, `slope`,
+    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `train_error`, `trained`, `error_rate`, `slope`,
     `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
     """
     kernel, covariance = _kernels(problem, start)
@@ -105,7 +105,7 @@ def learning_curve(
     return LearningCurveResult(
         sizes=chosen,
         error=np.array([total.mean() for total, _ in found]),
-        stderr=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
+        sem=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
         train_error=np.array([max(train, 0.0) for _, train in found]),
         n=n,
         algorithm=algorithm,

@@ -1,7 +1,7 @@
 """Gaussian-process regression with any kernel."""
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from .._precision import in_float64
 from ..dynamics._factor import cholesky
 from ..kernels import AbstractKernel
 from ..kernels._base import require_kernel
-from ._finite_posterior import finite_posterior
+from ..models import MLP
+from ._finite_posterior import FinitePosterior, finite_posterior
 from ._gaussian import GaussianOutputs, Places
 
 
@@ -73,8 +74,22 @@ class _Training:
         self.log_marginal_likelihood = -0.5 * (float((y * self.weights).sum()) + normal)
 
 
+@overload
+def posterior(
+    kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: None = None
+) -> PosteriorResult: ...
+
+
+@overload
+def posterior(
+    kernel: MLP, x: Any, y: Any, x_new: Any, noise: float = 0.0, *, widths: tuple[int, ...] | int
+) -> FinitePosterior: ...
+
+
 @in_float64
-def posterior(kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: Any = None) -> Any:
+def posterior(
+    kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: Any = None
+) -> PosteriorResult | FinitePosterior:
     r"""mean k (K + noise)^-1 y and covariance K_BB - k (K + noise)^-1 k^T of a Gaussian process.
 
     **Arguments:** `kernel`, e.g. `nk.kernels.NNGP(net)`; `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d); `noise`,

@@ -50,7 +50,7 @@ class CurveFromOneMatrix(Claim):
                     )
                     found.append(((fitted - target[m:]) ** 2).mean())
                 means.append(np.mean(found))
-                errors.append(np.hypot(sem(found), curve.stderr[i]))
+                errors.append(np.hypot(sem(found), curve.sem[i]))
                 rows.append(
                     statistical(f"test error, {name}, {m} examples", curve.error[i], means[-1], errors[-1])
                 )

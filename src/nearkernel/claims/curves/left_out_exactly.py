@@ -35,7 +35,7 @@ class LeftOutExactly(Claim):
         }
         rows, data = [], {}
         for name, algorithm in algorithms.items():
-            found = nk.solve(kernel, x, y, algorithm, solver="direct").leave_one_out().residual
+            found = nk.solve(kernel, x, y, algorithm, solver="direct").leave_one_out().residuals
             again = np.empty_like(y)
             for i in range(self.points):
                 rest = np.delete(np.arange(self.points), i)
