@@ -1,15 +1,11 @@
-"""Figures of plans, and of accuracy for time; `gallery.py` runs them."""
-
-import json
-from pathlib import Path
+"""Figures of plans; `gallery.py` runs them."""
 
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
 
-POINTS = Path(__file__).parents[1] / "benchmarks/results/large.json"
 _TIMES = {"minute": 60, "hour": 3600, "day": 86400, "year": 3.16e7}
 
 
@@ -47,28 +43,4 @@ def how_far() -> plt.Figure:
         print(
             f"  n = {n:.0e}: {here.solver}, centers {here.centers.seconds:.0f} s, product {here.product.seconds:.3g} s"
         )
-    return drawn
-
-
-@figure
-def large() -> plt.Figure:
-    """Test error over seconds of `benchmarks/large.py`, ours beside scikit-learn and GPyTorch."""
-    points = json.loads(POINTS.read_text())["points"]
-    sizes = sorted({point["n"] for point in points})
-    drawn, panels = axes_row(len(sizes))
-    colors = {"nearkernel": BLUE, "scikit-learn, Nystroem + Ridge": ORANGE, "GPyTorch": GREEN}
-    for axes, n in zip(panels, sizes, strict=True):
-        for name, color in colors.items():
-            own = [p for p in points if p["n"] == n and p["method"].rpartition(", ")[0] == name]
-            few = [p for p in own if p["method"].endswith("centers")]
-            whole = [p for p in own if not p["method"].endswith("centers")]
-            axes.loglog(
-                [p["seconds"] for p in few], [p["error"] for p in few], "o-", ms=4, color=color, label=name
-            )
-            axes.loglog([p["seconds"] for p in whole], [p["error"] for p in whole], "*", ms=12, color=color)
-        axes.set(title=f"{n:,} points", xlabel="seconds on 2 cores")
-        axes.minorticks_off()
-    panels[0].set_ylabel("test error (RMSE)")
-    panels[-1].plot([], [], "*", ms=10, color=SKY, label="all points, residual 1e-3")
-    panels[-1].legend(fontsize=8)
     return drawn

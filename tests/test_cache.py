@@ -135,6 +135,11 @@ def test_defaults_of_programs(tmp_path, monkeypatch):
     assert not _programs.on_by_default({_programs.VARIABLE: str(tmp_path / "file")})
 
 
+def test_a_user_without_a_home_has_no_cache(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert _programs.usable(Path("relative/programs"), mine=True) is None
+
+
 @pytest.mark.parametrize("bad", [None, 3, "", [1]])
 def test_what_is_no_folder_is_refused(bad):
     with pytest.raises(

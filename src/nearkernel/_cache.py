@@ -53,7 +53,7 @@ def _switch(folder: "str | os.PathLike[str] | bool", size: int) -> Path | None:
         return None
     if folder is True and _folder is None and jax.config.jax_compilation_cache_dir:  # type: ignore[attr-defined]
         return Path(jax.config.jax_compilation_cache_dir)  # type: ignore[attr-defined]
-    base = _programs.user_folder() if folder is True else Path(folder).expanduser().absolute()
+    base = _programs.place(folder)
     part = _programs.usable(base, mine=folder is True)
     if part is None:
         return _switch(False, size)

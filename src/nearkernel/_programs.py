@@ -38,12 +38,19 @@ def on_by_default(environment: MutableMapping[str, str]) -> bool:
     folder = chosen(environment)
     if folder is False or environment.get("JAX_COMPILATION_CACHE_DIR"):
         return folder is not False
-    return usable(user_folder() if folder is True else Path(str(folder)), mine=folder is True) is not None
+    return usable(place(True if folder is None else folder), mine=folder is True) is not None
+
+
+def place(folder: "str | os.PathLike[str] | bool") -> Path:
+    """A folder as it was given, or that of the user's caches for True."""
+    if isinstance(folder, bool):
+        return user_folder()
+    return Path(os.path.expanduser(os.fspath(folder))).absolute()
 
 
 def user_folder() -> Path:
     """Where this user's programs keep what they can make again."""
-    home = Path("~").expanduser()
+    home = Path(os.path.expanduser("~"))
     if sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     elif sys.platform == "darwin":
@@ -60,6 +67,8 @@ def usable(folder: Path, mine: bool) -> Path | None:
     """
     from importlib.metadata import version  # JAX itself takes a second to import
 
+    if not folder.is_absolute():  # a user without a home
+        return None
     part = folder / f"{_FOLDERS}{version('jaxlib')}-{_processor()}"
     try:
         part.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -70,7 +79,7 @@ def usable(folder: Path, mine: bool) -> Path | None:
             state = part.stat()
             if state.st_uid != os.getuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
                 return None
-    except (OSError, RuntimeError):
+    except OSError:
         return None
     return part
 
