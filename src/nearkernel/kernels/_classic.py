@@ -105,12 +105,12 @@ class RBF(_OfNorms):
         return (jnp.exp(_squared_distance(rows1, rows2, gap) / (-2.0 * self.length**2)),)
 
     def pairs_on_host(self, rows1, rows2, gap):
-        scale = np.float32(-2.0 * float(self.length) ** 2)
-        if gap.dtype != np.float32 or scale == 0 or np.isinf(scale):
+        scale = -2.0 * float(self.length) ** 2
+        if gap.dtype != np.float32 or not 1e-37 < -scale < 1e37:
             return None  # in float64 XLA's exponential is the quicker one
         with np.errstate(over="ignore"):
             found = _squared_distance_on_host(rows1, rows2, gap)
-            found /= scale
+            found /= np.float32(scale)
             return (np.exp(found, out=found),)
 
     def diagonals(self, rows):
