@@ -2,20 +2,23 @@
 
     python benchmarks/torch_resnet.py                   # 32 inputs of 32 x 32, one output, float64 and float32
     python benchmarks/torch_resnet.py --inputs 8        # smaller
+    python benchmarks/torch_resnet.py --write           # puts the table into README.md
 
 Each measurement is a process of its own. Ours includes the conversion and compilation. torch.func takes Jacobians of
-each input by vmap(jacrev), in chunks of as many rows as fit into our memory budget, and contracts them.
+each input by vmap(jacrev), in chunks of as many rows as fit into our memory budget, and contracts them. CPU seconds are
+those of all threads, so that other programs on the machine count for little.
 """
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from _common import report, table
 
 BUDGET = 512 * 2**20  # for Jacobians, ours and theirs
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -32,22 +35,16 @@ def ours(count, dtype):
     import nearkernel as nk
 
     net, batch = network()
-    x = batch(count)
-    before, began = peak(), time.perf_counter()
+    x, before = batch(count), peak()
+    clock = Clock()
     with nk.precision(dtype):
         model, params = nk.from_torch(net, x[:2], output=lambda z: z[:, :1])
-        converted = time.perf_counter() - began
+        converted = clock.lap()
         kernel = nk.kernels.EmpiricalNTK(model, params)
         found = kernel(x)
-        whole = time.perf_counter() - began
-        again = time.perf_counter()
+        first = clock.lap()
         kernel(x)
-    return found, {
-        "convert": converted,
-        "first": whole,
-        "again": time.perf_counter() - again,
-        "memory": peak() - before,
-    }
+    return found, {"convert": converted, "first": first, "again": clock.lap(), "memory": peak() - before}
 
 
 def theirs(count, dtype):
@@ -79,58 +76,76 @@ def theirs(count, dtype):
                 found[j : j + chunk, i : i + chunk] = (left @ right.T).T
         return found.double().numpy()
 
-    before, began = peak(), time.perf_counter()
+    before, clock = peak(), Clock()
     found = kernel()
-    first, again = time.perf_counter() - began, time.perf_counter()
+    first = clock.lap()
     kernel()
-    return found, {"first": first, "again": time.perf_counter() - again, "memory": peak() - before}
+    return found, {"first": first, "again": clock.lap(), "memory": peak() - before}
+
+
+class Clock:
+    """Seconds and CPU seconds since it was last asked."""
+
+    def __init__(self):
+        self.last = time.perf_counter(), time.process_time()
+
+    def lap(self):
+        now = time.perf_counter(), time.process_time()
+        passed = [after - before for before, after in zip(self.last, now, strict=True)]
+        self.last = now
+        return passed
 
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--inputs", type=int, default=32)
-    parser.add_argument("--worker", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.worker:
-        side, dtype, path = arguments.worker
-        kernel, numbers = {"ours": ours, "theirs": theirs}[side](arguments.inputs, dtype)
-        np.save(path, kernel)
-        print(json.dumps(numbers))
-        return
-    print("| precision | | convert, s | first call, s | later call, s | peak memory, MB | deviation |")
-    print("|---|---|---|---|---|---|---|")
+def measured(side, dtype, inputs):
+    """Kernel and numbers, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "kernel.npy")
+        command = [sys.executable, __file__, "--worker", side, dtype, path, str(inputs)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(done.stderr[-3000:])
+        return np.load(path), json.loads(done.stdout.splitlines()[-1])
+
+
+def make(options):
+    lines = []
     for dtype in ("float64", "float32"):
-        kernels = {}
-        for side in ("ours", "theirs"):
-            path = f"/tmp/nearkernel-{side}.npy"
-            command = [
-                sys.executable,
-                __file__,
-                "--inputs",
-                str(arguments.inputs),
-                "--worker",
-                side,
-                dtype,
-                path,
-            ]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                sys.exit(done.stderr[-3000:])
-            numbers = json.loads(done.stdout.splitlines()[-1])
-            kernels[side] = np.load(path)
-            apart = np.abs(kernels[side] - kernels["ours"]).max() / np.abs(kernels["ours"]).max()
-            name = "nearkernel" if side == "ours" else "torch.func"
-            convert = f"{numbers['convert']:.1f}" if "convert" in numbers else ""
-            print(
-                f"| {dtype} | {name} | {convert} | {numbers['first']:.1f} | {numbers['again']:.2f} "
-                f"| {numbers['memory'] / 1e6:.0f} | {'' if side == 'ours' else f'{apart:.0e}'} |",
-                flush=True,
+        reference = None
+        for side, name in (("ours", "nearkernel"), ("theirs", "torch.func")):
+            kernel, numbers = measured(side, dtype, options.inputs)
+            reference = kernel if reference is None else reference
+            apart = np.abs(kernel - reference).max() / np.abs(reference).max()
+            both = lambda key, numbers=numbers: " / ".join(f"{each:.3g}" for each in numbers[key])
+            lines.append(
+                {
+                    "precision": dtype,
+                    "by": name,
+                    "inputs": str(options.inputs),
+                    "convert, s / CPU s": both("convert") if "convert" in numbers else "-",
+                    "first call, s / CPU s": both("first"),
+                    "later call, s / CPU s": both("again"),
+                    "peak memory, MB": f"{numbers['memory'] / 1e6:.0f}",
+                    "deviation": "-" if side == "ours" else f"{apart:.0e}",
+                }
             )
+    return table(lines)
 
 
 if __name__ == "__main__":
-    main()
+    if "--worker" in sys.argv:
+        side, dtype, path, inputs = sys.argv[2:]
+        kernel, numbers = {"ours": ours, "theirs": theirs}[side](int(inputs), dtype)
+        np.save(path, kernel)
+        print(json.dumps(numbers))
+    else:
+        report(
+            __doc__,
+            "torch_resnet",
+            make,
+            ("jax", "numpy", "torch"),
+            inputs={"type": int, "default": 32, "help": "images of 32 x 32"},
+        )

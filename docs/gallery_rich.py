@@ -7,11 +7,14 @@ import jax
 import matplotlib.pyplot as plt
 import numpy as np
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
+from matplotlib.colors import LogNorm
 
 import nearkernel as nk
 
 _STEPS, _WIDTH, _SEEDS = 80, 2048, 3
 _RICHNESS = (0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
+_GRID, _WIDTHS = (0.03, 0.07, 0.15, 0.25, 0.5, 1.0, 2.0), (32, 128, 512, 2048)
+_THEORIES = ("lazy: order 0", "nearly lazy: order 2", "rich: the limit")
 _NAMES = {
     "infinite-width NTK": GREY,
     "order 0": PURPLE,
@@ -46,14 +49,29 @@ def _rich(richness: float, x_new=None, neurons: int = 8192):
     return nk.forecast(model, x, y, descent, new if x_new is None else x_new, clouds=clouds)
 
 
-def _trained(richness: float, seed: int):
+def _trained(richness: float, seed: int, width: int = _WIDTH):
     """An NTK network at the lazy scale of this richness: model, parameters before and after, what trained it."""
-    alpha = 1 / (richness * _WIDTH**0.5)
-    model = nk.Scaled(_network(_WIDTH, "ntk"), alpha)
+    alpha = 1 / (richness * width**0.5)
+    model = nk.Scaled(_network(width, "ntk"), alpha)
     params = model.init(jax.random.key(seed))
     descent = nk.GradientDescent(_rate() / alpha**2, _STEPS)
     x, y, _ = _data()
     return model, params, nk.simulate(model, params, x, y, descent).params, descent
+
+
+def _by_orders(richness: float, seed: int, width: int):
+    """Outputs at new points of orders 0 to 2 and of the trained network; and the network."""
+    x, y, new = _data()
+    model, params, after, descent = _trained(richness, seed, width)
+    expanded = nk.expand(model, params, degree=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # corrections are not small here
+        orders = [nk.solve(expanded, x, y, descent, k).predict(new).mean for k in range(3)]
+    return orders, np.asarray(model(after, new))[:, 0], model
+
+
+def _distances(found, trained: np.ndarray) -> list[float]:
+    return [float(np.linalg.norm(each - trained) / np.linalg.norm(trained)) for each in found]
 
 
 @figure
@@ -67,16 +85,8 @@ def rich() -> plt.Figure:
         law = _rich(richness)
         moved.append(law.kernels().moved)
         for seed in range(_SEEDS):
-            model, params, after, descent = _trained(richness, seed)
-            trained = np.asarray(model(after, new))[:, 0]
-            expanded = nk.expand(model, params, degree=3)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # corrections are not small here
-                orders = [nk.solve(expanded, x, y, descent, k).predict(new).mean for k in range(3)]
-            found[i, seed] = [
-                np.linalg.norm(each - trained) / np.linalg.norm(trained)
-                for each in (kernel, *orders, law.mean)
-            ]
+            orders, trained, _ = _by_orders(richness, seed, _WIDTH)
+            found[i, seed] = _distances((kernel, *orders, law.mean), trained)
         shares = " ".join(f"{100 * value:.1f}" for value in found[i].mean(axis=0))
         print(
             f"  richness {richness:g}: {shares} % off (NTK, orders 0-2, rich); kernel moved {moved[-1]:.0%}"
@@ -97,6 +107,56 @@ def rich() -> plt.Figure:
     axes[0].legend(fontsize=8.5)
     axes[1].plot(_RICHNESS, moved, "o-", color=GREEN)
     axes[1].set(xscale="log", yscale="log", xlabel="richness", title="how far the kernel moved")
+    return drawn
+
+
+@figure
+def regime_map() -> plt.Figure:
+    """Errors of three theories over richness and width, from trained networks, with the borders of `nk.regime`."""
+    errors = np.empty((len(_WIDTHS), len(_GRID), _SEEDS, 3))
+    chosen = np.empty(errors.shape[:3], int)
+    for j, richness in enumerate(_GRID):
+        limit = _rich(richness).mean
+        for i, width in enumerate(_WIDTHS):
+            for seed in range(_SEEDS):
+                orders, trained, model = _by_orders(richness, seed, width)
+                errors[i, j, seed] = _distances((orders[0], orders[2], limit), trained)
+                named = nk.regime(model, _data()[1])
+                chosen[i, j, seed] = 0 if named.narrow else ("lazy", "nearly lazy", "rich").index(named.name)
+    taken = np.take_along_axis(errors, chosen[..., None], 3)[..., 0]
+    near = (taken <= 1.5 * errors.min(axis=3) + 0.01).mean()
+    print(
+        f"  the theory that is named is the best of three, or nearly as good, for {near:.0%} of the networks"
+    )
+    means = errors.mean(axis=2)
+    for width, row in zip(_WIDTHS, means, strict=True):
+        cells = "; ".join(" ".join(f"{100 * value:.1f}" for value in cell) for cell in row)
+        print(f"  width {width}: {cells} %")
+    return _map(means, errors.argmin(axis=3))
+
+
+def _map(means: np.ndarray, best: np.ndarray) -> plt.Figure:
+    drawn, panels = axes_row(3, 2.9, sharey=True)
+    for k, (panel, name) in enumerate(zip(panels, _THEORIES, strict=True)):
+        panel.grid(False)
+        shades = panel.imshow(
+            np.maximum(100 * means[..., k], 0.03), cmap="YlOrRd", norm=LogNorm(0.03, 100), aspect="auto"
+        )
+        for i, j in np.ndindex(*means.shape[:2]):
+            share = 100 * means[i, j, k]
+            shown = "<0.1" if share < 0.1 else f"{share:.1f}" if share < 9.95 else f"{share:.0f}"
+            best_here = (best[i, j] == k).mean() > 0.5
+            panel.text(
+                j, i, shown, ha="center", va="center", fontsize=7.5, fontweight="bold" if best_here else "normal",
+                color="white" if share > 8 else "black",
+            )  # fmt: skip
+        for border in (1.5, 3.5):  # 0.1 and 0.3, where nk.regime changes its name
+            panel.axvline(border, color=GREY, lw=1.2, ls="--")
+        panel.set_xticks(range(len(_GRID)), [f"{value:g}".lstrip("0") for value in _GRID], fontsize=8.5)
+        panel.set_yticks(range(len(_WIDTHS)), [str(width) for width in _WIDTHS])
+        panel.set(title=name, xlabel="richness × targets")
+    panels[0].set_ylabel("width")
+    drawn.colorbar(shades, ax=list(panels), label="error of one network, %", fraction=0.05)
     return drawn
 
 

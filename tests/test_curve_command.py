@@ -44,6 +44,40 @@ def test_classes_have_a_brier_score_and_an_error_rate():
     assert found["notes"][0] == "kept 100 of 150 rows (--max-rows)"
 
 
+def test_predict_has_the_curve_and_the_regime_too():
+    quick = ("--depth", 1, "--max-train", 80)
+    shown = nearkernel("predict", "iris", *quick, "--curve").stdout
+    with open("out/result.json", encoding="utf-8") as file:
+        found = json.load(file)
+    curve = found["learning_curve"]
+    assert (
+        curve["measure"] == "Brier score"
+        and curve["sizes"][-1] == 80
+        and curve["error"][0] > curve["error"][-1]
+    )
+    assert (
+        "gradient flow for a time of" in curve["training"] and "chosen by leave-one-out" in curve["training"]
+    )
+    words = " ".join(shown.split())
+    assert (
+        f"Learning curve of the NTK, {curve['training']}: With" in words and "nearkernel curve" not in words
+    )
+    twice = curve["twice_the_rows"]
+    assert twice["rows"] == 160 and (
+        not twice["trusted"] or "With twice the rows (160) the Brier score" in words
+    )
+    assert found["regime"]["name"] == "lazy" and found["regime"]["width"] == 512
+    assert "a network of width 512 would be lazy (richness times targets 0.077)" in words
+    with open("out/report.html", encoding="utf-8") as file:
+        page = file.read()
+    self_contained(page)
+    assert "Would more rows help?" in page
+    fixed = nearkernel(
+        "predict", "iris", *quick, "--algorithm", "ridge", "--ridge", 1, "--curve", "--json"
+    ).stdout
+    assert json.loads(fixed)["learning_curve"]["training"] == "training to the end with weight decay 1"
+
+
 @pytest.mark.parametrize(
     ("typed", "text"),
     [

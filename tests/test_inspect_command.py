@@ -43,6 +43,7 @@ def test_a_network_of_equinox_the_main_job():
         "12 training rows, 9 new ones; 67 parameters train",
         "20 steps of full-batch gradient",
         "self-check",
+        f"Regime: {found['regime']['name']} (self-check",
     ):
         assert words in result.stdout
     page = Path("out/report.html").read_text(encoding="utf-8")
@@ -57,6 +58,7 @@ def test_a_pair_of_model_and_parameters():
     )  # fmt: skip
     found = json.loads(result.stdout)
     assert found["algorithm"] == {"lr": 0.01, "steps": 20} and found["kinked"]
+    assert found["regime"]["width"] == 8 and found["regime"]["name"] == "rich"
     assert found["linearized_at"][0] == 0 and len(found["linearized_at"]) <= 3
 
 

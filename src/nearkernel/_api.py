@@ -26,6 +26,7 @@ from .dynamics import Ridge as Ridge
 from .dynamics import inspect as inspect
 from .dynamics import learning_rate_phase as learning_rate_phase
 from .dynamics import one_step_features as one_step_features
+from .dynamics import regime as regime
 from .dynamics import simulate as simulate
 from .dynamics import solve as solve
 from .models import CNN as CNN

@@ -110,6 +110,21 @@ def test_verdicts_by_the_check():
     assert trusted_until([1, 2, 3], [0.0, TRUST + 1, 0.0]) == 1 and trusted_until([1], [np.nan]) == 0
 
 
+def test_the_spread_over_heads_is_that_of_trained_networks():
+    """Last layers drawn anew: deviations of predictions against those of networks that are trained, a lazy case."""
+    net = nk.MLP(3, (256,), 2, "tanh")
+    body = net.init(jax.random.key(0))
+    starts = [[*body[:-1], net.init(jax.random.key(seed))[-1]] for seed in range(1, 7)]
+    algorithm = nk.GradientDescent(0.05, 30)
+    found = nk.inspect(net, starts[0], X, Y, X_NEW, algorithm, heads=starts[1:])
+    trained = [net(nk.simulate(net, start, X, Y, algorithm).params, X_NEW) for start in starts]
+    assert found.spread.shape == found.predictions.shape
+    np.testing.assert_allclose(found.spread[-1], np.std(trained, axis=0, ddof=1), rtol=0.05)
+    alone = [nk.inspect(net, start, X, Y, X_NEW, algorithm).predictions for start in starts]
+    np.testing.assert_allclose(found.spread, np.std(alone, axis=0, ddof=1), rtol=1e-9)
+    assert nk.inspect(net, starts[0], X, Y, X_NEW, algorithm).spread is None
+
+
 def test_kinks_are_told():
     net = nk.MLP(3, (16,), 2, "relu")
     assert nk.inspect(net, net.init(jax.random.key(0)), X, Y).kinked
@@ -129,6 +144,8 @@ def test_kinks_are_told():
         (dict(algorithm=nk.GradientFlow(1.0, 2.0)), "`friction` must be None in nk.inspect; got 2.0"),
         (dict(pieces=0), "`pieces` must be at least 1; got 0"),
         (dict(steps=0), "`steps` must be at least 1; got 0"),
+        (dict(heads=[PARAMS]), "`heads` needs `x_new`: where predictions are compared"),
+        (dict(heads=3, x_new=X_NEW), "`heads` must be a list of parameters like `params`; got 3"),
         (dict(y=Y[:5]), "`x` and `y` must have as many rows; got 6 and 5"),
         (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),

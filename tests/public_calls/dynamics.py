@@ -219,6 +219,7 @@ CALLS = [
         nk.Record,
         dict(observables=("dictionary", {"b": lambda p: p[0]["bias"]}), every=("positive", 2)),
     ),
+    Call("regime", nk.regime, dict(model=("model", NET), y=y, correction=("positive", 0.05))),
     Call(
         "learning_rate_phase",
         nk.learning_rate_phase,

@@ -106,7 +106,7 @@ def test_a_scheduler_that_dies_is_one_line_and_the_blocks_are_kept(tmp_path, who
     import dask
     import distributed
 
-    from nearkernel.scale import _cluster
+    from nearkernel import _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 2)
     path, options = tmp_path / "K.zarr", {"n_workers": 1, "threads_per_worker": 1, "processes": False}
@@ -254,7 +254,7 @@ def test_a_kernel_that_is_not_finite_is_said_before_it_is_written(tmp_path):
 
 
 def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
-    from nearkernel.scale import _cluster
+    from nearkernel import _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     with pytest.raises(

@@ -113,7 +113,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
     ],
 )
 def test_bad_input_costs_one_line(folder, words, match, monkeypatch):
-    from nearkernel.scale import _cluster
+    from nearkernel import _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     found = typed(*words)

@@ -109,6 +109,17 @@ def test_classes_have_an_error_rate():
     assert nk.learning_curve(KERNEL, X, Y, nk.Ridge(1.0), sizes=[40]).error_rate is None
 
 
+@pytest.mark.parametrize("algorithm", [nk.Ridge(0.1 * SIZE), nk.GradientFlow(3 / SIZE)])
+def test_each_of_several_outputs_has_a_curve(algorithm):
+    both = np.stack([Y, X[:, 0]], axis=1)
+    together = nk.learning_curve(KERNEL, X, both, algorithm, sizes=[40, 160], start=nk.kernels.NNGP(NET))
+    np.testing.assert_allclose(together.by_output.sum(axis=1), together.error, rtol=1e-12)
+    for i in range(2):
+        alone = nk.learning_curve(KERNEL, X, both[:, i], algorithm, [40, 160], start=nk.kernels.NNGP(NET))
+        np.testing.assert_allclose(together.by_output[:, i], alone.error, rtol=1e-9)
+        np.testing.assert_allclose(alone.by_output[:, 0], alone.error, rtol=1e-12)
+
+
 def test_extrapolation_follows_a_power_law_and_says_when_not():
     algorithm = nk.Ridge(0.02 * SIZE)
     curve = nk.learning_curve(KERNEL, X, Y, algorithm)
@@ -226,7 +237,7 @@ def test_error_bars_are_calibrated(name, kind):
         for _ in range(40):
             rows = rng.permutation(len(x))[:n]
             pool = Pool(spectrum(matrix[np.ix_(rows, rows)]), y[rows])
-            summands, _ = pool.errors(algorithm.ridges(pool.spectrum.lam_max), m)
+            summands = pool.errors(algorithm.ridges(pool.spectrum.lam_max), m)[0].sum(axis=1)
             found.append((summands.mean(), summands.std(ddof=1) / n**0.5))
         error, sem = np.array(found).T
         share = np.mean(np.abs(error - np.mean(truth)) < 2 * sem)

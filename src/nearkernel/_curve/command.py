@@ -7,13 +7,11 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-from matplotlib.figure import Figure
 from rich import box
 from rich.table import Table
 
 from .. import _look
-from .._look.drawing import BLUE, GREY, ORANGE, png_and_svg
+from .._look.drawing import png_and_svg
 from .._predict.data import Data, load
 from .._predict.options import Options
 from .._predict.output import check_writable, write_together
@@ -23,6 +21,7 @@ from .._settings import flag
 from .._terminal import command_line, console, progress
 from .._versions import versions
 from .job import Found, run
+from .picture import SIZE, draw
 
 FILES = ("report.html", "curve.png", "curve.json")
 
@@ -42,7 +41,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
         found = run(network, data, rows, check, tune, options.seed, shown.say)
         shown.say("drawing the report")
         text = _document(options, check, tune, data, rows, found)
-        png, svg = png_and_svg((5.6, 3.8), _draw, found)
+        png, svg = png_and_svg(SIZE, draw, found)
         write_together(
             out,
             dict(zip(FILES, (_page(options, check, tune, data, rows, found, svg), png, text), strict=True)),
@@ -55,14 +54,23 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
 
 def _settings(options: Options, check: int, tune: bool) -> dict[str, object]:
     typed = dataclasses.asdict(options)
-    for other in ("test_fraction", "order", "train", "width", "network", "strict", "balanced", "save"):
+    for other in (
+        "test_fraction",
+        "order",
+        "train",
+        "width",
+        "network",
+        "strict",
+        "balanced",
+        "save",
+        "curve",
+    ):
         del typed[other]
     typed["max_rows"] = typed.pop("max_train")
     return {**typed, "check": check, "tune": tune}
 
 
 def _document(options: Options, check: int, tune: bool, data: Data, rows: Split, found: Found) -> str:
-    curve, ahead = found.curve, found.ahead
     document = {
         "data": {
             "name": data.name,
@@ -73,61 +81,11 @@ def _document(options: Options, check: int, tune: bool, data: Data, rows: Split,
             "target_scaling": target_scaling(data),
         },
         "settings": _settings(options, check, tune),
-        "training": found.training,
-        "measure": found.measure,
-        "sizes": curve.sizes,
-        "error": found.scale * curve.error,
-        "standard_error": found.scale * curve.sem,
-        "train_error": found.scale * curve.train_error,
-        "error_rate": curve.error_rate,
-        "noise_floor": None if curve.noise_floor is None else found.scale * curve.noise_floor,
-        "real_fits": None
-        if curve.trained is None
-        else {
-            "error": found.scale * curve.trained.error,
-            "spread": found.scale * curve.trained.spread,
-            "error_rate": curve.trained.error_rate,
-            "fits": curve.trained.fits,
-        },
-        "twice_the_rows": {
-            "rows": 2 * curve.n,
-            "error": found.scale * ahead.error[0],
-            "low": found.scale * ahead.low[0],
-            "high": found.scale * ahead.high[0],
-            "trusted": ahead.trusted,
-            "reason": ahead.reason,
-        },
-        "slope": curve.slope,
-        "notes": [*data.notes, *rows.notes, *curve.notes],
+        **found.fields(),
+        "notes": [*data.notes, *rows.notes, *found.curve.notes],
         "versions": versions(),
     }
     return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
-
-
-def _draw(figure: Figure, found: Found) -> None:
-    curve, scale, axes = found.curve, found.scale, figure.subplots()
-    error, band = scale * curve.error, 2 * scale * curve.sem
-    axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")
-    axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
-    if found.ahead.trusted:
-        ahead = curve.extrapolate(np.geomspace(curve.n, 2 * curve.n, 9))
-        axes.plot(ahead.sizes, scale * ahead.error, ":", color=GREY, label="extrapolated")
-        axes.fill_between(
-            ahead.sizes, scale * ahead.low, scale * ahead.high, color=GREY, alpha=0.2, linewidth=0
-        )
-    if curve.trained is not None:
-        spread = scale * curve.trained.spread if curve.trained.fits > 1 else None
-        axes.errorbar(
-            curve.sizes,
-            scale * curve.trained.error,
-            spread,
-            fmt="o",
-            markersize=4,
-            color=ORANGE,
-            label="real fits",
-        )
-    axes.set(xlabel="rows", ylabel=found.measure, xscale="log", yscale="log")
-    axes.legend()
 
 
 def _page(

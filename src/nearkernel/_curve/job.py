@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -69,6 +69,38 @@ class Found:
             f"({low:.3g} to {high:.3g})."
         )
 
+    def fields(self) -> dict[str, Any]:
+        """The curve as data."""
+        curve, ahead, real = self.curve, self.ahead, self.curve.trained
+        fits = None
+        if real is not None:
+            fits = {
+                "error": self.scale * real.error,
+                "spread": self.scale * real.spread,
+                "error_rate": real.error_rate,
+                "fits": real.fits,
+            }
+        return {
+            "training": self.training,
+            "measure": self.measure,
+            "sizes": curve.sizes,
+            "error": self.scale * curve.error,
+            "standard_error": self.scale * curve.sem,
+            "train_error": self.scale * curve.train_error,
+            "error_rate": curve.error_rate,
+            "noise_floor": None if curve.noise_floor is None else self.scale * curve.noise_floor,
+            "real_fits": fits,
+            "twice_the_rows": {
+                "rows": 2 * curve.n,
+                "error": self.scale * ahead.error[0],
+                "low": self.scale * ahead.low[0],
+                "high": self.scale * ahead.high[0],
+                "trusted": ahead.trusted,
+                "reason": ahead.reason,
+            },
+            "slope": curve.slope,
+        }
+
     @property
     def remarks(self) -> list[str]:
         curve = self.curve
@@ -89,17 +121,18 @@ def run(
     network: Network, data: Data, rows: Split, check: int, tune: bool, seed: int, say: Callable[[str], None]
 ) -> Found:
     """Everything that is computed."""
-    kernel = nk.kernels.NTK(network.build(rows.x.shape[1:], 1))
+    shape = network.in_shape(data, rows)
+    kernel, x = nk.kernels.NTK(network.build(shape, 1)), rows.x.reshape(-1, *shape)
     algorithm, words = network.algorithm, network.training
     if tune:
         say("leaving out one row after the other")
         kind: Literal["flow", "ridge"] = "flow" if isinstance(algorithm, nk.GradientFlow) else "ridge"
-        found = nk.dynamics.tune(kernel, rows.x, rows.y, kind)
+        found = nk.dynamics.tune(kernel, x, rows.y, kind)
         algorithm = found.algorithm
         what = "gradient flow for a time of" if kind == "flow" else "training to the end with weight decay"
         words = f"{what} {found.value:.3g} (chosen by leave-one-out)"
     say("computing the curve")
-    curve = nk.learning_curve(kernel, rows.x, rows.y, algorithm, check=check, key=seed)
+    curve = nk.learning_curve(kernel, x, rows.y, algorithm, check=check, key=seed)
     measure = "Brier score" if data.classes else "unexplained share"
     scale = rows.scale**2 if data.classes else 1.0
     return Found(measure, scale, words, curve, curve.extrapolate([2 * curve.n]))

@@ -86,6 +86,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
         "linearized_at": found.expanded_at,
         "unstable_at": found.unstable_at,
         "kinked": found.kinked,
+        "regime": found.regime,
         "parameters": found.parameters,
         "seconds": {"inspection": found.seconds, "training": found.training_seconds},
         "versions": versions(),

@@ -45,6 +45,7 @@ def outcome(rows: Rows, found: Inspection) -> list[str]:
     if rows.labels is not None and found.prediction is not None and found.verdict is not Verdict.distrust:
         right = float((found.prediction.argmax(1) == rows.labels).mean())
         lines.append(f"Predicted accuracy on the new rows: {100 * right:.0f} %.")
+    lines.append(f"Regime: {regime(found)}.")
     if math.isfinite(found.unstable_at):
         lines.append(
             f"At step {found.unstable_at:g} the learning rate exceeds 2/lambda_max of the kernel there: the linear "
@@ -53,6 +54,13 @@ def outcome(rows: Rows, found: Inspection) -> list[str]:
     if len(found.expanded_at) > 1:
         lines.append(f"Linearized at steps {', '.join(f'{at:g}' for at in found.expanded_at)}.")
     return lines
+
+
+def regime(found: Inspection) -> str:
+    """By the self-check, with the richness where it is known."""
+    which = found.regime
+    known = "" if which.strength is None else f", richness times targets {which.strength:.2g}"
+    return f"{which.name} (self-check {found.check[-1]:.2g}{known}): {which.meaning}"
 
 
 def curve(found: Inspection) -> list[tuple[str, ...]]:

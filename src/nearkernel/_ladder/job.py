@@ -116,7 +116,7 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     left = float(np.sqrt(run.history["loss"][-1] / run.history["loss"][0]))
     return Rung(
         sweep, alpha, width, seed, tuple(errors), correction, tuple(seconds), training, run.steps, left,
-        str(run.status), run.ok, rich, nk.statistics.regime(model, y, correction).name,
+        str(run.status), run.ok, rich, nk.regime(model, y, correction).name,
     )  # fmt: skip
 
 

@@ -116,6 +116,12 @@ def predict(
             rich_help_panel=FINITE,
         ),
     ] = None,
+    curve: Annotated[
+        bool,
+        typer.Option(
+            "--curve", help="Also predict how the error would fall with more rows (see nearkernel curve)."
+        ),
+    ] = False,
     out: Out = Path("out"),
     json: Json = False,
     debug: Debug = False,
@@ -131,7 +137,7 @@ def predict(
 
     `nearkernel predict digits`
 
-    `nearkernel predict houses.csv --target price --save model.nk`
+    `nearkernel predict houses.csv --target price --save model.nk --curve`
 
     `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
 
@@ -169,6 +175,7 @@ def predict(
         strict=strict,
         balanced=balanced,
         save=None if save is None else str(save),
+        curve=curve,
     )
     predict_and_report(options, out, print_json=json)
 

@@ -12,6 +12,8 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from .._curve.job import Found
+from .._curve.job import run as run_curve
 from .._files import write_whole
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
@@ -20,7 +22,7 @@ from .data import Data, load
 from .job import Network, Result, run
 from .options import Options
 from .output import check_writable, write_together
-from .prepare import Split, split
+from .prepare import Split, few, split
 from .report import report_html
 from .summary import predictions_csv, result_json
 from .verdict import headline, next_commands, rows_in_words, verdict
@@ -41,10 +43,11 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
         data = load(options.data, options.target, options.task, options.drop, options.strict)
         parts = split(data, options.test_fraction, options.most_rows, options.seed)
         result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
+        grown = _grown(options, network, data, parts, say) if options.curve else None
         say("drawing the report")
         typed = dataclasses.asdict(options)
-        json = result_json(data, parts, network, result, typed)
-        html = report_html(data, parts, network, result, typed)
+        json = result_json(data, parts, network, result, typed, grown)
+        html = report_html(data, parts, network, result, typed, grown)
         assert result.auto is not None
         model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
         write_together(out, dict(zip(FILES, (html, predictions_csv(data, parts, result), json), strict=True)))
@@ -53,7 +56,13 @@ def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
     if print_json:
         sys.stdout.write(json)
     else:
-        _print_table(data, parts, network, result, options, out)
+        _print_table(data, parts, network, result, options, out, grown)
+
+
+def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
+    """How the error of wide networks would fall with more rows, from the rows to learn from alone."""
+    rows = few(parts, options.most_network_rows, options.seed)
+    return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
 
 
 def _counted(shown: Progress) -> Callable[[str], None]:
@@ -80,7 +89,13 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
 
 
 def _print_table(
-    data: Data, parts: Split, network: Network, result: Result, options: Options, out: Path
+    data: Data,
+    parts: Split,
+    network: Network,
+    result: Result,
+    options: Options,
+    out: Path,
+    grown: Found | None,
 ) -> None:
     page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
@@ -109,6 +124,8 @@ def _print_table(
     if matter:
         measure = "the log-loss rises" if data.classes else "R² falls"
         page.print(f"What matters (by how much {measure} without it): {', '.join(matter)}.", markup=False)
+    if grown is not None:
+        page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
         page.print(f"Note: {note}.", markup=False)
     written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]

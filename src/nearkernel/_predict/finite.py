@@ -19,6 +19,7 @@ from .data import Data
 from .prepare import Split
 
 MOST_OUTPUTS = 6000  # rows x outputs: the kernel of a finite network has their square as entries
+DEFAULT_WIDTH = 512
 STEPS = 500  # of a training that has no end of its own
 
 

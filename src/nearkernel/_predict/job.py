@@ -17,8 +17,8 @@ from .auto import Chosen, chosen
 from .baselines import baseline, boosting
 from .data import Data
 from .evidence import most_likely_noise
-from .finite import Finite, FiniteAnswer, finite_answers, require_few
-from .prepare import Split
+from .finite import DEFAULT_WIDTH, Finite, FiniteAnswer, finite_answers, require_few
+from .prepare import Split, few
 
 _CURVE_POINTS = 25
 
@@ -93,6 +93,7 @@ class Result:
     finite_training: str = ""  # in words, where it differs from the network's
     auto: Chosen | None = None
     network_rows: int | None = None  # training rows of NNGP and NTK, where they are fewer than all
+    regime: nk.dynamics.RegimeResult | None = None  # of the finite network, or of one of the default width
 
     def named(self, name: str) -> Answer:
         return next(answer for answer in self.answers if answer.name == name)
@@ -109,6 +110,8 @@ class Result:
             best = self.curve.best
             what = f"a {self.curve.axis.split(' of ')[0]} of {self.curve.at[best]:.3g}"
             found.append(f"the NTK would do better if training stopped early, at {what} (by leave-one-out)")
+        if self.regime is not None:
+            found.append(_regime_words(self.regime, asked=bool(self.finite)))
         if self.finite_training:
             found.append(f"the finite network is trained, and predicted, by {self.finite_training}")
         size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
@@ -138,12 +141,8 @@ def run(
     answers = [auto.answer]
     say("boosted trees, for comparison")
     others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
-    fewer = None
-    if len(split.x) > most_network_rows:
-        fewer = most_network_rows
-        kept = np.sort(np.random.default_rng(seed).permutation(len(split.x))[:fewer])
-        split = dataclasses.replace(split, x=split.x[kept], y=split.y[kept])
-    flat = split
+    fewer = most_network_rows if len(split.x) > most_network_rows else None
+    flat = split = few(split, most_network_rows, seed)
     net = network.build(shape, split.y.shape[1])
     split = dataclasses.replace(flat, x=flat.x.reshape(-1, *shape), x_new=flat.x_new.reshape(-1, *shape))
 
@@ -166,9 +165,34 @@ def run(
     say("NTK along training")
     curve = _curve(net, network.algorithm, data, split)
     if network.finite is None:
-        return Result(tuple(answers), curve, auto=auto, network_rows=fewer)
+        return Result(tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split))
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
-    return Result(tuple(answers), curve, finite, words, auto, fewer)
+    corrections = [each.correction for each in finite if each.correction is not None]
+    regime = _regime(network, split, corrections[0] if corrections else None)
+    return Result(tuple(answers), curve, finite, words, auto, fewer, regime)
+
+
+def _regime(
+    network: Network, split: Split, correction: float | None = None
+) -> nk.dynamics.RegimeResult | None:
+    """Of a network of finite width, where its richness is known."""
+    if network.kind != "mlp" or not network.depth:
+        return None
+    width = network.finite.width if network.finite else DEFAULT_WIDTH
+    net = nk.MLP(1, (width,) * network.depth, split.y.shape[1], network.activation)
+    return nk.regime(net, split.y, correction)
+
+
+def _regime_words(regime: nk.dynamics.RegimeResult, asked: bool) -> str:
+    """One remark: which theory holds for networks that can be built."""
+    which = "the network" if asked else "a network"
+    size = f"richness times targets {regime.strength:.2g}"
+    if regime.correction is not None:
+        size = f"|z^I|/|z^F| {regime.correction:.2g}"
+    return (
+        f"{which} of width {regime.width} {'is' if asked else 'would be'} {regime.name} ({size}): {regime.meaning}; "
+        f"kernels of single networks are about {100 * regime.noise:.0f} % from infinite width"
+    )
 
 
 def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:

@@ -9,12 +9,11 @@ from typing import Any
 import nearkernel as nk
 
 from .._options import default_weight_var
-from .finite import Finite
+from .finite import DEFAULT_WIDTH, Finite
 from .job import Network
 
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
 _DEFAULT_RIDGE = 0.01
-_DEFAULT_WIDTH = 512
 MOST_ROWS, MOST_NETWORK_ROWS = 50_000, 1500  # unless --max-train says otherwise
 
 
@@ -45,6 +44,7 @@ class Options:
     strict: bool = False
     balanced: bool = False
     save: str | None = None
+    curve: bool = False
 
     def __post_init__(self) -> None:
         try:
@@ -71,6 +71,11 @@ class Options:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
 
     @property
+    def tunes(self) -> bool:
+        """Whether a learning curve is free to choose the ridge, or the time of flow."""
+        return self.algorithm != "gd" and self.time is None and self.ridge is None
+
+    @property
     def most_rows(self) -> int:
         """Training rows, at most."""
         return MOST_ROWS if self.max_train is None else self.max_train
@@ -84,7 +89,7 @@ class Options:
         algorithm, words = self._training()
         weight_var = default_weight_var(self.activation) if self.weight_var is None else self.weight_var
         finite = (
-            Finite(self.order, self.train, self.width or _DEFAULT_WIDTH, self.seed)
+            Finite(self.order, self.train, self.width or DEFAULT_WIDTH, self.seed)
             if self._is_finite
             else None
         )

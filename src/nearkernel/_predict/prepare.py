@@ -77,6 +77,14 @@ def all_rows(data: Data, most: int, seed: int) -> Split:
     return _prepared(data, rows, rows[:0], notes)
 
 
+def few(found: Split, most: int, seed: int) -> Split:
+    """The same with at most `most` training rows."""
+    if len(found.x) <= most:
+        return found
+    kept = np.sort(np.random.default_rng(seed).permutation(len(found.x))[:most])
+    return dataclasses.replace(found, x=found.x[kept], y=found.y[kept])
+
+
 def _prepared(data: Data, train: np.ndarray, test: np.ndarray, notes: list[str]) -> Split:
     constant = np.ptp(data.x[train], axis=0) == 0
     if constant.all():

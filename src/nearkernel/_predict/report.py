@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import _look
+from .._curve.job import Found
+from .._curve.picture import SIZE
+from .._curve.picture import draw as draw_curve
 from .._look import Html
 from .._look.drawing import SERIES
 from .._settings import flag
@@ -31,7 +34,12 @@ _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
 
 
 def report_html(
-    data: Data, split: Split, network: Network, result: Result, options: Mapping[str, Any]
+    data: Data,
+    split: Split,
+    network: Network,
+    result: Result,
+    options: Mapping[str, Any],
+    grown: Found | None = None,
 ) -> str:
     """The whole page."""
     asked = {
@@ -59,12 +67,31 @@ def report_html(
             "What the columns say",
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
+        *_more_rows(grown),
         _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         *_matters(data, result),
         _look.section("Settings", _look.definitions(settings)),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
         _look.reproduce(command_line()),
         _look.footer(versions()),
+    )
+
+
+def _more_rows(grown: Found | None) -> Iterator[Html]:
+    """Whether more rows would help."""
+    if grown is None:
+        return
+    yield _look.section(
+        "Would more rows help?",
+        _look.paragraphs(grown.sentence),
+        _look.pictures(
+            _look.figure(
+                "The error over the number of rows",
+                f"NTK, {grown.training}; predicted from one kernel matrix of the rows to learn from.",
+                pictures.draw("curve", SIZE, draw_curve, grown),
+            )
+        ),
+        _look.paragraphs(*grown.remarks),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from .._curve.job import Found
 from .._versions import versions
 from .auto import NAME as AUTO
 from .data import Data
@@ -20,7 +21,14 @@ from .scores import Score, confidence
 from .verdict import verdict
 
 
-def result_json(data: Data, split: Split, network: Network, result: Result, options: dict[str, Any]) -> str:
+def result_json(
+    data: Data,
+    split: Split,
+    network: Network,
+    result: Result,
+    options: dict[str, Any],
+    grown: Found | None = None,
+) -> str:
     """`options` are the command's own, as typed or by default; everything derived from them stands beside."""
     document = {
         "data": {
@@ -50,7 +58,9 @@ def result_json(data: Data, split: Split, network: Network, result: Result, opti
             }
             for answer in result.finite
         },
+        "regime": result.regime,
         "along_training": result.curve,
+        "learning_curve": None if grown is None else grown.fields(),
         "columns": [
             {"column": name, "importance": cost}
             for name, cost in (result.auto.importance if result.auto else ())

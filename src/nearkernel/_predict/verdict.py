@@ -75,7 +75,8 @@ def next_commands(options: Options, data: Data) -> list[str]:
         found.append(f"nearkernel predict {source}{target} --save model.nk   # keep the model")
     elif data.image_shape is None:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
-    found.append(f"nearkernel curve {source}{target} --tune   # would more rows help?")
+    if not options.curve:
+        found.append(f"nearkernel curve {source}{target} --tune   # would more rows help?")
     return found
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from .._check import array_of
 from .._precision import is_traced
 from ._base import AbstractActivation, Moments, Rows
+from ._chebyshev import interpolated
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_nodes, pair_quadrature
 
@@ -28,7 +29,8 @@ REACH = 12.0  # exp(-REACH^2 / 2) = 5e-32: no more Gaussian beyond
 _TOLERANCE = 1e-11
 _SMALLEST_Q = 1e-20
 _TRACED_Q = 64.0  # variances that traced calls are made for: theirs are not known
-_CHUNK = 8
+_CHUNK = 32  # terms of a pass
+_FEW = (16, 32, 64)  # terms, where inputs are far from parallel
 _LADDER = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _MOST_SHARED_NODES = 20_000
 _APART = 0.04  # of logarithms of variances that count as the same range
@@ -253,14 +255,18 @@ class Series(AbstractActivation):
         flat = self._flat_rows(q.ravel())
         return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
 
+    def _row_averages(self, q: Any) -> Any:
+        """E[s^2], E[s'^2] and a_k: (2 + terms, n)."""
+        return namespace(q).concatenate([namespace(q).stack(self._energies(q)), self.coefficients(q)])
+
     def _flat_rows(self, q: Any) -> Rows:
         xp = namespace(q)
         asked, q = q, xp.maximum(q, _SMALLEST_Q)
-        a = self.coefficients(q)
+        made = interpolated(self._row_averages, q) if xp is np else self._row_averages(q)
+        value, slope, a = made[0], made[1], made[2:]
         start, step = _POWERS[self.parity]
         tail = a[start::step]
-        tail = xp.pad(tail, ((0, -len(tail) % _CHUNK), (0, 0)))
-        value, slope = self._energies(q)
+        tail = xp.pad(tail, ((0, -len(tail) % (_FEW[0] if len(tail) <= _FEW[0] else _CHUNK)), (0, 0)))
         true = self._towards_zero(asked, q, value)
         some = true > 0  # the derivative of a root at 0 is infinite, and never needed
         return {
@@ -277,7 +283,7 @@ class Series(AbstractActivation):
         start, step = _POWERS[self.parity]
         c = 1.0 - gap
         w = c**step
-        value, slope = _horner(rows1["tail"], rows2["tail"], w)
+        value, slope = _sums(rows1["tail"], rows2["tail"], w)
         linear = rows1["a1"] * rows2["a1"]
         slope = linear + start * c ** (start - 1) * value + c ** (start + step - 1) * step * slope
         value = rows1["a0"] * rows2["a0"] + c * linear + c**start * value
@@ -300,22 +306,37 @@ def _rounded(q: float, to: Callable) -> float:
 _POWERS = {"all": (2, 1), "even": (2, 2), "odd": (3, 2)}  # first power and stride beyond the linear term
 
 
-def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """sum_j t1_j t2_j w^j and its derivative by w; a few terms a pass, so that the pass stays in cache."""
-    passes = len(tail1) // _CHUNK
+def _sums(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """sum_j t1_j t2_j w^j and its derivative by w: of the terms that the largest |w| does not make rounding errors.
 
-    def body(i, carry):
+    Coefficients are those of a function of finite energy, so what is left out after k terms is below |w|^k of it.
+    """
+    sizes = [size for size in _FEW if size < len(tail1)]
+    if not sizes:
+        return _horner(tail1, tail2, w)
+    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(w), initial=0.0))
+    rounding = float(jnp.finfo(w.dtype).eps) / 16
+    more = sum((largest**size > rounding).astype(jnp.int32) for size in sizes)
+    ways = [lambda size=size: _horner(tail1[:size], tail2[:size], w) for size in (*sizes, len(tail1))]
+    return jax.lax.switch(more, ways)
+
+
+def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The same of all terms; in passes that are long against reading and writing their results."""
+
+    def run(carry, parts):
         value, slope = carry
-        at = (passes - 1 - i) * _CHUNK
-        part1 = jax.lax.dynamic_slice_in_dim(tail1, at, _CHUNK)
-        part2 = jax.lax.dynamic_slice_in_dim(tail2, at, _CHUNK)
-        for j in range(_CHUNK - 1, -1, -1):
+        part1, part2 = parts
+        for j in range(len(part1) - 1, -1, -1):
             slope = slope * w + value
             value = value * w + part1[j] * part2[j]
-        return value, slope
+        return (value, slope), None
 
-    zero = jnp.zeros_like(w)
-    return jax.lax.fori_loop(0, passes, body, (zero, zero))
+    start = (jnp.zeros_like(w), jnp.zeros_like(w))
+    if len(tail1) <= _CHUNK:
+        return run(start, (tail1, tail2))[0]
+    apart = [tail.reshape(-1, _CHUNK, *tail.shape[1:]) for tail in (tail1, tail2)]
+    return jax.lax.scan(run, start, tuple(apart), reverse=True)[0]
 
 
 @functools.lru_cache(maxsize=128)

@@ -26,8 +26,8 @@ from ._fluctuation import sgd_stationary as sgd_stationary
 from ._fluctuation import sgd_until_stationary as sgd_until_stationary
 from ._implicit_bias import implicit_minimizer as implicit_minimizer
 from ._implicit_bias import implicit_potential as implicit_potential
-from ._inspect import Inspection as Inspection
 from ._inspect import inspect as inspect
+from ._inspection import Inspection as Inspection
 from ._iterative import MachineSolution as MachineSolution
 from ._iterative import NystromSolution as NystromSolution
 from ._kernel_margin import KernelMarginResult as KernelMarginResult
@@ -56,6 +56,8 @@ from ._phase import phase_of as phase_of
 from ._projectors import Projectors as Projectors
 from ._recursive import RecursiveFeaturesResult as RecursiveFeaturesResult
 from ._recursive import recursive_features as recursive_features
+from ._regime import RegimeResult as RegimeResult
+from ._regime import regime as regime
 from ._ridges import Ridges as Ridges
 from ._sample_space import SampleSpaceRun as SampleSpaceRun
 from ._sample_space import sample_space_descent as sample_space_descent

@@ -14,6 +14,7 @@ from .._result import Result
 from .._status import Status, StatusKind
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ._factor import AbstractFactor
+from ._regime import RegimeResult, regime_of
 from ._tangent import AbstractTangent
 
 if TYPE_CHECKING:
@@ -139,6 +140,15 @@ class FactoredSolution(AbstractSolution):
 
     _tangent: AbstractTangent
     _factor: AbstractFactor
+
+    @property
+    def regime(self) -> RegimeResult | None:
+        """Of `nk.regime`, for an expanded `nk.MLP` (or `nk.Scaled` of one) or its tangent kernel; else None."""
+        return regime_of(self._tangent.network(), self._y)
+
+    def _shown(self) -> Mapping[str, object]:
+        found = self.regime
+        return super()._shown() if found is None else {**super()._shown(), "regime": found.name}
 
     @property
     def rank(self) -> int:

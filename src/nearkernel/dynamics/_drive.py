@@ -82,7 +82,7 @@ class Descent:
     """Gradient descent with rates `lr` (steps,) of the network that is not scaled, `momentum` and `decay`."""
 
     def __init__(self, lr: np.ndarray, momentum: float = 0.0, decay: float = 0.0):
-        self._lr, self._momentum, self._steps, self._decay = lr, momentum, len(lr), decay
+        self.rates, self._momentum, self._steps, self._decay = lr, momentum, len(lr), decay
 
     def __call__(self, system: AbstractSystem, signal: Signal, keep: Keep) -> None:
         velocity: Any = None  # minus the last move
@@ -92,7 +92,7 @@ class Descent:
             keep(step, float(step), outputs)
             if step == self._steps:
                 return
-            rate, move = float(self._lr[step]), system.force(*signal(step, outputs))
+            rate, move = float(self.rates[step]), system.force(*signal(step, outputs))
             if velocity is not None:
                 rate, move = 1.0, move.plus(velocity, self._momentum, own=rate)
             if self._decay:

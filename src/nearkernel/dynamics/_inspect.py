@@ -2,101 +2,28 @@
 
 import math
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, whole
+from .._check import inputs, shown, whole
 from .._precision import in_float64
-from .._result import Result
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow
+from ._inspection import Inspection
 from ._losses import AbstractLoss, get_loss
+from ._regime import regime
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
 from ._verdict import CARE, TRUST, Verdict, self_check, trusted_until
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 _MOMENTS = 14
 _STRETCH = 0.1  # largest check within a stretch that is followed by another
-
-
-class Inspection(Result, eqx.Module):
-    """What training will do to a network, at a few moments, with a self-check beside each prediction.
-
-    **Fields:**
-
-    - `algorithm`; `moments` (m,), steps of gradient descent or times of gradient flow.
-    - `loss` (m,), predicted on the training set; `loss_before`.
-    - `check` (m,), the self-check, and `verdicts` (m,) by it; `trusted_until`, the last moment up to which all are
-      `trust`.
-    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each moment; `params` at
-      the end.
-    - `halfway` (n,): when the residual of each training point has fallen to half; infinite if it does not.
-    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the share of the initial residual along each;
-      `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
-    - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: when the rate was seen to
-      exceed 2/lambda_max of the kernel at that moment, infinite if it was not; `kinked`: whether the network has kinks.
-    - `parameters`, how many train; `seconds` of the inspection; `training_seconds`, of the steps of gradient descent,
-      from the time that one takes (nan for a flow).
-    """
-
-    algorithm: Any
-    moments: np.ndarray
-    loss_before: float
-    loss: np.ndarray
-    check: np.ndarray
-    verdicts: tuple[Verdict, ...]
-    trusted_until: float
-    fitted: np.ndarray
-    predictions: np.ndarray | None
-    params: Any
-    halfway: np.ndarray
-    eigenvalues: np.ndarray
-    alignment: np.ndarray
-    effective_dimension: float
-    expanded_at: tuple[float, ...]
-    unstable_at: float
-    kinked: bool
-    parameters: int
-    seconds: float
-    training_seconds: float
-
-    @property
-    def prediction(self) -> np.ndarray | None:
-        """Outputs at `x_new` at the end."""
-        return None if self.predictions is None else self.predictions[-1]
-
-    @property
-    def verdict(self) -> Verdict:
-        """Of the prediction at the end."""
-        return self.verdicts[-1]
-
-    def _shown(self) -> Mapping[str, object]:
-        return {
-            "parameters": self.parameters,
-            "algorithm": self.algorithm,
-            "loss_before": self.loss_before,
-            "loss": self.loss,
-            "verdicts": [verdict.value for verdict in self.verdicts],
-            "trusted_until": self.trusted_until,
-        }
-
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the predicted loss, each moment marked by its verdict, on Matplotlib's `axes`."""
-        from .._plots.verdicts import draw_verdicts
-
-        return draw_verdicts(
-            self.moments, self.loss, self.loss_before, [v.value for v in self.verdicts], axes
-        )
 
 
 @in_float64
@@ -111,6 +38,7 @@ def inspect(
     loss: Any = "squared",
     steps: int = 100,
     pieces: int = 1,
+    heads: Sequence[Any] = (),
 ) -> Inspection:
     """What full-batch training will do to `model` from `params` on (`x`, `y`), and whether to believe it.
 
@@ -127,6 +55,8 @@ def inspect(
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
     - `pieces`: how often the network may be linearized. Beyond 1, it is linearized again at the predicted weights where
       the check says that the present linearization has served.
+    - `heads`: other parameters to start from, each like `params`, such as further draws of a new last layer. What the
+      predictions at `x_new` owe to the draw is then in `spread`; each costs one more inspection.
     """
     began = time.perf_counter()
     require_model(model)
@@ -138,6 +68,10 @@ def inspect(
     whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
+    if not isinstance(heads, list | tuple):
+        raise TypeError(f"`heads` must be a list of parameters like `params`; got {shown(heads)}.")
+    if heads and new is None:
+        raise ValueError("`heads` needs `x_new`: where predictions are compared.")
     rows = x if new is None else np.concatenate([x, new])
     first = Stretch(model, params, rows, y)
     if not np.isfinite(first.start).all():
@@ -148,6 +82,12 @@ def inspect(
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check
         arrivals, checks, expanded_at, unstable_at = _followed(first, algorithm, function, moments, pieces)
+        others = [
+            _outputs(
+                Stretch(model, floating_params(model, each), rows, y), algorithm, function, moments, pieces
+            )
+            for each in heads
+        ]
     force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(y)]), jnp.asarray(y)))
     order = np.argsort(first.spectrum.lam)[::-1]
     eigenvalues = first.spectrum.lam[order]
@@ -164,6 +104,7 @@ def inspect(
         trusted_until=trusted_until(moments.tolist(), checks, TRUST),
         fitted=outputs[:, :n],
         predictions=None if new is None else outputs[:, n:],
+        spread=np.std([outputs[:, n:], *(each[:, n:] for each in others)], axis=0, ddof=1) if heads else None,
         params=arrivals[-1].params,
         halfway=halfway(function, y, force, moments, outputs[:, :n]),
         eigenvalues=eigenvalues,
@@ -172,6 +113,7 @@ def inspect(
         expanded_at=expanded_at,
         unstable_at=unstable_at,
         kinked=has_kinks(model),
+        regime=regime(model, y, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
         training_seconds=_training_seconds(model, params, x, y, function, algorithm),
@@ -235,6 +177,13 @@ def _followed(
             expanded_at.append(float(moments[len(arrivals) - 1]))
             stretch = following
     return arrivals, checks, tuple(expanded_at), unstable_at
+
+
+def _outputs(
+    first: Stretch, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray, pieces: int
+) -> np.ndarray:
+    """(m, n + k, out)."""
+    return np.stack([each.outputs for each in _followed(first, algorithm, loss, moments, pieces)[0]])
 
 
 def _is_unstable(algorithm: Timed, stretch: Stretch) -> bool:

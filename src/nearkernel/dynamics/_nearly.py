@@ -19,6 +19,7 @@ from ._factor import AbstractFactor, Spectrum
 from ._feature_learning import FeatureLearning, feature_learning
 from ._orders import moved_weights
 from ._projectors import Projectors, projectors, require_fitted
+from ._regime import regime
 from ._tangent import CurvedTangent
 
 _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
@@ -28,8 +29,9 @@ class NearlyKernelSolution(FactoredSolution):
     """A model trained to order 1 or 2 in the small parameter, predicting at any inputs.
 
     **Fields:** `algorithm`; `order`; `eps`, whose k-th power term k has (1 for expanded models); `status`, `ok`;
-    `rank` of the kernel matrix, `cutoff`, `lambda_max`; `sum_rank`, terms of the rational sum that replaced the tensor
-    X (0 where none was needed); `passes`, derivative passes over the training data by kind.
+    `regime`, of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`, `lambda_max`; `sum_rank`,
+    terms of the rational sum that replaced the tensor X (0 where none was needed); `passes`, derivative passes over the
+    training data by kind.
     """
 
     _tangent: CurvedTangent
@@ -106,10 +108,18 @@ class NearlyKernelSolution(FactoredSolution):
         if found.correction is not None and found.correction > _LARGE:
             warnings.warn(
                 f"|z^I|/|z^F| = {found.correction:.2g}: the correction is not small, so the next order may not be "
-                "either; trust order 1 less than `simulate` here.",
+                f"either; trust order 1 less than `simulate` here.{self._instead(found.correction)}",
                 stacklevel=3,
             )
         return found
+
+    def _instead(self, correction: float) -> str:
+        """What to use in place of it, where that is known."""
+        if self.regime is None or not self.ok:
+            return ""
+        network = self._tangent.network()
+        assert network is not None
+        return f" The network is {regime(network, self._y, correction)}."
 
     def _scaled(self, orders: list[np.ndarray]) -> list[np.ndarray]:
         """With their powers of eps; what diverges does so at every eps."""

@@ -22,10 +22,10 @@ from ._tangent import AbstractTangent
 class Solution(FactoredSolution):
     """A trained linear(ized) model, factored once: predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `rank` of the kernel
-    matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut); `lambda_max`;
-    `coefficients`; `solver`, what found them, and for many points, where that is an iteration, `iterations` and
-    `history`, the relative residual at each.
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, of `nk.regime`, or None; `rank`
+    of the kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
+    `lambda_max`; `coefficients`; `solver`, what found them, and for many points, where that is an iteration,
+    `iterations` and `history`, the relative residual at each.
     """
 
     def __init__(

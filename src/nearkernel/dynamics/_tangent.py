@@ -12,7 +12,7 @@ from jax.flatten_util import ravel_pytree
 from .._check import shown
 from .._memory import require_fits
 from .._precision import Portable
-from ..kernels import AbstractKernel, EmpiricalNTK
+from ..kernels import NTK, AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
 from ..models import (
     AbstractDerivatives,
@@ -49,6 +49,10 @@ class AbstractTangent(Portable, abc.ABC):
 
     def out_dim(self, x: np.ndarray) -> int | None:
         """How many outputs there must be; None for any."""
+        return None
+
+    def network(self) -> AbstractModel | None:
+        """The model that is trained, if this is its linearization; else None."""
         return None
 
     @abc.abstractmethod
@@ -121,6 +125,11 @@ class KernelTangent(AbstractTangent):
 
     def __init__(self, kernel: AbstractKernel):
         self.kernel = kernel
+
+    def network(self) -> AbstractModel | None:
+        if isinstance(self.kernel, NTK):
+            return self.kernel.net
+        return self.kernel.model if isinstance(self.kernel, EmpiricalNTK) else None
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.zeros((len(x), out))
@@ -212,6 +221,9 @@ class ExpandedTangent(CurvedTangent):
         if isinstance(model.model, Scaled):
             self.inner, self._params = model.model.moving(model.params0)
         self.kernel = EmpiricalNTK(self.inner, self._params)
+
+    def network(self) -> AbstractModel:
+        return self.model.model
 
     def out_dim(self, x: np.ndarray) -> int:
         return jax.eval_shape(self.inner, self._params, x[:1]).shape[1]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import finite_result, numeric, one_of, positive, real_number, shown, whole
-from .._memory import cores
+from .._executor import in_order
 from .._precision import in_float64, is_traced
 from .._result import Result
 from .._status import Status, StatusKind
@@ -189,8 +189,6 @@ def spectral_density(
     **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, how many are exact; `probes`; `steps` a probe; `seed`.
     Costs about probes * steps products, and memory for `steps` vectors.
     """
-    from concurrent.futures import ThreadPoolExecutor
-
     from scipy.linalg import eigh_tridiagonal
 
     size = _checked(operator).size
@@ -215,12 +213,10 @@ def spectral_density(
     draws, _ = np.linalg.qr(draws - basis @ (basis.T @ draws))  # orthogonal probes vary less together
     steps = min(steps, size - len(values))
 
-    @in_float64  # the context belongs to a thread
-    def quadrature(start):
-        return _quadrature(operator, basis, start, steps)
+    def quadrature(start):  # one probe a core or device: XLA has little else to share out here
+        return tuple(map(np.asarray, _quadrature(operator, basis, start, steps)))
 
-    with ThreadPoolExecutor(cores()) as pool:  # one probe a core: XLA has little else to share out here
-        found = [tuple(map(np.asarray, pair)) for pair in pool.map(quadrature, draws.T)]
+    found = list(in_order(quadrature, draws.T))
     spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in found]
     nodes, weights = np.stack([lam for lam, _ in spectra]), np.stack([v[0] ** 2 for _, v in spectra])
     return SpectralDensityResult(values, nodes, weights, size)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from .._check import inputs, positive, shown
+from .._executor import devices
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import Portable, in_float64, is_traced, working_dtype
 from ._finite import require_finite
@@ -86,7 +87,7 @@ class AbstractKernel(Portable, eqx.Module):
             with jax.enable_x64(True):
                 return self.entries(x[i], None if i == j else x[j])
 
-        return Tiles(tile, 2000, 1)  # one call keeps all cores busy
+        return Tiles(tile, 2000, len(devices()))  # one call keeps all cores of a device busy
 
     def _blocks(self, x1, x2, rows: int) -> Iterator[tuple[slice, np.ndarray]]:
         for start in range(0, len(x1), rows):
@@ -153,9 +154,13 @@ class InvariantKernel(AbstractKernel):
         """This kernel made ready for inputs of these lengths."""
         return self
 
-    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """`pairs` where it needs help from outside of JAX, else None."""
-        return None
+    def needs_repair(self) -> bool:
+        """Whether `pairs` needs help from outside of JAX, which is then in `repaired_pairs`."""
+        return False
+
+    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...]:
+        """`pairs` of a kernel that needs repair, by NumPy."""
+        raise TypeError(f"{type(self).__name__} needs no repair.")
 
     def pairs_on_host(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
         """`pairs` in NumPy where that is quicker than XLA on a processor, else None; `gap` may be overwritten."""

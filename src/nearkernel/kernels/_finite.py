@@ -8,7 +8,11 @@ _SMALLEST = 1e-290  # below, products with rounding errors have lost their digit
 def require_finite(found: np.ndarray, x1: np.ndarray, x2: np.ndarray | None, name: str) -> np.ndarray:
     """`found` (n1, n2, ...) or (n1,), refused unless its entries, and their sum, are finite: one pass over memory."""
     with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(found.sum(dtype=np.float64)):
+        if found.dtype == np.float32:  # whose sum in float64 is finite if its extremes are
+            fine = bool(np.isfinite(found.max()) and np.isfinite(found.min()))
+        else:
+            fine = bool(np.isfinite(found.sum(dtype=np.float64)))
+        if fine:
             return found if x2 is not None or found.ndim != 2 else _above_underflow(found, name)
     bad = np.argwhere(~np.isfinite(found))
     if not len(bad):

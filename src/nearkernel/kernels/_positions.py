@@ -134,8 +134,8 @@ class PositionWide(eqx.Module):
     def diagonals(self, rows: Any) -> tuple:
         return self._select(rows["last"]["size"] ** 2, rows["last"]["tangent"])
 
-    def repaired_pairs(self, rows1: Any, rows2: Any, gap: Any) -> None:
-        return None
+    def needs_repair(self) -> bool:
+        return False  # refused in `_prepared_for`
 
     # In matrices
 

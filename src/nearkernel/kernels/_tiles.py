@@ -1,4 +1,4 @@
-"""Kernel matrices tile by tile: bounded memory, both cores, half the work when symmetric.
+"""Kernel matrices tile by tile: bounded memory, all cores or devices, half the work when symmetric.
 
 Every rotation-invariant kernel is a function of the two lengths and of the gap 1 - cos of the angle. The gap
 of nearly parallel inputs is recomputed from their difference, since 1 - cos has no digits left there; all
@@ -6,8 +6,7 @@ kernels inherit that accuracy.
 """
 
 import functools
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._blas import one_thread
-from .._memory import cores, require_fits
+from .._executor import PerDevice, in_order, lanes, on_host
+from .._memory import require_fits
 from .._precision import working_dtype
 from ._finite import length
 
@@ -52,7 +52,7 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
     norms = [
         _lengths(x, name) for x, name in ((x1, "x" if x2 is None else "x1"), (x2, "x2")) if x is not None
     ]
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"), one_thread():
         kernel = kernel.prepared(np.concatenate(norms))
         return kernel, _side(kernel, x1, norms[0]), None if x2 is None else _side(kernel, x2, norms[1])
 
@@ -117,9 +117,10 @@ def _rows(kernel, norms):
     return kernel.rows(norms)
 
 
-@jax.jit
-def _pairs(kernel, rows1, rows2, gap):
-    return kernel.pairs_of(rows1, rows2, gap)
+def _even(n: int, most: int) -> int:
+    """The size of tiles of `n` rows: of a few, that which leaves the least of the last tile empty."""
+    choices = (most, most * 4 // 5, most * 16 // 25) if n > most == TILE else (most,)
+    return min(choices, key=lambda size: -(-n // size) * size)
 
 
 def as_column(rows):
@@ -140,47 +141,111 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         f"a kernel matrix of {n1} x {n2} points",
         "use fewer points, or `kernel.blocks`",
     )
-    found = tuple(np.empty((n1, n2), dtype) for _ in range(count))
-    job = functools.partial(_one_tile, kernel, side1, other, symmetric, found)
-    with (
-        one_thread(),
-        ThreadPoolExecutor(cores()) as pool,
-    ):  # a tile is one thread's work, its products included
-        list(pool.map(job, *zip(*_tiles(n1, n2, symmetric, kernel.tile), strict=True)))
+    found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
+    sizes = [_even(len(side), kernel.tile) for side in (side1, other)]
+
+    def fill(at: tuple[slice, slice]) -> None:
+        i, j = at
+        for matrix, block in zip(found, blocks.at(i, j, symmetric and i == j), strict=True):
+            matrix[i, j] = block
+            if symmetric and i != j:
+                matrix[j, i] = block.T
+
+    with one_thread():  # a tile is one thread's work, its products included
+        for _ in in_order(fill, list(covering(slice(0, n1), slice(0, n2), sizes, symmetric))):
+            pass
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
     return found
 
 
-def _tiles(n1: int, n2: int, symmetric: bool, tile: int) -> Iterator[tuple[slice, slice]]:
-    for i in range(0, n1, tile):
-        for j in range(0, i + 1 if symmetric else n2, tile):
-            yield slice(i, min(i + tile, n1)), slice(j, min(j + tile, n2))
+def covering(
+    rows: slice, columns: slice, sizes: Sequence[int], lower: bool = False
+) -> Iterator[tuple[slice, slice]]:
+    """Tiles (i, j) of at most `sizes` rows and columns; with `lower` none above the diagonal of the matrix."""
+    for i in pieces(rows, sizes[0]):
+        for j in pieces(columns, sizes[1]):
+            if not (lower and j.start > i.start):
+                yield i, j
 
 
-def _one_tile(kernel, side1: Side, side2: Side, symmetric: bool, found, i: slice, j: slice) -> None:
-    size = _bucket(len(found[0]), kernel.tile), _bucket(len(found[0].T), kernel.tile)
-    same = symmetric and i.start == j.start
-    for matrix, block in zip(found, _blocks(kernel, side1, side2, i, j, same, size), strict=True):
-        matrix[i, j] = block
-        if symmetric and not same:
-            matrix[j, i] = block.T
+def pieces(rows: slice, size: int) -> Iterator[slice]:
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
 
 
-def _blocks(kernel, side1: Side, side2: Side, i: slice, j: slice, same: bool, size) -> list[np.ndarray]:
-    """The entries (i, j) of each matrix of the kernel, computed in the padded `size`."""
-    gap = None
-    if side1.unit is not None and side2.unit is not None:
-        gap = _padded(gaps(side1.unit[i], side2.unit[j], same), size)
-    rows1 = jax.tree.map(lambda a: _padded(a[..., i], (*a.shape[:-1], size[0])), side1.rows)
-    rows2 = jax.tree.map(lambda a: _padded(a[..., j], (*a.shape[:-1], size[1])), side2.rows)
-    with jax.enable_x64(True):  # thread-local: each task opens its own
-        blocks = kernel.repaired_pairs(rows1, rows2, gap) or kernel.pairs_on_host(rows1, rows2, gap)
-        blocks = blocks or _pairs(kernel, rows1, rows2, gap)
-    found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
-    # The two triangles of a symmetric block may differ in the last bit.
-    return [np.tril(block) + np.tril(block, -1).T for block in found] if same else found
+class _Blocks:
+    """The tiles of all matrices of a kernel; diagonal entries, known exactly from the rows, are not set."""
+
+    def __init__(self, kernel, side1: Side, side2: Side):
+        self.kernel, self.units, self.repair = kernel, (side1.unit, side2.unit), kernel.needs_repair()
+        self.size = tuple(_bucket(len(side), _even(len(side), kernel.tile)) for side in (side1, side2))
+        whole = [_whole_tiles(side, size) for side, size in zip((side1, side2), self.size, strict=True)]
+        self.rows = [side.rows for side in whole]
+        self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
+        self.placed = None if on_host() or self.repair else PerDevice((self.leaves, *whole))
+
+    def at(self, i: slice, j: slice, same: bool) -> list[np.ndarray]:
+        """The entries (i, j) of each matrix; `same`: the two are the same inputs."""
+        blocks = self._on_device(i, j, same) if self.placed is not None else None
+        blocks = self._on_host(i, j, same) if blocks is None else blocks
+        found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
+        # The two triangles of a symmetric block may differ in the last bit.
+        return [np.tril(block) + np.tril(block, -1).T for block in found] if same else found
+
+    def _on_device(self, i: slice, j: slice, same: bool) -> Any:
+        """From inputs that live on a device; None if a pair is so nearly parallel that its gap needs more care."""
+        assert self.placed is not None
+        leaves, side1, side2 = self.placed.here()
+        ends = np.array([[i.start, i.stop], [j.start, j.stop]])
+        blocks, near = _placed_pairs(self.tree, self.size, same, leaves, side1, side2, ends)
+        return None if near else blocks
+
+    def _on_host(self, i: slice, j: slice, same: bool) -> Any:
+        gap, (unit1, unit2), (m1, m2) = None, self.units, self.size
+        if unit1 is not None and unit2 is not None:
+            gap = gaps(unit1[i], unit2[j], same)
+            if same:
+                np.fill_diagonal(gap, 1.0)  # where the fewest terms of a series do
+            gap = _padded(gap, self.size)
+        rows1 = jax.tree.map(lambda a: a[..., i.start : i.start + m1], self.rows[0])
+        rows2 = jax.tree.map(lambda a: a[..., j.start : j.start + m2], self.rows[1])
+        if self.repair:
+            return self.kernel.repaired_pairs(rows1, rows2, gap)
+        found = None if gap is None else self.kernel.pairs_on_host(rows1, rows2, gap)
+        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def _pairs(tree, leaves, rows1, rows2, gap):
+    return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap)
+
+
+@functools.partial(jax.jit, static_argnums=(0, 1, 2))
+def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
+    """The blocks that begin at `ends`[:, 0], and whether a gap before `ends`[:, 1] lacks digits."""
+    (unit1, rows1), (unit2, rows2) = (
+        (
+            None if side.unit is None else jax.lax.dynamic_slice_in_dim(side.unit, ends[k, 0], size[k], 0),
+            jax.tree.map(lambda a, k=k: jax.lax.dynamic_slice_in_dim(a, ends[k, 0], size[k], -1), side.rows),
+        )
+        for k, side in enumerate((side1, side2))
+    )
+    gap, near = None, jnp.asarray(False)
+    if unit1 is not None and unit2 is not None:
+        gap = 1.0 - jnp.matmul(unit1, unit2.T, precision="highest")
+        gap = jnp.where(jnp.eye(size[0], size[1], dtype=bool), 1.0, gap) if same else gap
+        inside = jnp.logical_and(*jnp.ix_(*(ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))))
+        near = jnp.any(inside & ((gap < _NEAR) | (gap > 2.0 - _NEAR)))
+    return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap), near
+
+
+def _whole_tiles(side: Side, size: int) -> Side:
+    """With the last input repeated until any tile is whole, wherever it begins."""
+    n = len(side) + size
+    unit = None if side.unit is None else _padded(side.unit, (n, side.unit.shape[1]))
+    return Side(unit, jax.tree.map(lambda a: _padded(a, (*a.shape[:-1], n)), side.rows), 0)
 
 
 def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
@@ -191,17 +256,18 @@ def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
 
 def tiles_of(kernel, side: Side) -> Tiles:
     """The same of inputs that are ready."""
-    size = (_bucket(len(side), kernel.tile),) * 2
+    blocks = _Blocks(kernel, side, side)
 
     def tile(i: slice, j: slice) -> np.ndarray:
         same = i == j
-        block = _blocks(kernel, side, side, i, j, same, size)[0]
+        with jax.enable_x64(True):
+            block = blocks.at(i, j, same)[0]
         if same:
             rows = jax.tree.map(lambda a: a[..., i], side.rows)
             np.fill_diagonal(block, kernel.diagonals(rows)[0])
         return block
 
-    return Tiles(tile, kernel.tile, cores())
+    return Tiles(tile, blocks.size[0], lanes())
 
 
 def gaps(unit1: np.ndarray, unit2: np.ndarray, same: bool) -> np.ndarray:

@@ -74,10 +74,11 @@ class Wide(InvariantKernel):
     def overflow(self, norm: np.ndarray) -> str:
         return overflow(self.layers, self._start(norm)) or super().overflow(norm)
 
-    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple | None:
-        """Layer by layer, with quadrature where a series does not reach; None if all of them do."""
-        if trusted(self.layers):
-            return None
+    def needs_repair(self) -> bool:
+        return not trusted(self.layers)
+
+    def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple:
+        """Layer by layer, with quadrature where a series does not reach."""
         return self._through(Repairing(), as_column(rows1), as_row(rows2), gap)
 
     def states(

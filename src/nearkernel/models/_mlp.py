@@ -96,6 +96,13 @@ class MLP(AbstractNetwork):
             found.append(self.dense(layer))
         return Sequential(found)
 
+    @property
+    def mean_field(self) -> bool:
+        return self.parametrization == "mean_field"
+
+    def require_limit(self, verb: str) -> None:
+        """Dense layers and activations in turn have one."""
+
     def activation_of(self, layer: int) -> activations.AbstractActivation:
         """The activation that enters layer 1, 2, ..."""
         return self.activation[layer - 1] if isinstance(self.activation, PerLayer) else self.activation

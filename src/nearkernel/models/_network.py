@@ -94,6 +94,17 @@ class AbstractNetwork(AbstractModel):
         end = places[layer - 1] + 1
         return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
 
+    def require_limit(self, verb: str) -> None:
+        """Raises unless every layer has a wide limit, and may follow the one before it."""
+        layers = self.layers
+        found = missing(layers, AbstractWideLayer)
+        if found:
+            raise TypeError(
+                f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known."
+            )
+        with located("layers", layers):
+            layers.after("inputs")
+
     def limit(self) -> Sequential:
         """The layers as infinitely many channels see them."""
         return grouped(self.layers.limit(self.in_shape), self.in_shape)
@@ -197,10 +208,4 @@ def require_wide(net: Any, verb: str) -> None:
         raise ValueError(
             f'`net` with parametrization="mup" is for training; for {verb} use "mean_field", its limit of large widths.'
         )
-    found = missing(net.layers, AbstractWideLayer)
-    if found:
-        raise TypeError(
-            f"{verb} does not support `{found[0]}`, {found[1]!r}: its infinite-width limit is not known."
-        )
-    with located("layers", net.layers):
-        net.layers.after("inputs")
+    net.require_limit(verb)

@@ -1,6 +1,7 @@
 """Kernel matrices that do not fit: products, iterations, blocks on disk, clusters. No new mathematics."""
 
 from .. import _quietly as _quietly
+from .._executor import on_cluster as on_cluster
 from ._build import build as build
 from ._fingerprint import Named as Named
 from ._plan import Cost as Cost

@@ -1,22 +1,21 @@
 """Fill a store: on the threads of this process, or by the workers of a Dask cluster; again after any interruption."""
 
-import contextlib
 import errno
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from .._blas import one_thread
 from .._check import inputs, one_of, whole
-from .._memory import cores, human_bytes, parse_bytes
+from .._cluster import Lost
+from .._executor import AbstractJob, lanes, on_cluster, run
+from .._memory import human_bytes, parse_bytes
 from .._precision import in_float64, precision
-from .._threads import in_order
 from ..kernels import AbstractKernel
-from ._cluster import Lost, connected, finished, kept_on_worker, shared_by_tasks
+from ..kernels._tiles import Tiles, covering
 from ._layout import DTYPES
 from ._store import COPIES, KernelStore, create_store, open_store, require_disk
 
@@ -51,13 +50,13 @@ def build(
     path, budget = Path(path), parse_bytes(memory)
     kind = np.dtype(one_of(dtype, "dtype", DTYPES))
     x = inputs(x, "x", kernel.input_dim())
-    with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
+    with on_cluster(scheduler):
         store = _begun(kernel, x, path, budget, kind, block, settings)
         with store.held():
             store.drop_leftovers()
             if store.inputs_state() != "sound":
                 store.write_inputs(x)
-            return _filled(kernel, store, budget, client, watch)
+            return _filled(kernel, store, budget, scheduler is not None, watch)
 
 
 def _begun(
@@ -83,7 +82,7 @@ def _begun(
 
 
 def _filled(
-    kernel: AbstractKernel, store: KernelStore, budget: int, client: Any, watch: Watch | None
+    kernel: AbstractKernel, store: KernelStore, budget: int, elsewhere: bool, watch: Watch | None
 ) -> KernelStore:
     """All blocks that are missing or damaged."""
     missing, block_bytes = [(i, j) for i, j, _ in store.unsound()], store.block**2 * store.dtype.itemsize
@@ -91,7 +90,7 @@ def _filled(
     total = len(store.blocks())
     done = total - len(missing)
     try:
-        for _ in _computed(kernel, store, missing, budget, client):
+        for _ in _computed(kernel, store, missing, budget, elsewhere):
             done += 1
             if watch is not None:
                 watch(done, total)
@@ -106,71 +105,67 @@ def _filled(
             f"{human_bytes((total - done) * block_bytes)} and run this again."
         ) from None
     finally:
-        if client is not None:
+        if elsewhere:
             store.drop_leftovers()  # of workers that were killed
     return store
 
 
 def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
     """As many rows as let every thread have a block in the making."""
-    most = math.isqrt(budget // (COPIES * dtype.itemsize * cores()))
+    most = math.isqrt(budget // (COPIES * dtype.itemsize * lanes()))
     if most < 16:
         raise MemoryError(f"`memory` of {human_bytes(budget)} does not hold a block: use 1 MiB or more.")
     return max(1, min(_BLOCK, most, n))
 
 
 def _computed(
-    kernel: AbstractKernel, store: KernelStore, missing: list, budget: int, client: Any
+    kernel: AbstractKernel, store: KernelStore, missing: list, budget: int, elsewhere: bool
 ) -> Iterator[Any]:
     """One item for every block that has been written."""
-    if client is not None:
-        shared = shared_by_tasks(client, kernel)
-        yield from finished(client, _write_on_worker, missing, shared, str(store.path.absolute()), store.seal)
-        return
-    work = _blocks_of(kernel, store)
     fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))
-    if fit < 1:
+    if fit < 1 and not elsewhere:
         raise MemoryError(
             f"a block of {store.path} has {store.block} rows, too many for `memory` = {human_bytes(budget)}."
         )
+    job = _BlockJob(kernel, str(store.path.absolute()), store.seal)
     with one_thread():
-        yield from in_order(work, missing, min(cores(), fit))
+        yield from run(job, missing, min(lanes(), fit), ordered=False)
 
 
-def _blocks_of(kernel: AbstractKernel, store: KernelStore) -> Callable[[tuple[int, int]], None]:
-    """A task that computes and writes a block, tile by tile."""
-    with precision(store.dtype.name):  # the sides of the tiles are made in this type
-        tiles = kernel.tiles(store.x)
+class _BlockJob(AbstractJob[tuple[int, int]]):
+    """Blocks of a matrix, computed and written where the folder can be seen."""
 
-    def write(at: tuple[int, int]) -> None:
-        rows, columns = (store.rows(index) for index in at)
-        found = np.empty((rows.stop - rows.start, columns.stop - columns.start), store.dtype)
-        for i in range(rows.start, rows.stop, tiles.size):
-            for j in range(columns.start, columns.stop, tiles.size):
-                if at[0] == at[1] and j > i:
-                    continue
-                part = slice(i, min(i + tiles.size, rows.stop)), slice(j, min(j + tiles.size, columns.stop))
-                down = slice(part[0].start - rows.start, part[0].stop - rows.start)
-                right = slice(part[1].start - columns.start, part[1].stop - columns.start)
-                found[down, right] = tiles.tile(*part)
-                if at[0] == at[1] and j < i:
-                    found[right, down] = found[down, right].T
-        if not np.isfinite(found).all():
-            raise ValueError(
-                f"`kernel` has NaN or infinite entries between rows {rows.start} to {rows.stop - 1} and "
-                f"{columns.start} to {columns.stop - 1} of `x`: scale the inputs or change its settings."
-            )
-        store.write(*at, found)
+    def __init__(self, kernel: AbstractKernel, path: str, seal: str):
+        self.kernel, self.path, self.seal = kernel, path, seal
 
-    return write
+    def ready(self) -> Callable[[tuple[int, int]], None]:
+        store = open_store(self.path, writable=True)
+        if store.seal != self.seal:
+            raise ValueError(f"a worker sees another matrix at {self.path} than this machine does.")
+        with precision(store.dtype.name):  # the sides of the tiles are made in this type
+            tiles = self.kernel.tiles(store.x)
+
+        def write(at: tuple[int, int]) -> None:
+            rows, columns = (store.rows(index) for index in at)
+            with one_thread():
+                found = _block(tiles, rows, columns, store.dtype)
+            if not np.isfinite(found).all():
+                raise ValueError(
+                    f"`kernel` has NaN or infinite entries between rows {rows.start} to {rows.stop - 1} and "
+                    f"{columns.start} to {columns.stop - 1} of `x`: scale the inputs or change its settings."
+                )
+            store.write(*at, found)
+
+        return write
 
 
-def _write_on_worker(at: tuple[int, int], kernel: AbstractKernel, path: str, seal: str) -> None:
-    place = kept_on_worker(f"{path} {seal}")
-    with jax.enable_x64(True), one_thread():
-        if not place:
-            store = open_store(path, writable=True)
-            if store.seal != seal:
-                raise ValueError(f"a worker sees another matrix at {path} than this machine does.")
-            place.append(_blocks_of(kernel, store))
-        place[0](at)
+def _block(tiles: Tiles, rows: slice, columns: slice, dtype: np.dtype) -> np.ndarray:
+    """K[rows, columns], tile by tile."""
+    found, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
+    for i, j in covering(rows, columns, (tiles.size,) * 2, lower=same):
+        down = slice(i.start - rows.start, i.stop - rows.start)
+        right = slice(j.start - columns.start, j.stop - columns.start)
+        found[down, right] = tiles.tile(i, j)
+        if same and j.start < i.start:
+            found[right, down] = found[down, right].T
+    return found

@@ -11,10 +11,11 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._executor import in_order
 from .._memory import rows_that_fit
 from .._precision import working_dtype
-from .._threads import in_order
 from ..kernels import AbstractKernel
+from ..kernels._tiles import covering, pieces
 
 _PANEL = 2000  # rows of a task: large against its overhead, small against the matrix
 
@@ -85,8 +86,7 @@ class AbstractTiled(AbstractProducts):
 
     def _rows(self) -> Iterator[slice]:
         height = max(self.size, _PANEL // self.size * self.size)
-        for start in reversed(range(0, self.n, height)):  # the longest panels first
-            yield slice(start, min(start + height, self.n))
+        yield from reversed(list(pieces(slice(0, self.n), height)))  # the longest panels first
 
     def _panel(self, rows: slice, right: np.ndarray) -> tuple[slice, np.ndarray, np.ndarray]:
         """What the rows of a panel get from all before them, and what those get from the panel."""
@@ -94,23 +94,17 @@ class AbstractTiled(AbstractProducts):
             np.zeros((rows.stop - rows.start, right.shape[1])),
             np.zeros((rows.start, right.shape[1])),
         )
-        for i in _pieces(rows, self.size):
+        for i, j in covering(rows, slice(0, rows.stop), (self.size,) * 2, lower=True):
             here = slice(i.start - rows.start, i.stop - rows.start)
-            for j in _pieces(slice(0, i.stop), self.size):
-                tile = self.tile(i, j)
-                own[here] += tile @ right[j].astype(tile.dtype, copy=False)
-                if j.start < i.start:
-                    back = tile.T @ right[i].astype(tile.dtype, copy=False)
-                    if j.start < rows.start:
-                        above[j] += back
-                    else:
-                        own[j.start - rows.start : j.stop - rows.start] += back
+            tile = self.tile(i, j)
+            own[here] += tile @ right[j].astype(tile.dtype, copy=False)
+            if j.start < i.start:
+                back = tile.T @ right[i].astype(tile.dtype, copy=False)
+                if j.start < rows.start:
+                    above[j] += back
+                else:
+                    own[j.start - rows.start : j.stop - rows.start] += back
         return rows, own, above
-
-
-def _pieces(rows: slice, size: int) -> Iterator[slice]:
-    for start in range(rows.start, rows.stop, size):
-        yield slice(start, min(start + size, rows.stop))
 
 
 class Recomputed(AbstractTiled):

@@ -76,8 +76,6 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
-from ._regime import RegimeResult as RegimeResult
-from ._regime import regime as regime
 from ._relu_moments import ReluMomentsResult as ReluMomentsResult
 from ._relu_moments import relu_moments as relu_moments
 from ._relu_ntk import ReluNTKResult as ReluNTKResult
@@ -118,7 +116,6 @@ _RECORDS = (
     "MarchenkoPastur",
     "PhaseDiagram",
     "Posterior",
-    "Regime",
     "ReluNTK",
     "SampledSpectrum",
     "ScalingExponents",

@@ -64,7 +64,8 @@ class LearningCurveResult:
     """The expected test error of training on m examples.
 
     **Fields:** `sizes`, `error`, `sem`, `train_error`, each (k,): the error at a new point, its standard error as an
-    estimate from these n points, and the error on the examples themselves; `n`; `algorithm`; `average`, whether the
+    estimate from these n points, and the error on the examples themselves; `by_output` (k, out), the error of each
+    output, whose sum is `error`; `n`; `algorithm`; `average`, whether the
     loss was a mean; `trained`, a `TrainedCurve` of real fits or None; `error_rate`, for classes, of leave-one-out at
     m = n; `noise_floor`, from repeated rows, or None; `notes`.
     """
@@ -72,6 +73,7 @@ class LearningCurveResult:
     sizes: np.ndarray
     error: np.ndarray
     sem: np.ndarray
+    by_output: np.ndarray
     train_error: np.ndarray
     n: int
     algorithm: SpectralAlgorithm

@@ -56,5 +56,5 @@ def with_features(curve: Any, count: Any, sizes: Any) -> np.ndarray:
         strengths = np.where(ridges.strengths == 0, curve.pool.floor, ridges.strengths)
         few, all_ = (error_of(effective(task, strengths, m, each), ridges, m, each) for each in (p, math.inf))
         # The law for infinitely many features is better known, from leave-one-out: the ratio corrects this one.
-        found.append(few / all_ * curve.pool.errors(ridges, int(m))[0].mean())
+        found.append(few / all_ * curve.pool.errors(ridges, int(m))[0].sum(axis=1).mean())
     return np.array(found)

@@ -16,6 +16,7 @@ from ._finite_training import AbstractTraining, ExactTraining
 from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons
+from ._of_networks import OfNetworks
 from ._sampled_training import SampledTraining
 from ._stages import stages
 from ._trained import Law
@@ -30,7 +31,7 @@ class Contribution(NamedTuple):
     cov: np.ndarray
 
 
-class FiniteForecast(NearlyGaussianOutputs):
+class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     r"""Trained outputs of networks of finite width: their law over initializations, to order 1/width.
 
     Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are of order 1/width too, and all
@@ -53,12 +54,15 @@ class FiniteForecast(NearlyGaussianOutputs):
     `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
     `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
     `error`, standard errors of the correction, `mean` and `cov`: 0 for few points, where it is exact; beyond, `neurons`
-    of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`; `depth`, hidden layers.
+    of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`; `depth`, hidden layers;
+    `regime`, of `nk.regime`.
 
     Of each output by itself: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, (low, high) between
     which the density is positive: beyond, order 1/width does not hold; `increasing`, the probabilities (low, high)
     between which quantiles increase.
     """
+
+    made_for = ("lazy", "nearly lazy")
 
     def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
@@ -83,6 +87,9 @@ class FiniteForecast(NearlyGaussianOutputs):
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
+
+    def _trained(self) -> tuple[AbstractNetwork, np.ndarray]:
+        return self._training.net, self._training.y
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]

@@ -14,22 +14,26 @@ from .._result import Result
 from ..dynamics._factor import cholesky
 from ..kernels import NNGP
 from ..models import MLP
-from ._scale_mixture import is_homogeneous, mixture
+from ._matrix_scale import MatrixMixture, matrix_mixture
+from ._scale_mixture import Mixture, is_homogeneous, mixture, scaled_process
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FAITHFUL = (0.15, 3.0)  # misfits between which the kernel keeps its shape
 _CROWDED = 1.5  # points per neuron
+_FEW = 0.1  # share of draws of the scale that must count
 _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 
 
 class FinitePosterior(Result, eqx.Module):
     """The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
-    **Fields:** `mean`, `std` (m,); `scale` and `scale_std`, mean and standard deviation of the kernel's scale, (1,), or
-    (layers,) where each hidden layer has one of its own; `misfit` r = y^T (K + noise)^-1 y / n, 1 if the prior fits the
-    targets; `load` n / (smallest width); `log_evidence`; `warning`, empty where the law may be relied on.
+    **Fields:** `mean`, `std` (m,) or (m, out), as `y`; `scale` and `scale_std`, mean and standard deviation of the
+    kernel's scale, (1,), or (layers,) where each hidden layer has one of its own, or (out, out), the matrix that
+    several outputs share; `misfit` r = y^T (K + noise)^-1 y / n per output, 1 if the prior fits the targets; `load`
+    n / (smallest width); `log_evidence`; `warning`, empty where the law may be relied on; `weights` (k,), `means` and
+    `variances` (k, m) or (k, m, out), of the Gaussian laws that are mixed.
     """
 
     mean: np.ndarray
@@ -45,19 +49,20 @@ class FinitePosterior(Result, eqx.Module):
     variances: np.ndarray
 
     def quantile(self, q: float) -> np.ndarray:
-        """The value that the function stays below with probability `q`, (m,)."""
+        """The value that the function stays below with probability `q`, in the shape of `mean`."""
         q = positive(q, "q")
         if not q < 1:
             raise ValueError(f"`q` must be between 0 and 1; got {q}.")
-        deviations = np.sqrt(np.maximum(self.variances, 1e-300))
+        means = self.means.reshape(len(self.weights), -1)
+        deviations = np.sqrt(np.maximum(self.variances, 1e-300)).reshape(means.shape)
         found = []
-        for i in range(len(self.mean)):
+        for i, middle in enumerate(self.mean.reshape(-1)):
             below = lambda v, i=i: (
-                float(self.weights @ special.ndtr((v - self.means[:, i]) / deviations[:, i])) - q
+                float(self.weights @ special.ndtr((v - means[:, i]) / deviations[:, i])) - q
             )
-            reach = 40 * float(deviations[:, i].max()) + float(np.ptp(self.means[:, i])) + 1e-12
-            found.append(scipy.optimize.brentq(below, self.mean[i] - reach, self.mean[i] + reach, rtol=1e-12))
-        return np.array(found)
+            reach = 40 * float(deviations[:, i].max()) + float(np.ptp(means[:, i])) + 1e-12
+            found.append(scipy.optimize.brentq(below, middle - reach, middle + reach, rtol=1e-12))
+        return np.array(found).reshape(self.mean.shape)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
@@ -70,32 +75,53 @@ def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths:
     """`posterior` of a network, `widths` given."""
     net, chosen = _checked(net, widths)
     x = inputs(x, "x", net.in_dim)
-    y = targets(y, len(x))
-    if y.shape[1] != 1:
-        raise ValueError(
-            f"`y` must have one output where `widths` are finite; got {y.shape[1]}: their scales are not independent."
-        )
+    vector, y = np.ndim(y) == 1, targets(y, len(x))
     x_new = inputs(x_new, "x_new", net.in_dim)
     noise = _noise(noise, net, len(x), chosen)
-    found = mixture(net, chosen, np.concatenate([x, x_new]), y[:, 0], noise)
+    found = _mixed(net, chosen, np.concatenate([x, x_new]), y, noise)
     w = found.weights
-    mean = w @ found.means
-    variance = w @ found.variances + w @ (found.means - mean) ** 2
-    scale = w @ found.scales
-    misfit = _misfit(net, x, y, noise)
+    mean, scale = np.tensordot(w, found.means, 1), np.tensordot(w, found.scales, 1)
+    variance = np.tensordot(w, found.variances + (found.means - mean) ** 2, 1)
+    misfit, load = _misfit(net, x, y, noise), len(x) / min(chosen) if chosen else 0.0
+    shape = mean.shape if vector or mean.ndim == 2 else (len(mean), 1)
+    each = (len(w), *shape)
     return FinitePosterior(
-        mean,
-        np.sqrt(variance),
+        mean.reshape(shape),
+        np.sqrt(variance).reshape(shape),
         scale,
-        np.sqrt(np.maximum(w @ found.scales**2 - scale**2, 0.0)),
+        np.sqrt(np.maximum(np.tensordot(w, found.scales**2, 1) - scale**2, 0.0)),
         misfit,
-        len(x) / min(chosen) if chosen else 0.0,
+        load,
         found.log_evidence,
-        _warning(net, misfit, len(x) / min(chosen) if chosen else 0.0),
+        _warning(net, misfit, load),
         w,
-        found.means,
-        found.variances,
+        found.means.reshape(each),
+        found.variances.reshape(each),
     )
+
+
+def _mixed(
+    net: MLP, widths: tuple[int, ...], every: np.ndarray, y: np.ndarray, noise: float
+) -> Mixture | MatrixMixture:
+    """One output by quadrature; several by draws of the matrix that they share."""
+    if y.shape[1] == 1 or not widths:
+        return mixture(net, widths, every, y[:, 0], noise)
+    if len(widths) > 1 and not (_is_linear(net) and is_homogeneous(net)):
+        raise ValueError(
+            f"`y` has {y.shape[1]} outputs, which share their neurons: their law is known for one hidden layer, and "
+            f"for linear networks without biases, not for {len(widths)} hidden layers; use measure_posterior."
+        )
+    if noise == 0 and min(widths) < y.shape[1]:
+        raise ValueError(
+            f"`noise` must be greater than 0: {min(widths)} neurons have no {y.shape[1]} independent outputs."
+        )
+    found = matrix_mixture(scaled_process(net, every, y, noise), widths)
+    if found.share < _FEW:
+        raise ValueError(
+            f"the scale of {y.shape[1]} outputs is a matrix whose law is too far from Gaussian to be sampled at widths "
+            f"{widths}: use measure_posterior."
+        )
+    return found
 
 
 class WidthEvidenceResult(Result, eqx.Module):
@@ -190,7 +216,7 @@ def _misfit(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
     factor = cholesky(np.asarray(NNGP(net).entries(x, None), np.float64), noise, need_max=False)
     if factor is None:
         raise ValueError("the kernel matrix of `x` is singular to working accuracy: give `noise` > 0.")
-    return float((y * factor.solve(y)).sum() / len(x))
+    return float((y * factor.solve(y)).sum() / y.size)
 
 
 def _warning(net: MLP, misfit: float, load: float) -> str:

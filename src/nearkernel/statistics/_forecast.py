@@ -25,17 +25,19 @@ from ._gaussian import GaussianOutputs, Places
 from ._kink_forecast import KinkForecast, kink_forecast
 from ._law import NewPoints, TrainedLaw
 from ._neurons import SampledNeurons
+from ._of_networks import OfNetworks
 from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
 from ._sampled_forecast import SampledForecast, sampled_forecast
 from ._sgd_forecast import StochasticForecast
 
 
-class WideForecast(GaussianOutputs):
+class WideForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std` (m,),
-    which need no (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    which need no (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `regime`, of `nk.regime`, whether networks of this width are lazy enough for it; None for given kernels.
     """
 
     def __init__(self, law: TrainedLaw, points: NewPoints, algorithm: SpectralAlgorithm):
@@ -49,6 +51,9 @@ class WideForecast(GaussianOutputs):
     @property
     def _finite(self) -> bool:
         return self.ok or not math.isinf(self.algorithm.end())
+
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._law.pair.network(), self._law.y
 
     def _places(self) -> Places:
         return Places(self._points.x_new, self._law.x, self._law.y)

@@ -1,18 +1,14 @@
 """`forecast(order=0.5)`: the law of trained outputs of networks with a kink, to order width^(-1/2)."""
 
-import functools
 import math
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._check import finite_result, inputs, positive
-from .._memory import cores
+from .._executor import run
 from .._precision import in_float64
-from .._threads import in_order
 from ..activations import PiecewiseLinear
 from ..dynamics import GradientDescent, SpectralAlgorithm
 from ..dynamics._abstract_solution import status_at
@@ -23,13 +19,14 @@ from ._finite_forecast import Contribution, trainable
 from ._gaussian import GaussianOutputs
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
-from ._sampled import Draw, root
+from ._of_networks import OfNetworks
+from ._sampled import Draw, NeuronJob, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
 
 
-class KinkForecast(GaussianOutputs):
+class KinkForecast(OfNetworks, GaussianOutputs):
     r"""Trained outputs of networks with a kink, to order width^(-1/2): mean and covariance over initializations.
 
     Neurons that training drives through the kink do not all come back. Their net flux moves mean and covariance by a
@@ -37,8 +34,11 @@ class KinkForecast(GaussianOutputs):
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction, `mean` and `cov`, from `neurons` of each
-    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    layer that were sampled; `width`, of the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `regime`, of `nk.regime`.
     """
+
+    made_for = ("lazy", "nearly lazy")
 
     def __init__(self, crossings: "_Crossings", algorithm: SpectralAlgorithm):
         self.algorithm, self._crossings = algorithm, crossings
@@ -52,6 +52,9 @@ class KinkForecast(GaussianOutputs):
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
+
+    def _trained(self) -> tuple[MLP, np.ndarray]:
+        return self._crossings.net, self._crossings.y
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
@@ -110,7 +113,7 @@ class _Crossings:
         options, m = self.options, math.prod(self.shape)
         if time == 0:
             return (np.zeros(m), np.zeros(m)), (np.zeros((m, m)), np.zeros((m, m))), 0
-        cast = lambda array: jnp.asarray(array, options.dtype)
+        cast: Any = lambda array: np.asarray(array, options.dtype)
         stretch = Stretches(*map(cast, stretches(self.lam, lr, time)))
         kinked = [k for k, each in enumerate(self.net.activations) if isinstance(each, PiecewiseLinear)]
         layers = [(k, self._layer(k, filtered)) for k in kinked]
@@ -149,16 +152,10 @@ class _Crossings:
     ) -> np.ndarray:
         activation: Any = self.net.activation_of(layer + 1)
         slopes = (float(activation.right), float(activation.left))
-
-        def one(uniform: np.ndarray) -> np.ndarray:
-            with jax.enable_x64(True):  # thread-local
-                normals = [jnp.asarray(part, self.options.dtype) for part in draw.parts(uniform)]
-                found = _compiled(slopes, at_end, crossing, stretch, *normals)
-                return np.concatenate([np.asarray(part, np.float64).ravel() for part in found])
-
+        job = NeuronJob(crossed, (slopes, at_end), (crossing, stretch), draw, self.options.dtype)
         block = min(_BLOCK, more)
         blocks = (engine.random(block) for engine in sobols for _ in range(more // block))
-        found = list(in_order(one, blocks, cores()))
+        found = [np.concatenate([part.ravel() for part in each]) for each in run(job, blocks)]
         return np.array(found).reshape(len(sobols), more // block, -1).sum(axis=1)
 
     def _by_points(self, array: np.ndarray) -> np.ndarray:
@@ -177,10 +174,8 @@ class _Crossings:
             self.vectors, self.lam, self.ntk[:, :n], self.y.T, filtered, root(self.kernel), root(kernel), root(x),
             kernel[:n] * inverse[:, None], theta[:n], np.sqrt(inverse / (2 * np.pi)),
         )  # fmt: skip
-        return Crossing(*(jnp.asarray(np.ascontiguousarray(each), self.options.dtype) for each in fields))
-
-
-_compiled = functools.partial(jax.jit, static_argnums=(0, 1))(crossed)
+        cast: Any = lambda array: np.ascontiguousarray(array, self.options.dtype)
+        return Crossing(*map(cast, fields))
 
 
 @in_float64

@@ -50,6 +50,13 @@ class TrainedLaw:
         """Covariance of the outputs at `x` before training, made where a variance is first asked for."""
         return self.pair.start.entries(self.x, None)
 
+    @functools.cached_property
+    def half_start(self) -> np.ndarray:
+        """The lower triangle of `start` + noise, with half of its diagonal: (n, n), of which the rest is not read."""
+        found = self.start.copy()
+        found[np.diag_indices_from(found)] = 0.5 * (np.diagonal(self.start) + self.noise)
+        return found
+
     def factor(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
         """Cholesky while it serves, eigenvalues from the first time that needs them."""
         return self.solution.factor_for(algorithm)
@@ -150,8 +157,10 @@ class NewPoints:
         if response is None:
             return np.full_like(self.prior, np.inf)
         if response.basis is None:
-            moving = response.matrix @ self._pull(algorithm, response.matrix)
-            return self.prior + 0.5 * (moving + moving.T)
+            moving = response.matrix @ self._half_pull(algorithm, response.matrix)
+            moving += moving.T  # NumPy copies where memory overlaps
+            moving += self.prior
+            return moving
         # Completing the square: what no training changes, plus a square that is zero for the best response.
         from_start, fixed = self._square(response.basis)
         excess = self.law.root.times(response.matrix) - from_start
@@ -163,17 +172,23 @@ class NewPoints:
         if response is None:
             return np.full_like(prior, np.inf)
         if response.basis is None:
-            return prior + np.einsum("ij,ji->i", response.matrix, self._pull(algorithm, response.matrix))
+            return prior + 2.0 * np.einsum(
+                "ij,ji->i", response.matrix, self._half_pull(algorithm, response.matrix)
+            )
         from_start = self.law.root.whiten(self.start @ response.basis.vectors)
         excess = self.law.root.times(response.matrix) - from_start
         return prior - (from_start**2).sum(axis=1) + (excess**2).sum(axis=1)
 
-    def _pull(self, algorithm: SpectralAlgorithm, response: np.ndarray) -> np.ndarray:
-        """(K_AA + noise) R^T - 2 K_AB, (n, m): with R before it, what training adds to the covariance."""
+    def _half_pull(self, algorithm: SpectralAlgorithm, response: np.ndarray) -> np.ndarray:
+        """P, (n, m), so that R P and its transpose are what training adds to the covariance.
+
+        R (K_AA + noise) R^T - R K_AB - K_BA R^T, where half of a symmetric matrix is a triangular one.
+        """
         if self.law.is_posterior(algorithm):
-            return -self.start.T
-        found = self.law.start @ response.T - 2.0 * self.start.T
-        return found + self.law.noise * response.T if self.law.noise else found
+            return -0.5 * self.start.T
+        found = scipy.linalg.blas.dtrmm(1.0, self.law.half_start.T, response.T, lower=0, trans_a=1)
+        found -= self.start.T
+        return found
 
     def _rotated(self, factor: Spectrum) -> np.ndarray:
         """T_BA V, once for all times."""

@@ -57,8 +57,8 @@ def learning_curve(
     - `check`: how many real fits to make at each size, on random subsets, tested on the remaining rows; `key` draws
       them.
 
-    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `train_error`, `trained`, `error_rate`, `slope`,
-    `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
+    **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `by_output`, `train_error`, `trained`,
+    `error_rate`, `slope`, `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
     """
     kernel, covariance = _kernels(problem, start)
     algorithm = GradientFlow() if algorithm is None else algorithm
@@ -89,11 +89,11 @@ def learning_curve(
         if started is None:
             return total, train
         more, more_train = started.errors(at_size.ridges(m), m)
-        return total + columns.shape[1] * more, train + columns.shape[1] * more_train
+        return total + more.sum(axis=1, keepdims=True), train + columns.shape[1] * more_train
 
     found = [summands(int(m)) for m in chosen]
     tail_sizes = np.unique(np.maximum(np.rint(_TAIL * n).astype(int), 2))
-    tail = Tail(tail_sizes, np.array([summands(int(m))[0] for m in tail_sizes]))
+    tail = Tail(tail_sizes, np.array([summands(int(m))[0].sum(axis=1) for m in tail_sizes]))
     trained = None
     if check:
         with task("learning curve"):
@@ -104,8 +104,9 @@ def learning_curve(
         rate = LeaveOneOut(columns, left.real, None).error_rate()
     return LearningCurveResult(
         sizes=chosen,
-        error=np.array([total.mean() for total, _ in found]),
-        sem=np.array([total.std(ddof=1) for total, _ in found]) / math.sqrt(n),
+        error=np.array([total.sum(axis=1).mean() for total, _ in found]),
+        sem=np.array([total.sum(axis=1).std(ddof=1) for total, _ in found]) / math.sqrt(n),
+        by_output=np.array([total.mean(axis=0) for total, _ in found]),
         train_error=np.array([max(train, 0.0) for _, train in found]),
         n=n,
         algorithm=algorithm,

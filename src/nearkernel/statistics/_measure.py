@@ -1,8 +1,6 @@
 """The verb `measure`: averages over initializations by drawing them, with their errors."""
 
-import contextlib
 import operator
-import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,15 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import array_of, numeric, positive, shown, whole
+from .._executor import AbstractJob, on_cluster, run, workers
 from .._keys import Key, random_key
-from .._memory import cores, parse_bytes
+from .._memory import parse_bytes
 from .._precision import in_float64
 from .._progress import watched
 from .._result import Result
-from .._threads import in_order
 from ..models import AbstractModel
 from ..models._base import require_model
-from ..scale._cluster import connected, in_sequence, kept_on_worker, shared_by_tasks
 
 
 class Estimate(Result, eqx.Module):
@@ -78,14 +75,10 @@ def measure(
     require_model(net, "net")
     size, key = whole(size, "size", 2), random_key(key)
     budget = parse_bytes(memory)
-    with contextlib.nullcontext() if scheduler is None else connected(scheduler) as client:
-        threads = min(cores() if client is None else sum(client.nthreads().values()), size)
+    with on_cluster(scheduler):
+        threads = min(workers(), size)
         draw = _Draw(observable, net, key, size, *_chunk(observable, net, key, size, budget, threads))
-        starts = range(0, size, draw.chunk)
-        if client is None:
-            parts = in_order(draw.compiled(), starts, threads)
-        else:
-            parts = in_sequence(client, _draw_on_worker, starts, shared_by_tasks(client, draw))
+        parts = run(draw, range(0, size, draw.chunk), threads)
         return _combined(watched("measure", size, parts, operator.itemgetter(0)))
 
 
@@ -117,43 +110,30 @@ def _chunk(observable, net, key, size: int, budget: int, threads: int) -> tuple[
     ), together
 
 
-class _Draw:
-    """How a chunk of networks is drawn and observed; it can be sent to a worker, and compiles where it is used."""
+class _Draw(AbstractJob[int]):
+    """How a chunk of networks is drawn and observed."""
 
     def __init__(self, observable, net, key, size: int, chunk: int, together: int):
-        self.observable, self.net, self.size, self.chunk, self.together = (
-            observable,
-            net,
-            size,
-            chunk,
-            together,
-        )
-        self.token = uuid.uuid4().hex
-        self._key, self._kind = (
-            np.asarray(jax.random.key_data(_typed(key))),
-            str(jax.random.key_impl(_typed(key))),
-        )
+        self.observable, self.net = observable, net
+        self.size, self.chunk, self.together = size, chunk, together
+        typed = _typed(key)
+        self._key, self._kind = np.asarray(jax.random.key_data(typed)), str(jax.random.key_impl(typed))
 
-    def compiled(self) -> Callable[[int], tuple[int, Any, Any]]:
+    def ready(self) -> Callable[[int], tuple[int, Any, Any]]:
         """(count, mean, sum of squares about the mean) of the chunk that begins at a network."""
-        key = jax.random.wrap_key_data(jnp.asarray(self._key), impl=self._kind)
-        one, first = _one(self.observable, self.net, key), np.arange(self.chunk, dtype=np.uint32)
-        run = (
-            jax.jit(lambda indices: jax.lax.map(one, indices, batch_size=self.together))
-            .lower(first)
-            .compile()
-        )
+        first = np.arange(self.chunk, dtype=np.uint32)
+
+        @jax.jit
+        def drawn(indices: jax.Array) -> Any:
+            key = jax.random.wrap_key_data(jnp.asarray(self._key), impl=self._kind)
+            return jax.lax.map(_one(self.observable, self.net, key), indices, batch_size=self.together)
 
         def summed(start: int) -> tuple[int, Any, Any]:
-            count = min(
-                self.chunk, self.size - start
-            )  # the last chunk is drawn whole too: one shape, one compilation
-            with jax.enable_x64(True):  # thread-local: each task opens its own
-                drawn = jax.tree.map(
-                    lambda leaf: np.asarray(leaf[:count], dtype=np.float64), run(start + first)
-                )
-            mean = jax.tree.map(lambda v: v.mean(axis=0), drawn)
-            return count, mean, jax.tree.map(lambda v, o: ((v - o) ** 2).sum(axis=0), drawn, mean)
+            count = min(self.chunk, self.size - start)
+            found = drawn(start + first)  # the last chunk is drawn whole too: one shape, one compilation
+            values = jax.tree.map(lambda leaf: np.asarray(leaf[:count], dtype=np.float64), found)
+            mean = jax.tree.map(lambda v: v.mean(axis=0), values)
+            return count, mean, jax.tree.map(lambda v, o: ((v - o) ** 2).sum(axis=0), values, mean)
 
         return summed
 
@@ -161,14 +141,6 @@ class _Draw:
 def _typed(key: Any) -> jax.Array:
     """`key` as a typed one; raw uint32 keys are of the default kind."""
     return key if jnp.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
-
-
-def _draw_on_worker(start: int, draw: _Draw) -> Any:
-    place = kept_on_worker(draw.token)  # not in the draw itself, which must stay fit to be sent on
-    with jax.enable_x64(True):
-        if not place:
-            place.append(draw.compiled())
-        return place[0](start)
 
 
 def _combined(parts: Iterable[tuple[int, Any, Any]]) -> Estimate:

@@ -24,8 +24,8 @@ _ACCEPT = 0.8  # share of proposals that the step is tuned for
 class PosteriorDraws(Result, eqx.Module):
     """Posterior mean and standard deviation at m inputs, with their standard errors over chains.
 
-    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,); `acceptance`, share of accepted proposals; `r_hat` (m,), 1
-    where the chains agree; `size`, draws in all.
+    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), as `y`; `acceptance`, share of accepted
+    proposals; `r_hat`, likewise, 1 where the chains agree; `size`, draws in all.
     """
 
     mean: np.ndarray
@@ -62,16 +62,16 @@ def measure_posterior(
     and variance are averaged, so that few draws suffice. The prior is that of `net.init`; the likelihood is Gaussian
     with variance `noise`.
 
-    **Arguments:** `net`, an `nk.MLP` with at least one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,);
-    `x_new` (m, d); `noise` > 0; `key`; `chains` started from the prior; `samples` of each, after `burn` steps in which
-    the step size is tuned.
+    **Arguments:** `net`, an `nk.MLP` with at least one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,)
+    or (n, out), of outputs that share their neurons; `x_new` (m, d); `noise` > 0; `key`; `chains` started from the
+    prior; `samples` of each, after `burn` steps in which the step size is tuned.
     """
     if not isinstance(net, MLP) or not net.widths or net.parametrization == "mean_field":
         raise TypeError(
             f"`net` must be an nk.MLP with hidden layers, in NTK or standard scaling; got {shown(net)}."
         )
     x = inputs(x, "x", net.in_dim)
-    y = targets(y, len(x), out=1)
+    shape, y = np.shape(y)[1:], targets(y, len(x))
     x_new = inputs(x_new, "x_new", net.in_dim)
     noise = positive(noise, "noise")
     chains, samples = whole(chains, "chains", 2), whole(samples, "samples", 2)
@@ -81,12 +81,13 @@ def measure_posterior(
     ]  # weights and bias together
     total = sum(math.prod(shape) for shape in shapes)
     run = jax.jit(
-        _sampler(net, jnp.asarray(x), jnp.asarray(y[:, 0]), jnp.asarray(x_new), noise, shapes),
+        _sampler(net, jnp.asarray(x), jnp.asarray(y), jnp.asarray(x_new), noise, shapes),
         static_argnums=(2, 3),
     )
     start = jax.random.normal(random_key(key), (chains, total))
     means, variances, accepted = (np.asarray(v) for v in run(start, random_key(key), burn, samples))
-    return _summary(means, variances, float(accepted.mean()))
+    every = (*means.shape[:2], len(x_new), *shape)
+    return _summary(means.reshape(every), variances.reshape(every), float(accepted.mean()))
 
 
 def _sampler(net: MLP, x, y, x_new, noise: float, shapes) -> Any:
@@ -108,13 +109,17 @@ def _sampler(net: MLP, x, y, x_new, noise: float, shapes) -> Any:
         k = covariance(theta)[:points, :points] + noise * jnp.eye(points)
         lower = jnp.linalg.cholesky(k)
         white = jax.scipy.linalg.solve_triangular(lower, y, lower=True)
-        return 0.5 * (theta @ theta + white @ white) + jnp.log(jnp.diagonal(lower)).sum()
+        return 0.5 * (theta @ theta + (white**2).sum()) + y.shape[1] * jnp.log(jnp.diagonal(lower)).sum()
 
     def law(theta):
         k = covariance(theta)
         inner, cross = k[:points, :points] + noise * jnp.eye(points), k[points:, :points]
-        solved = jnp.linalg.solve(inner, jnp.concatenate([y[:, None], cross.T], axis=1))
-        return cross @ solved[:, 0], jnp.diagonal(k)[points:] - jnp.einsum("ij,ji->i", cross, solved[:, 1:])
+        solved = jnp.linalg.solve(inner, jnp.concatenate([y, cross.T], axis=1))
+        mean, explained = (
+            cross @ solved[:, : y.shape[1]],
+            jnp.einsum("ij,ji->i", cross, solved[:, y.shape[1] :]),
+        )
+        return mean, jnp.broadcast_to((jnp.diagonal(k)[points:] - explained)[:, None], mean.shape)
 
     slope = jax.grad(energy)
 
@@ -162,8 +167,8 @@ def _sampler(net: MLP, x, y, x_new, noise: float, shapes) -> Any:
 
 
 def _summary(means: np.ndarray, variances: np.ndarray, acceptance: float) -> PosteriorDraws:
-    """Of (samples, chains, m) conditional means and variances."""
-    samples, chains, _ = means.shape
+    """Of conditional means and variances, (samples, chains) times the shape of the answer."""
+    samples, chains = means.shape[:2]
     mean = means.mean(axis=(0, 1))
     by_chain = means.mean(axis=0)
     second = (variances + (means - mean) ** 2).mean(axis=0)  # around the common mean, one a chain

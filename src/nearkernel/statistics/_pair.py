@@ -32,6 +32,10 @@ class KernelPair:
         """How many outputs there must be; None for any."""
         return None
 
+    def network(self) -> AbstractNetwork | None:
+        """Whose kernels they are; None for given kernels and features."""
+        return None
+
     def tangent(self) -> AbstractTangent:
         """The linear problem of training."""
         return KernelTangent(self.train)
@@ -52,6 +56,9 @@ class NetworkPair(KernelPair):
     def __init__(self, net: AbstractNetwork):
         super().__init__(NNGP(net), NTK(net))
         self.net = net
+
+    def network(self) -> AbstractNetwork:
+        return self.net
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         return both_kernels(self.net, x1, x2)

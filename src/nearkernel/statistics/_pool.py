@@ -82,7 +82,7 @@ class Pool:
         return found
 
     def errors(self, ridges: Ridges, m: int) -> tuple[np.ndarray, float]:
-        """The summands of E(m), one a point, (n,), and the error on the m points themselves."""
+        """The summands of E(m) of each column, (n, columns), and the error on the m points themselves, of all."""
         g = self.matched(ridges.strengths, m)
         a = self.shares(g)
         sums = a.sum(axis=0) + self.null
@@ -90,15 +90,15 @@ class Pool:
         pairs = [(a, sums, w, left, fit)]
         if np.iscomplexobj(g):  # each strength stands for a conjugate pair
             pairs.append((a.conj(), sums.conj(), w.conj(), left.conj(), fit.conj()))
-        total, train = np.zeros(self.n), 0.0
+        total, train = np.zeros(self.y.shape), 0.0
         for a2, sums2, w2, left2, fit2 in pairs:
             d = np.outer(sums, sums2) / (a.T @ a2 + self.null)
             factor = np.outer(w, w2) * (d / self.n) * m / (m - self.n + d)
             per_point = lambda f, other=left2: (
-                np.einsum("icj,icj->i", (left.reshape(-1, len(g)) @ f).reshape(left.shape), other).real
+                np.einsum("icj,icj->ic", (left.reshape(-1, len(g)) @ f).reshape(left.shape), other).real
             )
             total += per_point(factor) / len(pairs)
-            train += float(per_point(factor * np.outer(fit, fit2)).mean()) / len(pairs)
+            train += float(per_point(factor * np.outer(fit, fit2)).sum() / self.n) / len(pairs)
         return total, train
 
 

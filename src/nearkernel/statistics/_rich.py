@@ -20,24 +20,29 @@ from ..dynamics._simulate import require_batches
 from ..models import MLP, AbstractNetwork, Scaled
 from ._clouds import Clouds
 from ._gaussian import GaussianOutputs
+from ._of_networks import OfNetworks
 from ._rich_limit import NARROW, Limit, drawn_outputs, limit_of
 from ._rich_problem import Problem
 from ._rich_records import Kernels, Neurons, Spread
+from ._rich_response import has_response, response_constants
 from ._rich_status import rich_status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class RichForecast(GaussianOutputs):
+class RichForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks that learn features: all networks agree on them.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `error`, its standard error, from sampling and from the tolerance (0
     for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the moments of a flow;
     `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
     `richness`; `rank`, for each matrix between two hidden layers the number of directions asked of it, forward and
-    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`.
+    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `regime`, of `nk.regime`: the limit holds in all three.
     """
+
+    made_for = ("lazy", "nearly lazy", "rich")
 
     def __init__(self, problem: Problem, limit: Limit, time: float, vector: bool):
         self._problem, self._limit, self._time, self._vector = problem, limit, time, vector
@@ -46,6 +51,10 @@ class RichForecast(GaussianOutputs):
         self.times = limit.times[upto]
         self.train, self.train_error = (self._shaped(part[upto]) for part in (limit.train, limit.train_error))
         self.mean, self.error = (self._shaped(self._now(part)) for part in (limit.new, limit.new_error))
+
+    def _trained(self) -> tuple[MLP | Scaled, np.ndarray]:
+        problem = self._problem
+        return Scaled(problem.net, problem.alpha, problem.centred), problem.y
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[..., 0] if self._vector else values
@@ -161,15 +170,22 @@ class RichForecast(GaussianOutputs):
         return Neurons(after, before, shares, readout)
 
     @in_float64
-    def spread(self, width: int, draws: int = 64) -> Spread:
+    def spread(self, width: int, draws: int | None = None) -> Spread:
         """The law of trained networks of this width (of their last hidden layer), around the limit.
 
-        The covariance is c/width, with c from `draws` narrow networks of clouds.
+        The covariance is c/width. Of one hidden layer with a smooth activation c is known: it is the variance over
+        neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow networks of
+        clouds.
+
+        **Arguments:** `draws`: how many networks to draw; by default none where c is known, else 64.
         """
-        width, draws = whole(width, "width", 1), whole(draws, "draws", 2)
-        drawn = drawn_outputs(self._until(None), draws)
+        width, problem = whole(width, "width", 1), self._until(None)
+        if draws is None and has_response(problem):
+            return Spread.known(self.mean, response_constants(problem, self.times), width)
+        draws = 64 if draws is None else whole(draws, "draws", 2)
+        drawn = drawn_outputs(problem, draws)
         constant = NARROW * np.cov(drawn.reshape(draws, -1), rowvar=False)
-        return Spread(self.mean, np.atleast_2d(constant), width, draws)
+        return Spread(self.mean, np.atleast_2d(constant), width, draws, math.sqrt(0.5 / (draws - 1)))
 
     def _until(self, time: float | None) -> Problem:
         return self._problem.until(self._time if time is None else self._earlier(time))

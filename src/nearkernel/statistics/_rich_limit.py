@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._blas import one_thread
+from .._executor import AbstractJob, run
 from .._memory import available_bytes, cores, require_fits
 from .._progress import reporter, task
-from .._threads import in_order
 from ..dynamics._drive import Descent, Flow
 from ._rich_problem import COORDINATES, Problem, Run
 
@@ -76,17 +75,8 @@ def _sampled(problem: Problem) -> Limit:
     anchors = scrambles if problem.anchored else 0
     progress = Progress(problem.clouds.watch, scrambles + anchors + checked)
 
-    def job(name: str, scramble: int, how: Any) -> Run:
-        place = scramble + {"rich": 0, "lazy": scrambles, "check": scrambles + anchors}[name]
-        tol = problem.tol / _SMALLER if name == "check" else problem.tol
-        make = lambda: (problem.anchor if name == "lazy" else problem.system)(problem.sampled(scramble, tol))
-        with jax.enable_x64(True):  # thread-local: each task opens its own
-            every = problem.clouds.every * (2 if name == "check" and isinstance(how, Flow) else 1)
-            found = problem.run(make, how, progress.of(place), every)
-        progress.of(place)(1.0)
-        return found
-
-    first = job("rich", 0, driver)
+    job = _Runs(problem, progress, (scrambles, anchors))
+    first = job.ready()(("rich", 0, driver))
     if first.failure and not len(first.times):
         raise ValueError(
             f"{len(problem.both)} points are too many for clouds of {problem.neurons} neurons: "
@@ -95,7 +85,7 @@ def _sampled(problem: Problem) -> Limit:
     again, finer = (driver.again(), driver.halved()) if isinstance(driver, Flow) else (driver, driver)
     jobs = [("rich", k, again) for k in range(1, scrambles)] + [("lazy", k, again) for k in range(anchors)]
     jobs += [("check", 0, finer)] * checked
-    found = list(in_order(lambda args: job(*args), jobs, threads))
+    found = list(run(job, jobs, threads))
     rich, lazy = [first, *found[: scrambles - 1]], found[scrambles - 1 : scrambles - 1 + anchors]
     check = found[-1] if checked else None
     if not anchors:
@@ -106,14 +96,6 @@ def _sampled(problem: Problem) -> Limit:
 
 def drawn_outputs(problem: Problem, draws: int) -> np.ndarray:
     """(draws, m, out): outputs at new points of trained networks of width NARROW."""
-
-    def one(draw: int) -> np.ndarray:
-        make = lambda: problem.system(problem.drawn(NARROW, draw), problem.centred)
-        with jax.enable_x64(True):
-            run = problem.run(make, problem.driver(), progress.of(draw), every=10**9)
-        progress.of(draw)(1.0)
-        return np.full_like(run.new[0], np.nan) if run.failure else run.new[-1]
-
     require_fits(
         (8 * problem.x_new.shape[0] * problem.y.shape[1] + 32) * draws,
         f"`draws` = {draws} networks",
@@ -121,7 +103,60 @@ def drawn_outputs(problem: Problem, draws: int) -> np.ndarray:
     )
     with task("forecast", 1.0), one_thread():
         progress = Progress(problem.clouds.watch, draws)
-        return np.array(list(in_order(one, range(draws), cores())))
+        return np.array(list(run(_Draws(problem, progress), range(draws))))
+
+
+class _Progressing(AbstractJob[Any]):
+    """Runs that tell how far they are, where there is somebody to hear it."""
+
+    def __init__(self, problem: Problem, progress: "Progress | None"):
+        self.problem, self.progress = problem, progress
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "progress": None}  # a worker's runs are heard of when they have come back
+
+    def of(self, place: int) -> Callable[[float], None]:
+        return (lambda share: None) if self.progress is None else self.progress.of(place)
+
+
+class _Runs(_Progressing):
+    """Runs (name, scramble, driver) of the clouds: "rich", "lazy", or to "check" the tolerance of a rich one."""
+
+    def __init__(self, problem: Problem, progress: "Progress | None", counts: tuple[int, int]):
+        super().__init__(problem, progress)
+        self.counts = counts
+
+    def ready(self) -> Callable[[tuple[str, int, Any]], Run]:
+        problem, (scrambles, anchors) = self.problem, self.counts
+
+        def one(asked: tuple[str, int, Any]) -> Run:
+            name, scramble, how = asked
+            tell = self.of(scramble + {"rich": 0, "lazy": scrambles, "check": scrambles + anchors}[name])
+            tol = problem.tol / _SMALLER if name == "check" else problem.tol
+            make = lambda: (problem.anchor if name == "lazy" else problem.system)(
+                problem.sampled(scramble, tol)
+            )
+            every = problem.clouds.every * (2 if name == "check" and isinstance(how, Flow) else 1)
+            found = problem.run(make, how, tell, every)
+            tell(1.0)
+            return found
+
+        return one
+
+
+class _Draws(_Progressing):
+    """Outputs at new points of trained networks of width NARROW, by their numbers."""
+
+    def ready(self) -> Callable[[int], np.ndarray]:
+        problem = self.problem
+
+        def one(draw: int) -> np.ndarray:
+            make = lambda: problem.system(problem.drawn(NARROW, draw), problem.centred)
+            run = problem.run(make, problem.driver(), self.of(draw), every=10**9)
+            self.of(draw)(1.0)
+            return np.full_like(run.new[0], np.nan) if run.failure else run.new[-1]
+
+        return one
 
 
 class _Gathered:

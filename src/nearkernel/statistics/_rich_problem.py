@@ -79,6 +79,10 @@ class Problem:
         self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
         self._starts: dict[float, Start] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: without what they make themselves, and without who watches here."""
+        return {**vars(self), "_starts": {}, "clouds": dataclasses.replace(self.clouds, watch=None)}
+
     @property
     def end(self) -> float:
         """The last step, or the time of a flow."""
@@ -86,8 +90,8 @@ class Problem:
 
     def until(self, time: float, x_new: np.ndarray | None = None) -> "Problem":
         """The same, stopped at another step or time, perhaps at other new inputs."""
-        field = {"time" if isinstance(self.algorithm, GradientFlow) else "steps": time}
-        algorithm: Any = dataclasses.replace(self.algorithm, **field)
+        end = {"time": time} if isinstance(self.algorithm, GradientFlow) else {"steps": int(time)}
+        algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
         return Problem(self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds)
 
@@ -109,7 +113,7 @@ class Problem:
             float(self.algorithm.lr * self.algorithm.weight_decay) if isinstance(self.algorithm, SGD) else 0.0
         )
 
-    def sampled(self, scramble: int, tol: float) -> CloudNetwork:
+    def sampled(self, scramble: int, tol: float, neurons: int | None = None) -> CloudNetwork:
         """On Sobol points. The same scramble has the same neurons."""
         if tol not in self._starts:  # exact kernels, once for all runs
             count = max(_AT_START, len(self.x))
@@ -118,7 +122,7 @@ class Problem:
             self._starts[tol] = Start(self.net, self.layout, *points, error, tol)
         dtype = self.clouds.dtype
         rng = np.random.default_rng([self.clouds.seed, 0, scramble])
-        return self._starts[tol].network(self.neurons, rng, self.layout, np.dtype(dtype))
+        return self._starts[tol].network(neurons or self.neurons, rng, self.layout, np.dtype(dtype))
 
     def exact(self, size: int) -> CloudNetwork:
         """Of a deep linear network, in at most `size` coordinates per layer."""

@@ -46,13 +46,19 @@ class Spread(GaussianOutputs):
     """Trained outputs of networks of a finite width: Gaussian around the limit, with a covariance of c/width.
 
     **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the
-    relative standard error of `std`, which comes from a finite number of draws; `width`.
+    relative standard error of `std`; `width`; `draws`, the networks that c was measured in, 0 where it is known.
     """
 
-    def __init__(self, mean: np.ndarray, constant: np.ndarray, width: int, draws: int):
-        self.mean, self.width = mean, width
+    def __init__(self, mean: np.ndarray, constant: np.ndarray, width: int, draws: int, error: float):
+        self.mean, self.width, self.draws, self.error = mean, width, draws, error
         self._cov = constant / width
-        self.error = math.sqrt(0.5 / (draws - 1))
+
+    @classmethod
+    def known(cls, mean: np.ndarray, constants: np.ndarray, width: int) -> "Spread":
+        """From c of several scrambles, (scrambles, m * out, m * out)."""
+        traces = np.trace(constants, axis1=1, axis2=2)
+        error = 0.5 * float(traces.std(ddof=1) / traces.mean()) / math.sqrt(len(traces))
+        return cls(mean, constants.mean(axis=0), width, 0, error)
 
     def _covariance(self) -> np.ndarray:
         return self._cov.reshape(*self.mean.shape, *self.mean.shape)

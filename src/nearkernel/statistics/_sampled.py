@@ -2,17 +2,15 @@
 
 import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
 
-from .._memory import cores
-from .._threads import in_order
+from .._executor import AbstractJob, PerDevice, run
 from ..dynamics._clock import AbstractClock, FlowClock, StepClock
 from ..kernels import layer_kernels
 from ..models import MLP
@@ -145,14 +143,8 @@ class _Layer:
         field = (4 if self.last else 6) * panels.decay.shape[1] * len(self.neuron.theta) * outputs
         block = int(2 ** np.clip(np.log2(max(_NUMBERS // field, 16)) // 1, 4, 10))
         block = min(block, max(16, _FIRST // options.scrambles))
-        arguments = (self.activation, self.last, at_end)
-
-        def one(uniform: np.ndarray) -> list[np.ndarray]:
-            with jax.enable_x64(True):  # thread-local
-                normals = [_cast(options.dtype, part) for part in draw.parts(uniform)]
-                found: Outcome = _compiled(*arguments, net, self.neuron, panels, *normals)
-                return [np.asarray(part, np.float64) for part in found]
-
+        choices, constants = (self.activation, self.last, at_end), (net, self.neuron, panels)
+        job = NeuronJob(outcome, choices, constants, draw, options.dtype)
         engines = [
             scipy.stats.qmc.Sobol(sum(sizes), rng=np.random.default_rng([options.seed, self.layer, k]))
             for k in range(options.scrambles)
@@ -162,7 +154,7 @@ class _Layer:
             each = more // block
             blocks = (engine.random(block) for engine in engines for _ in range(each))
             sums: list[list[np.ndarray]] = []
-            for k, found in enumerate(in_order(one, blocks, cores())):
+            for k, found in enumerate(run(job, blocks)):
                 if k % each == 0:
                     sums.append(found)
                 else:
@@ -172,7 +164,23 @@ class _Layer:
             more = total
 
 
-_compiled = jax.jit(outcome, static_argnums=(0, 1, 2))
+class NeuronJob(AbstractJob[np.ndarray]):
+    """Blocks of neurons, from points of the unit cube: program(*choices, *constants, *normals)."""
+
+    def __init__(self, program: Callable, choices: tuple, constants: tuple, draw: "Draw", dtype: str):
+        self.program, self.choices, self.constants = program, choices, constants
+        self.draw, self.dtype = draw, dtype
+
+    def ready(self) -> Callable[[np.ndarray], list[np.ndarray]]:
+        compiled = jax.jit(self.program, static_argnums=tuple(range(len(self.choices))))
+        placed = PerDevice(self.constants)
+
+        def one(uniform: np.ndarray) -> list[np.ndarray]:
+            normals = [_cast(self.dtype, part) for part in self.draw.parts(uniform)]
+            found = compiled(*self.choices, *placed.here(), *normals)
+            return [np.asarray(part, np.float64) for part in found]
+
+        return one
 
 
 class Draw:
@@ -221,7 +229,7 @@ def _whitened(covariance: np.ndarray, fields: np.ndarray) -> np.ndarray:
 
 
 def _cast(dtype: str, array: np.ndarray) -> Any:
-    return jnp.asarray(np.ascontiguousarray(array), dtype)
+    return np.ascontiguousarray(array, dtype)
 
 
 def _clock(lam: np.ndarray, lr: float, time: float) -> AbstractClock:

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -17,14 +17,16 @@ import scipy.linalg
 
 from .._blas import one_thread
 from .._check import inputs, numeric, positive, whole
+from .._executor import AbstractJob, PerDevice, elsewhere, on_host, run, workers
 from .._keys import Key, generator, random_key
 from .._memory import require_fits
 from .._precision import in_float64
-from .._result import Result
 from .._status import Status
 from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
 from ..dynamics._losses import AbstractLoss
+from ..models import AbstractNetwork
+from ._of_networks import OfNetworks
 from ._pair import KernelPair
 
 if TYPE_CHECKING:
@@ -43,6 +45,22 @@ class _Sum(AbstractLoss):
     def __call__(self, z: jax.Array, y: jax.Array) -> jax.Array:
         apart = jnp.moveaxis(z.reshape(len(z), -1, y.shape[1]), 1, 0)
         return jnp.sum(jax.vmap(lambda each: self.loss(each, y))(apart))
+
+
+class _Training(AbstractJob[np.ndarray]):
+    """Networks that are trained from outputs (n, columns)."""
+
+    def __init__(self, loss: AbstractLoss, matrix: np.ndarray, y: np.ndarray, algorithm: AbstractAlgorithm):
+        self.loss, self.matrix, self.y, self.algorithm = loss, matrix, y, algorithm
+
+    def ready(self) -> Callable[[np.ndarray], tuple[np.ndarray, Status]]:
+        placed = PerDevice((self.matrix, self.y))
+
+        def train(start: np.ndarray) -> tuple[np.ndarray, Status]:
+            matrix, y = placed.here()
+            return trained_by(self.loss, matrix, start, y, start.shape, self.algorithm)
+
+        return train
 
 
 class Networks(NamedTuple):
@@ -83,14 +101,15 @@ class Starts:
         return np.asarray(jax.random.normal(jax.random.fold_in(self.key, stream), shape, np.float64))
 
     def trained(self, algorithm: AbstractAlgorithm) -> Networks:
-        """All of them trained, chunk by chunk."""
+        """All of them trained, chunk by chunk; with several devices or a cluster, at least one chunk for each."""
         out, matrix = self.y.shape[1], self.pair.tangent().matrix(self.x)
-        parts = min(self.size, -(-self.outputs_before.size // _TOGETHER))
+        job = _Training(_Sum(self.loss), matrix, self.y, algorithm)
+        threads = 1 if on_host() else None  # one chunk keeps all cores busy
+        least = workers() if elsewhere() or threads is None else 1
+        parts = min(self.size, max(least, -(-self.outputs_before.size // _TOGETHER)))
         ends = np.linspace(0, self.size, parts + 1).round().astype(int) * out
-        done = []
-        for first, last in itertools.pairwise(ends):
-            start = self.outputs_before[:, first:last]
-            done.append(trained_by(_Sum(self.loss), matrix, start, self.y, start.shape, algorithm))
+        chunks = [self.outputs_before[:, first:last] for first, last in itertools.pairwise(ends)]
+        done = list(run(job, chunks, threads))
         status = next((status for _, status in done if not status.ok), done[0][1])
         return Networks(self, algorithm, np.concatenate([weights for weights, _ in done], axis=1), status)
 
@@ -106,12 +125,13 @@ class Starts:
         return np.ascontiguousarray(np.moveaxis(z.reshape(len(x_new), self.size, -1), 1, 0))
 
 
-class SampledForecast(Result):
+class SampledForecast(OfNetworks):
     """Trained outputs of many networks, each from its own initialization: a sample of their law.
 
     **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
     mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `loss`. For cross-entropy also `probabilities` (m, classes) and `votes` (m, classes).
+    `algorithm`; `loss`; `regime`, of `nk.regime`, or None. For cross-entropy
+    also `probabilities` (m, classes) and `votes` (m, classes).
     """
 
     def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):
@@ -124,9 +144,12 @@ class SampledForecast(Result):
     def ok(self) -> bool:
         return self.status.ok
 
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._networks.starts.pair.network(), self._networks.starts.y
+
     def _shown(self) -> Mapping[str, object]:
         names = {"networks": len(self.samples), "points": len(self._x_new), "algorithm": self.algorithm}
-        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean}
+        return {**names, "loss": self.loss, "status": self.status, "mean": self.mean, **self._said()}
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":

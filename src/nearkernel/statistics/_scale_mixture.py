@@ -90,8 +90,7 @@ def mixture(net: MLP, widths: tuple[int, ...], x: np.ndarray, y: np.ndarray, noi
         return _fixed(Process(_kernel(net, x, ()), len(y), y, 0.0, noise))
     bias = float(net.dense(len(net.widths)).bias_var)
     if len(widths) == 1 or is_homogeneous(net):
-        process = Process(_kernel(net, x, ()) - bias, len(y), y, bias, noise)
-        return _over_scale(process, widths)
+        return _over_scale(scaled_process(net, x, y, noise), widths)
     first = np.exp(_inner_nodes(net, widths, x, y, noise, bias))
     found = [
         (_over_scale(Process(_kernel(net, x, (s,)) - bias, len(y), y, bias, noise), widths[1:]), s)
@@ -107,6 +106,12 @@ def mixture(net: MLP, widths: tuple[int, ...], x: np.ndarray, y: np.ndarray, noi
         np.concatenate([each.variances for each, _ in found]),
         float(special.logsumexp(logs) + math.log(step)),
     )
+
+
+def scaled_process(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> Process:
+    """Whose scale is that of all hidden layers together; `y` (P,), or (P, out)."""
+    bias = float(net.dense(len(net.widths)).bias_var)
+    return Process(_kernel(net, x, ()) - bias, len(y), y, bias, noise)
 
 
 def _inner_nodes(net, widths, x, y, noise, bias) -> np.ndarray:

@@ -21,11 +21,13 @@ from ..dynamics._sgd_moments import (
     weights_of,
 )
 from ..dynamics._sgd_solution import squared_covariance, status_of_steps
+from ..models import AbstractNetwork
 from ._gaussian import GaussianOutputs, Places
+from ._of_networks import OfNetworks
 from ._pair import FeaturePair, KernelPair, NetworkPair
 
 
-class StochasticForecast(GaussianOutputs):
+class StochasticForecast(OfNetworks, GaussianOutputs):
     """Outputs after SGD: exact mean and covariance over initializations, batches and noise, for the squared loss.
 
     Outputs of one network share its batches, so they are correlated. The law is not Gaussian; `sample` draws from the
@@ -33,7 +35,7 @@ class StochasticForecast(GaussianOutputs):
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, as the mean;
     `loss`, the mean of 1/2 sum (z - y)^2 on the training set; `status`, an `nk.Status`, and its `ok`;
-    `algorithm`.
+    `algorithm`; `regime`, of `nk.regime`, or None.
     """
 
     def __init__(
@@ -58,6 +60,9 @@ class StochasticForecast(GaussianOutputs):
     @property
     def ok(self) -> bool:
         return self.status.ok
+
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._pair.network(), self._y
 
     def _places(self) -> Places:
         return Places(self._x_new, self._x, self._y)

@@ -13,8 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._memory import cores
-from .._threads import in_order
+from .._executor import in_order
 from ..activations import AbstractActivation
 from ._averages import ORDERS, Averages, Fours, multisets, store
 
@@ -57,15 +56,14 @@ class Smooth:
                 pairs[:, :, a, b], pairs[:, :, b, a] = found, found.T
         fours: Fours = {orders: np.zeros((n,) * 4) for orders in ORDERS}
         chosen = [four for four in multisets(n) if wanted is None or wanted(four)]
-        tables = in_order(lambda four: self.table(kernel, four), chosen, min(cores(), len(chosen)))
+        tables = in_order(lambda four: self.table(kernel, four), chosen)
         for four, table in zip(chosen, tables, strict=True):
             store(fours, four, table)
         return Averages(pairs, fours)
 
     def table(self, kernel: np.ndarray, four: tuple[int, ...]) -> np.ndarray:
         """The averages at the inputs `four` under N(0, kernel), (4, 4, 4, 4)."""
-        with jax.enable_x64(True):  # thread-local
-            return self._four(kernel[np.ix_(four, four)])
+        return self._four(kernel[np.ix_(four, four)])
 
     def _resolution(self, tolerance: float, products: Callable) -> "Rule":
         """The widest rule by which the averages of `products` of one input have settled."""

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import logging
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
@@ -57,17 +58,27 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
 
     for future in as_completed(_submitted(client, task, items, shared), loop=client.loop):
         try:
-            yield _result(future)
+            yield _taken(future)
         except FileNotFoundError as error:
             raise OSError(f"a worker does not see the files of this machine: {error}") from None
-        future.release()
 
 
 def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
-    """The same in the order of the items."""
-    for future in _submitted(client, task, items, shared):
-        yield _result(future)
-        future.release()
+    """The same in the order of the items, a few of which wait at a time: they may be large."""
+    waiting: deque[Any] = deque()
+    most = 2 * max(1, sum(client.nthreads().values()))
+    for item in items:
+        waiting += _submitted(client, task, [item], shared)
+        if len(waiting) > most:
+            yield _taken(waiting.popleft())
+    while waiting:
+        yield _taken(waiting.popleft())
+
+
+def _taken(future: Any) -> Any:
+    found = _result(future)
+    future.release()
+    return found
 
 
 def _result(future: Any) -> Any:

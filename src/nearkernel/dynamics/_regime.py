@@ -1,0 +1,121 @@
+"""Which theory is to be trusted for a given network and its targets: kernel, expansion, or the rich limit."""
+
+import math
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._check import numeric, positive, targets
+from .._result import Result
+from ..models import MLP, AbstractModel, Scaled, richness
+from ..models._base import require_model
+
+LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
+SCATTER = 5.0  # richness times targets over `noise`: below, one network is nearer to its own kernel than to the limit
+SMALL, LARGE = 0.02, 0.1  # the same of what the linear theory leaves out, relative to what it says
+
+_MEANING = {
+    "lazy": "its tangent kernel stays",
+    "nearly lazy": "its tangent kernel moves a little",
+    "rich": "it learns features",
+}
+_CALLS = {
+    "lazy": "nk.forecast, or order 0 of nk.solve for one network",
+    "nearly lazy": "nk.forecast(order=1), or order 2 of nk.solve for one network",
+    "rich": 'nk.forecast with parametrization="mean_field"',
+}
+
+
+class RegimeResult(Result, eqx.Module):
+    """Where a network stands between a kernel machine and one that learns features.
+
+    **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness`, of `nk.richness`, and `strength`, richness times
+    the root mean square of the targets (both None for models whose richness is not known); `width` of the last hidden
+    layer; `aspect`, the sum of 1/width over hidden layers: the size of corrections of order 1/width; `correction` as
+    given; `meaning` and `advice`, what that says of the network and what to call, in words.
+    """
+
+    name: str = eqx.field(static=True)
+    richness: float | None
+    strength: float | None
+    width: int = eqx.field(static=True)
+    aspect: float
+    correction: float | None = eqx.field(static=True)
+
+    @property
+    def moved(self) -> float | None:
+        """How far training moves the tangent kernel, relative to its size: the square of `strength`, roughly."""
+        return None if self.strength is None else self.strength**2
+
+    @property
+    def noise(self) -> float:
+        """How far kernels of single networks are from infinite width, whatever the regime: the root of `aspect`."""
+        return math.sqrt(self.aspect)
+
+    @property
+    def narrow(self) -> bool:
+        """Whether one rich network is nearer to its own tangent kernel than to the limit, around which it scatters."""
+        return self.name == "rich" and self.strength is not None and self.strength < SCATTER * self.noise
+
+    @property
+    def meaning(self) -> str:
+        return _MEANING[self.name]
+
+    @property
+    def advice(self) -> str:
+        scaled = self.name == "rich" and self.richness is not None and not math.isclose(self.richness, 1.0)
+        scale = f" and nk.Scaled(net, {1 / self.richness:.3g})" if scaled else ""  # type: ignore[operator]
+        one = " for the average network, order 0 of nk.solve for one" if self.narrow else ""
+        return f"use {_CALLS[self.name]}{scale}{one}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.meaning}, {self.advice}"
+
+
+def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
+    """Which theory predicts `model`, trained on targets `y` (n,) or (n, out)?
+
+    Kernels move by the square of richness times targets. Below 0.1 the tangent kernel is right to a percent or two; up
+    to 0.3 the expansions hold; above, each order is worse than the last, and the rich limit is the theory. At any
+    richness, single networks differ from infinite width by about 1/sqrt(width), which only expansions around their own
+    initialization know: below 5/sqrt(width), a rich network is `narrow`.
+
+    **Arguments:**
+
+    - `model`: an `nk.MLP` or an `nk.Scaled` of one; any other model if `correction` is given.
+    - `correction`: what the linear theory leaves out, relative to what it says, if it is known: `correction` of a
+      prediction of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted,
+      and the network is rich whatever its richness. Of models whose richness is not known it alone decides: lazy below
+      0.02.
+    """
+    require_model(model)
+    array = numeric(y, "y")
+    columns = targets(array, len(array) if array.ndim else 1)
+    inner = model.model if isinstance(model, Scaled) else model
+    left_out = (
+        None if correction is None else float(positive(correction, "correction", zero=True, finite=False))
+    )
+    known = isinstance(inner, MLP)
+    gamma = richness(model) if known or left_out is None else None
+    strength = None if gamma is None else gamma * float(np.sqrt(np.mean(np.sum(columns**2, axis=1))))
+    widths = inner.widths if isinstance(inner, MLP) else ()
+    if strength is None or (left_out is not None and left_out > LARGE):
+        assert left_out is not None
+        name = _between(left_out, SMALL, LARGE)
+    else:
+        name = _between(strength, LAZY, RICH)
+    aspect = math.fsum(1 / width for width in widths)
+    return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out)
+
+
+def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:
+    """The regime of a network that is trained on `y` (n, out); None where its richness is not known."""
+    inner = model.model if isinstance(model, Scaled) else model
+    return regime(model, y) if model is not None and isinstance(inner, MLP) else None
+
+
+def _between(value: float, first: float, second: float) -> str:
+    if value < first:
+        return "lazy"
+    return "nearly lazy" if value < second else "rich"
