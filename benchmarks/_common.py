@@ -282,4 +282,4 @@ def report(
     whole = not getattr(chosen, "only", "")
     path = chosen.json or (committed(name, quick) if chosen.write and whole and kept() else None)
     if path is not None:
-        save(path, kept(), machine(*packages))
+        save(path, kept(), f"{machine(*packages)}{shared}")

@@ -47,6 +47,10 @@ def compared(name: str) -> list[Change]:
 
 
 def main(typed: list[str]) -> int:
+    if not names():
+        sys.exit(
+            "error: no quick run is committed; make one, e.g. with `python benchmarks/solve.py --quick --write`."
+        )
     unknown = [name for name in typed if name not in names()]
     if unknown:
         sys.exit(f"error: {unknown[0]} has no committed quick run; choose of {', '.join(names())}.")

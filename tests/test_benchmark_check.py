@@ -86,7 +86,10 @@ def test_all_is_well(record, check, monkeypatch, capsys):
     assert "0 fell" in capsys.readouterr().out
 
 
-def test_names_are_checked(check):
+def test_names_are_checked(record, check):
+    with pytest.raises(SystemExit, match="error: no quick run is committed; make one"):
+        check.main([])
+    record.save(record.committed("solve", quick=True), ratios(record, a=4.0), "")
     with pytest.raises(SystemExit, match="error: nothing has no committed quick run; choose of"):
         check.main(["nothing"])
 
