@@ -58,7 +58,7 @@ def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict
             took = seconds(lambda n=n: nk.scale.build(kernel, points(n), Path(folder) / f"{n}"))
             found.append(line("matrix on disk", name, n, nk.scale.plan(n, DIM, rates).build.seconds, took))
     for n in (10_000,) if quick else (20_000, 50_000, 100_000):
-        products = Recomputed(kernel, points(n))
+        products = Recomputed(kernel, points(n), 2**30)
         took = seconds(lambda n=n, products=products: products.times(np.ones((n, 1))))
         found.append(line("product", name, n, nk.scale.plan(n, DIM, rates).product.seconds, took))
     for n, m in ((20_000, 500),) if quick else ((50_000, 1000), (100_000, 2000)):

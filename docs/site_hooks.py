@@ -1,9 +1,11 @@
-"""What the site adds to the pages: files from outside of docs/, links from names to the API, raised indices."""
+"""What the site adds to the pages: files from outside of docs/, links from names to the API, typeset formulas."""
 
+import html as markup
 import posixpath
 import re
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 
@@ -21,6 +23,7 @@ _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
 _NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
 _MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
+_FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 _INDEX = r"(?:\{([^{}]*)\}|(\([^()]*\)|[+-]?[A-Za-z0-9α-ωΑ-Ω∞]+|[+*]))"  # x_i, x_{ij}, K^(l+1), K^-1
 _LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
 _UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>'])\^{_INDEX}")
@@ -63,7 +66,12 @@ NAMES = documented()
 
 
 def on_page_content(html, page, config, files):
-    return _NAME.sub(lambda code: linked(code, page), with_indices(html))
+    return _NAME.sub(lambda code: linked(code, page), with_indices(_FORMULA.sub(typeset, html)))
+
+
+def typeset(formula: re.Match) -> str:
+    """`$...$` and `$$...$$` as MathML, which browsers show by themselves: no script and no font is loaded."""
+    return convert(markup.unescape(formula[2]).strip(), display="inline" if formula[1] == "span" else "block")
 
 
 def linked(code: re.Match, page) -> str:

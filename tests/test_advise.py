@@ -266,7 +266,7 @@ def test_which_width_is_enough_for_trained_networks():
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["--activation", "tanh"], "--tolerance belongs to --data"),
+        (["--activation", "tanh"], "--tolerance needs --data"),
         (["--data", "iris"], "at the kink of relu the order 1/width is not known"),
     ],
 )

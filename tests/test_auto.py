@@ -220,10 +220,14 @@ def test_more_rows_take_a_cholesky_factor_and_then_few_centers():
     "model, error, match",
     [
         (AutoRegressor("square"), ValueError, "`target` must be one of|`target`.*'auto', 'plain'"),
-        (AutoRegressor("log"), ValueError, '`target` = "log" needs `y` greater than 0; its least value is'),
+        (
+            AutoRegressor("log"),
+            ValueError,
+            '`target` = "log" needs `y` greater than 0; its smallest value is',
+        ),
         (AutoRegressor(scale="rows"), ValueError, "`scale`"),
         (AutoRegressor(most_exact=1), ValueError, "`most_exact` must be at least 2"),
-        (AutoRegressor(centers=1.5), TypeError, "`centers` must be a whole number"),
+        (AutoRegressor(centers=1.5), TypeError, "`centers` must be an integer"),
     ],
 )
 def test_bad_parameters_are_named(model, error, match):

@@ -56,7 +56,7 @@ def test_inputs_that_cannot_be_used_are_named(x, message):
 @pytest.mark.parametrize(
     "y, message",
     [
-        (np.arange(3.0), "`x` and `y` must have as many rows; got 4 and 3"),
+        (np.arange(3.0), "`x` and `y` must have the same number of rows; got 4 and 3"),
         (np.array([0.0, 1.0, np.nan, 2.0]), "`y` holds 1 NaN or infinite value"),
         (np.ones((4, 1, 1)), r"`y` must have shape \(n,\) or \(n, out\); got \(4, 1, 1\)"),
         (np.array(["a", "b", "c", "d"]), "`y` must hold numbers; got values such as 'a'"),
@@ -77,7 +77,7 @@ def test_targets_that_cannot_be_used_are_named(y, message):
         (lambda: nk.MLP(0), "`in_dim` must be at least 1; got 0"),
         (lambda: nk.MLP(2, (3, 0)), "`widths`.*must be at least 1; got 0"),
         (lambda: nk.MLP(2, 5), "`widths` must be a tuple such as"),
-        (lambda: nk.MLP(2, (2.5,)), "`widths`.*must be a whole number; got 2.5"),
+        (lambda: nk.MLP(2, (2.5,)), "`widths`.*must be an integer; got 2.5"),
         (lambda: nk.MLP(2, weight_var=0.0), "`weight_var` must be greater than 0; got 0.0"),
         (lambda: nk.MLP(2, weight_var=np.inf), "`weight_var` must be finite; got inf"),
         (lambda: nk.MLP(2, bias_var=-0.1), "`bias_var` must be at least 0; got -0.1"),
@@ -100,7 +100,7 @@ def test_targets_that_cannot_be_used_are_named(y, message):
         (lambda: _check.one_of("reluu", "name", ["relu"]), "Did you mean 'relu'"),
         (lambda: nk.Ridge(10**400), "`strength` is too large for a floating-point number"),
         (lambda: nk.GradientDescent(0.1, 10**400), "`steps` is too large for a floating-point number"),
-        (lambda: nk.GradientDescent(0.1, 2.5), "`steps` must be a whole number; got 2.5"),
+        (lambda: nk.GradientDescent(0.1, 2.5), "`steps` must be an integer; got 2.5"),
         (lambda: nk.SGD(0.1, 2, 10**400), "`steps` must be at most 9223372036854775807; got 1000"),
         (
             lambda: nk.GradientFlow(1e200),
@@ -108,7 +108,7 @@ def test_targets_that_cannot_be_used_are_named(y, message):
         ),
         (lambda: nk.Ridge(np.ones((2, 2))), r"`strength` must be one number; got an array of shape \(2, 2\)"),
         (lambda: nk.Ridge(np.ma.masked), "`strength` must be one number; got masked"),
-        (lambda: nk.MLP(np.ones((2, 2))), r"`in_dim` must be a whole number; got an array of shape \(2, 2\)"),
+        (lambda: nk.MLP(np.ones((2, 2))), r"`in_dim` must be an integer; got an array of shape \(2, 2\)"),
         (
             lambda: nk.kernels.layer_kernels(nk.MLP(3), np.ones(3)),
             r"`x` must have shape \(n, d\); got \(3,\)",

@@ -201,7 +201,7 @@ OUTPUTS = {"init", "__call__"}
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*trust:UserWarning")  # good values need not be small
-@pytest.mark.filterwarnings("ignore:the best of `values` is at their end:UserWarning")
+@pytest.mark.filterwarnings("ignore:the best of `values` is at an end of the range:UserWarning")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_whatever_a_public_call_returns(call):
     found = call.function(**call.good())

@@ -29,7 +29,7 @@ def test_a_table_becomes_a_curve_a_page_and_a_document():
     assert found["real_fits"]["fits"] == 3 and "chosen by leave-one-out" in found["training"]
     near = np.abs(np.array(found["real_fits"]["error"][4:9]) / found["error"][4:9] - 1)
     assert near.max() < 0.5
-    sentence = "With twice the rows (180)" if found["twice_the_rows"]["trusted"] else "cannot be told"
+    sentence = "With twice the rows (180)" if found["twice_the_rows"]["trusted"] else "cannot be predicted"
     assert sentence in " ".join(shown.split())
     with open("out/report.html", encoding="utf-8") as file:
         page = file.read()
@@ -81,7 +81,7 @@ def test_predict_has_the_curve_and_the_regime_too():
 @pytest.mark.parametrize(
     ("typed", "text"),
     [
-        (("--tune", "--ridge", 1), "--tune chooses what --ridge or --time would say"),
+        (("--tune", "--ridge", 1), "--tune chooses the value of --ridge or --time"),
         (("--tune", "--algorithm", "gd", "--lr", 0.1), "--tune chooses a ridge or a time"),
         (("--algorithm", "gd", "--lr", 10, "--steps", 3), "diverges: lr = 10"),
         (("--time", 3), "--time belongs to --algorithm flow"),

@@ -355,7 +355,7 @@ def test_predictions_have_the_shape_of_the_targets(estimator, outputs):
 
 BAD_PARAMETERS = [
     (NTKRegressor(depth=-1), ValueError, "`depth` must be at least 0; got -1"),
-    (NTKRegressor(depth=1.5), TypeError, "`depth` must be a whole number; got 1.5"),
+    (NTKRegressor(depth=1.5), TypeError, "`depth` must be an integer; got 1.5"),
     (NTKRegressor(activation="rleu"), ValueError, "`activation` 'rleu' is unknown.*Did you mean 'relu'"),
     (NTKRegressor(weight_var=0.0), ValueError, "`weight_var` must be greater than 0"),
     (NNGPRegressor(bias_var=-1.0), ValueError, "`bias_var` must be at least 0"),

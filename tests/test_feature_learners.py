@@ -107,7 +107,7 @@ def test_learners_of_features_beat_kernels_on_few_directions():
             "`head` = .* diverges",
         ),
         (RecursiveFeatureMachine(kernel="rbf"), TypeError, "`kernel` must be a kernel"),
-        (RecursiveFeatureMachine(rounds=1.5), TypeError, "`rounds` must be a whole number"),
+        (RecursiveFeatureMachine(rounds=1.5), TypeError, "`rounds` must be an integer"),
         (RecursiveFeatureMachine(ridge=-1.0), ValueError, "`ridge` must be at least 0"),
     ],
     ids=repr,

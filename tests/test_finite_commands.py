@@ -52,7 +52,7 @@ def test_the_ladder_is_climbed_drawn_and_written():
             ("--alphas", "1,two"),
             "error: --alphas 1,two: give numbers above 0, separated by commas; 'two' is none.",
         ),
-        (("--widths", "64,2.5"), "error: --widths 64,2.5: give whole numbers above 0"),
+        (("--widths", "64,2.5"), "error: --widths 64,2.5: give integers above 0"),
         (("--alphas", "", "--widths", ""), "error: --alphas and --widths are both empty"),
         (("--tol", "0"), "error: --tol 0.0: give a number above 0."),
     ),
@@ -79,7 +79,7 @@ def test_a_finite_network_is_predicted_order_by_order_and_trained():
         assert "finite trained" in next(csv.reader(file))
     with open("out/report.html") as file:
         page = file.read()
-    assert "really trained" in page and "Only the last row of the table was trained." in page
+    assert "actually trained" in page and "Only the last row of the table was trained." in page
 
 
 @pytest.fixture
@@ -132,6 +132,6 @@ def test_what_a_finite_network_cannot_do_costs_one_line():
         "erf",
         code=2,
     )
-    assert result.stderr.startswith("error: --train does not go with --algorithm ridge")
+    assert result.stderr.startswith("error: --train cannot be combined with --algorithm ridge")
     result = nearkernel("predict", "table.csv", "--target", "y", "--order", 3, code=2)
     assert "--order 3" in result.stderr

@@ -48,7 +48,7 @@ def test_a_network_of_equinox_the_main_job():
         assert words in result.stdout
     page = Path("out/report.html").read_text(encoding="utf-8")
     self_contained(page)
-    assert "What is learned when" in page and "nearkernel inspect net.py:network iris" in page
+    assert "Order of learning" in page and "nearkernel inspect net.py:network iris" in page
 
 
 def test_a_pair_of_model_and_parameters():

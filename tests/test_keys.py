@@ -1,4 +1,4 @@
-"""Randomness has a key: one of JAX, or a whole number that seeds one."""
+"""Randomness has a key: one of JAX, or an integer seed."""
 
 import jax
 import jax.numpy as jnp
@@ -51,7 +51,7 @@ def test_a_large_seed_is_not_cut_off():
 @pytest.mark.parametrize(
     "key, error, message",
     [
-        ("a", TypeError, r"`key` must be a key such as jax\.random\.key\(0\), or a whole number.*got 'a'"),
+        ("a", TypeError, r"`key` must be a key such as jax\.random\.key\(0\), or an integer seed.*got 'a'"),
         (None, TypeError, "`key` must be a key .* it is missing"),
         (1.5, TypeError, "`key` must be a key .* got 1.5"),
         (True, TypeError, "`key` must be a key .* got True"),

@@ -61,7 +61,7 @@ def test_equal_inputs_with_different_targets_have_an_answer():
 
 def test_a_large_correction_is_said():
     model = NearlyKernelRegressor(small, order=1, ensemble=1, scale=0.3).fit(X, Y)
-    with pytest.warns(UserWarning, match=r"raise `scale` or the width"):
+    with pytest.warns(UserWarning, match=r"increase `scale` or the width"):
         model.predict(X_NEW)
 
 

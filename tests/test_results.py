@@ -120,9 +120,11 @@ def test_solutions_share_their_words():
             np.testing.assert_allclose(other.residual(time), direct.at(time).residual(), atol=1e-6)
             assert other.loss(time) == pytest.approx(direct.at(time).loss(), abs=1e-6)
     assert direct.at(7.0).algorithm == nk.GradientFlow(time=7.0) and direct.algorithm == flow
-    with pytest.raises(ValueError, match="`time` has no meaning for Ridge"):
+    with pytest.raises(ValueError, match="`time` is not defined for Ridge"):
         nk.solve(KERNEL, X, Y, nk.Ridge(0.1)).at(2.0)
-    with pytest.raises(ValueError, match="`time` is known to solver='direct' and solver='nystrom' alone"):
+    with pytest.raises(
+        ValueError, match="`time` is available with solver='direct' and solver='nystrom' only"
+    ):
         nk.solve(KERNEL, X, Y, nk.Ridge(0.1), solver="cg").at(2.0)
 
 

@@ -138,7 +138,7 @@ def test_text_that_is_no_number_stays_text():
     mostly = frame_of({"a": [str(i) for i in range(99)] + ["oops"]})["a"]
     assert mostly.kind == "number" and mostly.unread == 1
     prepared = PrepareTable().fit({"a": mostly, "b": mostly})
-    assert "a: 1 of 100 values are no numbers, taken as missing" in map(str, prepared.remarks_)
+    assert "a: 1 of 100 values are not numbers, taken as missing" in map(str, prepared.remarks_)
 
 
 def test_row_numbers_are_ids_and_years_are_not():
@@ -222,7 +222,7 @@ def test_new_rows_must_have_the_columns():
         ({"a": [[1, 2], [3, 4]]}, ValueError, "each column must have one value per row"),
         (np.zeros((2, 2), complex), ValueError, "Complex data not supported"),
         (scipy.sparse.eye_array(3), TypeError, "`X`: sparse data are not supported"),
-        (np.zeros((2, 2), "V4"), ValueError, "`X` must hold numbers, text or moments; got "),
+        (np.zeros((2, 2), "V4"), ValueError, "`X` must hold numbers, text or dates; got "),
     ],
 )
 def test_what_is_no_table_is_refused(table, error, match):

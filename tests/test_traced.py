@@ -213,9 +213,7 @@ NEED_VALUES = {
 
 @pytest.mark.parametrize("name", NEED_VALUES)
 def test_what_needs_values_says_so(name):
-    message = (
-        r"`\w+` is traced by jit, grad or vmap, but its values are needed here: call this outside of them"
-    )
+    message = r"`\w+` is traced by jit, grad or vmap, but its values are needed here: call this outside them"
     with pytest.raises(TypeError, match=message):
         jax.jit(lambda x: (NEED_VALUES[name](x), 0.0)[1])(jnp.asarray(X))
 

@@ -39,7 +39,7 @@ def real_number(value: Any, name: str) -> Any:
             number = float(value)
         except OverflowError:
             raise ValueError(
-                f"`{name}` is too large for a floating-point number: at most 1.8e308, or inf where that has a meaning."
+                f"`{name}` is too large for a floating-point number: at most 1.8e308, or inf if that is allowed."
             ) from None
         except Exception:  # whatever an object that is no number does
             number = None
@@ -94,7 +94,7 @@ def whole(value: Any, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
             raise TypeError
         number = operator.index(value)
     except (TypeError, ValueError):
-        raise TypeError(f"`{name}` must be a whole number; got {shown(value)}.") from None
+        raise TypeError(f"`{name}` must be an integer; got {shown(value)}.") from None
     if number < least:
         raise ValueError(f"`{name}` must be at least {least}; got {shown(number)}.")
     if number > most:
@@ -141,10 +141,10 @@ def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def plain_array(value: Any, name: str) -> np.ndarray:
-    """`value` as a NumPy array of any type; refuses what loses its meaning on the way, such as a mask."""
+    """`value` as a NumPy array of any type; raises if information would be lost, such as a mask."""
     if isinstance(value, jax.core.Tracer):
         raise TypeError(
-            f"`{name}` is traced by jit, grad or vmap, but its values are needed here: call this outside of them."
+            f"`{name}` is traced by jit, grad or vmap, but its values are needed here: call this outside them."
         )
     if hasattr(value, "toarray"):
         raise TypeError(f"`{name}` is a sparse matrix; pass `{name}.toarray()`.")
@@ -206,11 +206,11 @@ def finite_result(found: Any, names: str) -> Any:
 
 
 def _numbers_of_objects(raw: np.ndarray, name: str) -> np.ndarray:
-    """Python objects as float64; says which one is no number."""
+    """Python objects as float64; names the first that is not a number."""
     try:
         return raw.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"`{name}` holds a number beyond 1.8e308, which no float can be: rescale.") from None
+        raise ValueError(f"`{name}` holds a number beyond 1.8e308, the largest float: rescale.") from None
     except Exception:  # whatever such an object does
         wrong = next((each for each in raw.ravel() if not isinstance(each, numbers.Real)), raw.ravel()[0])
         raise TypeError(
@@ -224,7 +224,7 @@ def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
     if array.shape != (n,):
         raise ValueError(f"`{name}` must have shape ({n},), one class per point; got {array.shape}.")
     if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise ValueError(f"`{name}` holds NaN or infinite values: every point needs a class.")
+        raise ValueError(f"`{name}` contains NaN or infinite values: every point needs a class.")
     if array.dtype.kind == "O" and not (
         all(isinstance(each, str) for each in array) or all(isinstance(each, numbers.Real) for each in array)
     ):
@@ -276,7 +276,9 @@ def targets(y: Any, n: int, name: str = "y", x_name: str = "x", out: int | None 
     if array.ndim not in (1, 2):
         raise ValueError(f"`{name}` must have shape (n,) or (n, out); got {array.shape}.")
     if len(array) != n:
-        raise ValueError(f"`{x_name}` and `{name}` must have as many rows; got {n} and {len(array)}.")
+        raise ValueError(
+            f"`{x_name}` and `{name}` must have the same number of rows; got {n} and {len(array)}."
+        )
     if array.size == 0:
         raise ValueError(f"`{name}` is empty: shape {array.shape}.")
     columns = array.reshape(n, -1)

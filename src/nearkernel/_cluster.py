@@ -26,7 +26,7 @@ def connected(scheduler: str) -> Iterator[Any]:
         client = Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise OSError(
-            f"no Dask scheduler answers at `scheduler` = {scheduler!r} within {_TIMEOUT} s ({type(error).__name__}): "
+            f"no Dask scheduler responds at `scheduler` = {scheduler!r} within {_TIMEOUT} s ({type(error).__name__}): "
             "start one with `dask scheduler` and workers with `dask worker ADDRESS --nthreads 1`."
         ) from None
     with _quiet(), client:
@@ -60,7 +60,7 @@ def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) ->
         try:
             yield _taken(future)
         except FileNotFoundError as error:
-            raise OSError(f"a worker does not see the files of this machine: {error}") from None
+            raise OSError(f"a worker cannot access the files of this machine: {error}") from None
 
 
 def in_sequence(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:

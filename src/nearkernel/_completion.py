@@ -6,9 +6,9 @@ from pathlib import Path
 
 ACTIVATIONS = (
     "relu", "tanh", "erf", "gelu", "silu", "sin", "cos", "sigmoid", "softplus", "gaussian", "leaky_relu", "abs",
-    "linear", "monomial(2)", "monomial(3)",
+    "linear", "mish", "swish", "elu", "selu", "monomial(2)", "monomial(3)",
 )  # fmt: skip
-KINKED = ("relu", "leaky_relu", "abs")
+KINKED = ("relu", "leaky_relu", "abs", "elu", "selu")
 DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine", "iris")
 
 

@@ -1,4 +1,4 @@
-"""Where randomness comes from: one key of JAX, or a whole number that stands for one."""
+"""Where randomness comes from: one key of JAX, or an integer seed."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _LARGEST = 2**63 - 1
 
 
 def random_key(key: Any, name: str = "key") -> jax.Array:
-    """`key` if it is one key of JAX, typed or raw; a whole number becomes the typed key that it seeds."""
+    """`key` if it is one key of JAX, typed or raw; an integer becomes the typed key that it seeds."""
     if isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return _single(key, key.shape, name)
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
@@ -27,9 +27,7 @@ def random_key(key: Any, name: str = "key") -> jax.Array:
     if isinstance(key, jax.Array | np.ndarray) and key.dtype == np.uint32 and key.shape[-1:] == size:
         return _single(jnp.asarray(key), key.shape[:-1], name)
     came = "it is missing" if key is None else f"got {shown(key)}"
-    raise TypeError(
-        f"`{name}` must be a key such as jax.random.key(0), or a whole number that seeds one; {came}."
-    )
+    raise TypeError(f"`{name}` must be a key such as jax.random.key(0), or an integer seed; {came}.")
 
 
 def _single(key: jax.Array, batch: tuple[int, ...], name: str) -> jax.Array:

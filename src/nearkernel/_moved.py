@@ -19,7 +19,9 @@ def moved(room: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         new = names[name]
         short = room.replace("nearkernel", "nk", 1)
         warnings.warn(
-            f"{short}.{name} is now nk.{new}; the old name goes in 0.4.", DeprecationWarning, stacklevel=2
+            f"{short}.{name} is now nk.{new}; the old name will be removed in 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
         )
         module, _, last = new.rpartition(".")
         return getattr(importlib.import_module(f"nearkernel.{module}" if module else "nearkernel"), last)
@@ -36,7 +38,7 @@ def renamed(**names: str) -> Callable[[_F], _F]:
             for old, new in names.items():
                 if old in kwargs:
                     warnings.warn(
-                        f"`{old}` of {function.__name__} is now `{new}`; the old name goes in 0.4.",
+                        f"`{old}` of {function.__name__} is now `{new}`; the old name will be removed in 0.4.",
                         DeprecationWarning,
                         stacklevel=2,
                     )

@@ -55,5 +55,5 @@ def _readable(label: str) -> Iterator[None]:
 
 def _one_line(error: Exception) -> str:
     if "pickled" in str(error):
-        return "what it holds is not in NumPy's format"
+        return "its content is not in NumPy's format"
     return (" ".join(str(error).split()) or type(error).__name__)[:120].rstrip(".")

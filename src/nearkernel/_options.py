@@ -30,7 +30,9 @@ Depth = Annotated[
 Activation = Annotated[
     str,
     typer.Option(
-        help="relu, tanh, erf, gelu, silu, sin, ...", rich_help_panel=NETWORK, autocompletion=activations
+        help="relu, tanh, erf, gelu, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2'.",
+        rich_help_panel=NETWORK,
+        autocompletion=activations,
     ),
 ]
 WeightVar = Annotated[
@@ -55,9 +57,7 @@ Target = Annotated[
     str | None,
     typer.Option(help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False),
 ]
-TaskOption = Annotated[
-    Task, typer.Option(help="auto: labels and whole numbers of at most 20 values are classes.")
-]
+TaskOption = Annotated[Task, typer.Option(help="auto: labels and integers of at most 20 values are classes.")]
 AlgorithmOption = Annotated[
     Algorithm,
     typer.Option(

@@ -20,9 +20,9 @@ _DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype",
 
 @contextlib.contextmanager
 def precision(dtype: str) -> Iterator[None]:
-    """Compute kernels and new parameters in `dtype`, "float64" (the default) or "float32", within a `with`.
+    """A context manager: computes kernels and new parameters in `dtype`, "float64" (the default) or "float32".
 
-    Factorizations stay in float64: a kernel matrix of fifty points is already singular to float32.
+    Factorizations stay in float64: in float32 a kernel matrix of fifty points is already singular.
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f'`dtype` must be "float64" or "float32"; got {dtype!r}.')

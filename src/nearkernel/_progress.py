@@ -49,11 +49,11 @@ _current: contextvars.ContextVar["_Task | None"] = contextvars.ContextVar("neark
 
 @contextlib.contextmanager
 def progress(watch: "Watch | bool" = True) -> Iterator[None]:
-    """Say how the progress of long calls is shown, within a `with`.
+    """A context manager that sets how the progress of long calls is shown.
 
-    **Arguments:** `watch`: True, a line on stderr if that is a terminal, or in the output of a notebook, from the
-    second second on (the default); False, nothing; or a function, called with a `Report` (`task`, `done`, `total`,
-    `seconds`, `left`, `note`) several times a second.
+    **Arguments:** `watch`: True (the default), a line on stderr if that is a terminal, or in the output of a
+    notebook, for calls longer than a second; False, nothing; or a function, called with a `Report` (`task`, `done`,
+    `total`, `seconds`, `left`, `note`) several times per second.
     """
     if not (isinstance(watch, bool) or callable(watch)):
         raise TypeError(f"`watch` must be True, False or a function of a report; got {watch!r}.")

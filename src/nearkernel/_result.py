@@ -17,10 +17,10 @@ _FEW = 6  # numbers up to which an array is written out
 
 
 class Result:
-    """A record of a result. Prints what it is, its sizes, how it ended and its most important numbers.
+    """A result. It prints its type, its sizes, how the computation ended and its most important numbers.
 
-    Those that have a picture have `plot(axes=None)`, which draws it on Matplotlib's `axes`, or on
-    those of a new figure, and returns them.
+    Results with a figure have `plot(axes=None)`, which draws it on Matplotlib's `axes`, or on the axes of a new
+    figure, and returns the axes.
     """
 
     def _shown(self) -> Mapping[str, object]:

@@ -25,11 +25,11 @@ def setting(
     log: bool = False,
     choices: tuple[str, ...] = (),
 ) -> Any:
-    """A field: its default, what it means, and which values it may have. The type is that of `default`.
+    """A field of a claim or an experiment; its type is that of `default`.
 
-    Numbers lie from `low` to `high`; `log` says that only their ratio matters. Words are one of `choices`, or any text
-    of at most `high` characters without. Pairs of numbers (`Points`) are at most `high` many. `quick` is the value in
-    a quick run.
+    **Arguments:** `default`; `help`, its description; `low` and `high`, the range of a number, the maximum length of
+    a text without `choices`, or the maximum number of pairs (`Points`); `quick`, the value in a quick run; `log`,
+    whether a control is logarithmic; `choices`, the allowed texts.
     """
     about = {"help": help, "low": low, "high": high, "log": log, "choices": choices}
     return dataclasses.field(
@@ -39,7 +39,11 @@ def setting(
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One field, as data."""
+    """One field, as data.
+
+    **Fields:** `name`; `kind`, its type; `default`, `quick`, `low`, `high`, `help`, `log`, `choices`: same as
+    `setting`.
+    """
 
     name: str
     kind: type
@@ -73,9 +77,9 @@ class Setting:
             if self.kind is int and float(value) != number:
                 raise ValueError
         except (TypeError, ValueError, OverflowError):
-            word = "whole number" if self.kind is int else "number"
+            word = "an integer" if self.kind is int else "a number"
             raise ValueError(
-                f"{self.flag} {_short(value)}: give a {word} from {self.low:g} to {self.high:g}."
+                f"{self.flag} {_short(value)}: give {word} from {self.low:g} to {self.high:g}."
             ) from None
         if not self.low <= number <= self.high:  # nan is in no range
             raise ValueError(f"{self.flag} {_short(value)}: must be from {self.low:g} to {self.high:g}.")

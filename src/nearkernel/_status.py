@@ -15,17 +15,17 @@ class StatusKind(enum.Enum):
     stationary = "Fluctuations balance dissipation."
     singular = "The kernel matrix is singular; its pseudo-inverse was used."
     positive = "The kernel is positive on these points."
-    unchecked = "Ran inside jit, vmap or measure, where no value can be looked at."
+    unchecked = "Ran inside jit, vmap or measure, where values cannot be checked."
     not_converged = "Iterations ended before the requested tolerance was reached."
-    diverged = "The loss is not finite, ended above its start, or was growing at the end."
-    interrupted = "Ctrl-C came before the end; what is there is what had been done."
+    diverged = "The loss is not finite, ended above its initial value, or was growing at the end."
+    interrupted = "Ctrl-C came before the end; the result contains what was done so far."
     stiff = "The differential equation could not be integrated to its end."
     not_positive = "The kernel matrix has a negative eigenvalue."
     not_symmetric = "The kernel matrix is not symmetric."
 
     @property
     def ok(self) -> bool:
-        """Whether the numbers mean what was asked for."""
+        """Whether the result is valid."""
         return self in _OK
 
     def __repr__(self) -> str:
@@ -45,7 +45,7 @@ _OK = frozenset(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Status:
-    """How a computation ended, for programs and for people.
+    """How a computation ended, for programs and for readers.
 
     `str(status)` is the message. `status == nk.StatusKind.diverged` compares the kind; two statuses are equal if kind
     and message are.

@@ -36,7 +36,7 @@ def command_line() -> str:
 
 
 def console() -> Console:
-    """Where results go. Colours appear on a terminal only, and not where NO_COLOR is set."""
+    """Where results go. Colors appear on a terminal only, and not where NO_COLOR is set."""
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True)

@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -25,8 +26,8 @@ from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
 EXIT_CODES = (
-    "Exit codes: 0, all is well; 1, a claim is refuted, a matrix is not sound, a tolerance was not reached, or "
-    "something unexpected happened; 2, bad input; 130, interrupted."
+    "Exit codes: 0, success; 1, a claim is refuted, a matrix is damaged, a tolerance was not reached, or "
+    "an unexpected error; 2, bad input; 130, interrupted."
 )
 
 
@@ -83,9 +84,10 @@ app = typer.Typer(
 
 @app.callback()
 def nearkernel(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="With --version: all versions that matter, as JSON.")
+        bool,
+        typer.Option("--json", help="With --version: versions of nearkernel and its dependencies, as JSON."),
     ] = False,
 ) -> None:
     """Predict what neural networks do after training, without training them.
@@ -108,25 +110,44 @@ def lab(
     port: Annotated[
         int | None,
         typer.Option(
-            min=1, max=65535, help="Where to listen. [default: 8642, or any that is free]", show_default=False
+            min=1, max=65535, help="Port to listen on. [default: 8642, or any free port]", show_default=False
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen at; another than this machine's own lets others in.")
+        str,
+        typer.Option(
+            help="Address to listen on; any address other than the default lets other machines connect."
+        ),
     ] = "127.0.0.1",
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A name or address by which others may call this machine; several are given one by one.",
+            help="A host name or address under which others may reach this machine; may be given several times.",
             show_default=False,
         ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write pages that open from disk, with answers computed beforehand, and serve nothing.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --export, a page to write; several are given one by one. [default: all]",
+            show_default=False,
+        ),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Open a page of live experiments: sliders, pictures, and networks that are really trained.
+    """Open a web page of live experiments: sliders, figures, and networks that are actually trained.
 
     Everything runs on this machine, and nothing is loaded from anywhere else. Ctrl-C ends it.
 
@@ -137,7 +158,16 @@ def lab(
     `nearkernel lab --port 9000 --no-browser`
 
     `nearkernel lab --host 0.0.0.0 --allow-host lab.example --no-browser`
+
+    `nearkernel lab --export lecture --page catapult --page circle`
     """
+    if page and export is None:
+        raise ValueError("--page is for --export; an address opens a page, like /catapult.")
+    if export is not None:
+        from .lab._export import write
+
+        write(export, page or (), json)
+        return
     from .lab._serve import serve
 
     serve(host, port, browser, json, allow_host or ())

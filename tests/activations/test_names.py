@@ -22,6 +22,10 @@ FORMULAS = {
     "sigmoid": lambda z: 1 / (1 + np.exp(-z)),
     "silu": lambda z: z / (1 + np.exp(-z)),
     "softplus": lambda z: np.log1p(np.exp(z)),
+    "swish": lambda z: z / (1 + np.exp(-z)),
+    "mish": lambda z: z * np.tanh(np.log1p(np.exp(z))),
+    "elu": lambda z: np.where(z > 0, z, np.expm1(z)),
+    "selu": lambda z: 1.0507009873554805 * np.where(z > 0, z, 1.6732632423543772 * np.expm1(z)),
     "monomial(1)": lambda z: z,
     "monomial(4)": lambda z: z**4,
 }
@@ -66,7 +70,7 @@ def test_an_unknown_name_suggests_the_nearest(wrong, nearest):
 
 @pytest.mark.parametrize("wrong", ["monomial(0)", "monomial(20)", "monomial(2.5)", "monomial(-1)"])
 def test_a_monomial_needs_a_whole_degree(wrong):
-    with pytest.raises(ValueError, match=r'"monomial\(degree\)" takes a whole degree from 1 to 19'):
+    with pytest.raises(ValueError, match=r'"monomial\(degree\)" takes an integer degree from 1 to 19'):
         get(wrong)
 
 

@@ -66,8 +66,8 @@ def test_settings_carry_default_quick_value_and_range():
 @pytest.mark.parametrize(
     ("given", "line"),
     (
-        ({"size": "many"}, "--size many: give a whole number from 1 to 100."),
-        ({"size": "2.5"}, "--size 2.5: give a whole number"),
+        ({"size": "many"}, "--size many: give an integer from 1 to 100."),
+        ({"size": "2.5"}, "--size 2.5: give an integer"),
         ({"size": "0"}, "--size 0: must be from 1 to 100."),
         ({"scale": "nan"}, "--scale nan: must be from 0 to 2."),
         ({"sise": "3"}, "--sise is no setting of .* Did you mean 'size'?"),
@@ -169,7 +169,7 @@ def test_an_interrupted_run_keeps_what_is_finished(doubtful, monkeypatch):
 
     monkeypatch.setattr(Doubtful, "run", stop)
     found = nearkernel("run", "brownian-norm", doubtful, "--quick", "--out", "found", code=130)
-    assert "interrupted: 1 of 2 claims are finished; the same command goes on from there" in found.stderr
+    assert "interrupted: 1 of 2 claims are finished; the same command resumes from there" in found.stderr
     assert "brownian-norm.json" in os.listdir("found")
     assert "1 of 1 statements" in Path("found/report.html").read_text("utf-8")
 

@@ -88,7 +88,7 @@ def test_stability_limits():
         ),
         (lambda: nk.GradientDescent(lr=float("nan")), "`lr` must be a number; got nan"),
         (lambda: nk.GradientDescent(0.1, steps=-1), "`steps` must be at least 0; got -1"),
-        (lambda: nk.GradientDescent(0.1, steps=2.5), "`steps` must be a whole number; got 2.5"),
+        (lambda: nk.GradientDescent(0.1, steps=2.5), "`steps` must be an integer; got 2.5"),
         (lambda: nk.GradientDescent(0.1, momentum=1.0), "`momentum` must be at least 0 and below 1; got 1.0"),
         (lambda: nk.GradientFlow(time=-2.0), "`time` must be at least 0; got -2.0"),
         (lambda: nk.GradientFlow(friction=0.0), "`friction` must be greater than 0"),

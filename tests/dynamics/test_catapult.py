@@ -138,7 +138,7 @@ def test_movement_measures_what_it_says():
     [
         (lambda: nk.dynamics.catapult(0.1, 0.0, 0, 1, 1, 3), "`ntk` must be greater than 0; got 0"),
         (lambda: nk.dynamics.catapult(0.1, 1, 0, -1, 1, 3), "`curvature` must be at least 0; got -1"),
-        (lambda: nk.dynamics.catapult(0.1, 1, 0, 1, [], 1.5), "`steps` must be a whole number"),
+        (lambda: nk.dynamics.catapult(0.1, 1, 0, 1, [], 1.5), "`steps` must be an integer"),
         (
             lambda: nk.dynamics.catapult(np.ones(2), 1, 0, 1, np.ones(3), 3),
             "arrays that broadcast .* lr \\(3,\\)",
@@ -146,14 +146,14 @@ def test_movement_measures_what_it_says():
         (lambda: nk.dynamics.catapult(np.nan, 1, 0, 1, 1, 3), "`z` holds 1 NaN"),
         (
             lambda: nk.dynamics.phase_of([np.nan, 1.0]),
-            "`losses` must be a vector of at least 2 that starts finite",
+            "`losses` must be a vector of at least 2 values, the first of them finite",
         ),
         (lambda: nk.learning_rate_phase(WIDE, START, X, Y, -1.0), "`lr` must be greater than 0"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 2.0], 1.0), "not lazy at 0.1/ntk"),
         (lambda: nk.dynamics.phase_boundaries(lambda lr: [1.0, 0.5], 1.0), "does not diverge"),
         (
             lambda: nk.dynamics.movement(WIDE, START, START[:1], X),
-            r"`end` must be of the form of `model.init\(key\)`; MLP misses `end\[1\]",
+            r"`end` must have the structure of `model.init\(key\)`; MLP needs `end\[1\]",
         ),
         (lambda: nk.dynamics.movement(sum, START, START, X), "`model` must be a nearkernel model"),
     ],

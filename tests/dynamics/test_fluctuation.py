@@ -205,17 +205,20 @@ def test_the_walk_simulated():
     [
         (lambda: D.sgd_stationary(PHI, Y, nk.SGD(0.1, 13, 1)), "`batch_size` must be at most .* 12; got 13"),
         (lambda: D.sgd_stationary(PHI, Y, nk.GradientFlow()), "`sgd` must be an nk.SGD; got GradientFlow"),
-        (lambda: D.sgd_stationary(PHI[:2], Y[:2], nk.SGD(0.1, 1, 1)), "`features` must have rank 3"),
+        (
+            lambda: D.sgd_stationary(PHI[:2], Y[:2], nk.SGD(0.1, 1, 1)),
+            "`features` must have full column rank 3",
+        ),
         (
             lambda: D.sgd_stationary(PHI, Y[:3], nk.SGD(0.1, 1, 1)),
-            "`features` and `y` must have as many rows",
+            "`features` and `y` must have the same number of rows",
         ),
         (lambda: D.gradient_moment(LINEAR, np.ones(3), PHI, Y, 13), "`batch_size` must be at most"),
         (
             lambda: D.sgd_until_stationary(LINEAR, np.ones(3), PHI, Y, nk.SGD(0.1, 2, 10), jax.random.key(0)),
             "`steps` must be at least 400",
         ),
-        (lambda: nk.examples.walk_density([0, 1, 1]), "`steps` must be a vector of at least 3 whole numbers"),
+        (lambda: nk.examples.walk_density([0, 1, 1]), "`steps` must be a vector of at least 3 integers"),
         (lambda: nk.examples.walk_density([2, 2, 2, 2]), "do not connect all sites"),
     ],
 )

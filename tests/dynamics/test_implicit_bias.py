@@ -108,7 +108,9 @@ def test_two_points_are_separated_half_way_between_them():
     found = D.max_margin([[3.0, 0.0], [5.0, 2.0]], [-1, 1], bias=True)
     np.testing.assert_allclose([found.margin, *found.w, found.b], [2**0.5, 0.5, 0.5, -2.5], rtol=1e-12)
     assert found.offset is None and D.max_margin(POINTS, LABELS).b == 0
-    with pytest.raises(ValueError, match=r"separable by `labels` through the origin: no margin. Is a bias"):
+    with pytest.raises(
+        ValueError, match=r"separable by `labels` through the origin: there is no margin. Is a bias"
+    ):
         D.max_margin([[1.0], [2.0]], [-1, 1])
 
 
@@ -177,8 +179,8 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.implicit_minimizer(X.T, np.ones(16), 1.0), "`x` cannot interpolate `y`"),
         (lambda: D.implicit_minimizer(X, Y, 0.0), "`alpha` must be greater than 0"),
         (lambda: D.implicit_minimizer(X, Y, 1.0, np.ones(3)), "`theta0` must have shape \\(16,\\)"),
-        (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: from there nothing moves"),
-        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have as many rows"),
+        (lambda: D.implicit_minimizer(X, Y, 1.0, np.zeros(16)), "`theta0` is 0: no weight would move"),
+        (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have the same number of rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
             "`beta` must be 0 where `theta0` is",
@@ -187,9 +189,12 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.max_margin(POINTS, -LABELS * RNG.choice([1, -1], 40)), "not linearly separable"),
         (
             lambda: D.max_margin(POINTS, RNG.choice([1, -1], 40), bias=True),
-            "separable by `labels`: no margin",
+            "separable by `labels`: there is no margin",
         ),
-        (lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True), "separable by `labels`: no margin"),
+        (
+            lambda: D.max_margin(np.ones((2, 3)), [0, 1], bias=True),
+            "separable by `labels`: there is no margin",
+        ),
         (
             lambda: D.max_margin(POINTS, LABELS[:3], bias=True),
             "`labels` must have shape \\(40,\\), one class per",

@@ -146,7 +146,7 @@ def test_kinks_are_told():
         (dict(steps=0), "`steps` must be at least 1; got 0"),
         (dict(heads=[PARAMS]), "`heads` needs `x_new`: where predictions are compared"),
         (dict(heads=3, x_new=X_NEW), "`heads` must be a list of parameters like `params`; got 3"),
-        (dict(y=Y[:5]), "`x` and `y` must have as many rows; got 6 and 5"),
+        (dict(y=Y[:5]), "`x` and `y` must have the same number of rows; got 6 and 5"),
         (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),
     ],
@@ -159,5 +159,5 @@ def test_bad_arguments_cost_one_line(arguments, message):
 
 def test_a_model_that_does_not_move_is_refused():
     still = nk.from_function(lambda p, x: 0.0 * p["w"] + x[:, :1])
-    with pytest.raises(ValueError, match="do not depend on its parameters: nothing trains"):
+    with pytest.raises(ValueError, match="do not depend on its parameters: there is nothing to train"):
         nk.inspect(still, {"w": np.ones(1)}, X, Y[:, :1])

@@ -58,7 +58,7 @@ BIASED = nk.MLP(2, (3,), activation="relu", bias_var=0.1)
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: D.kernel_margin(K.Linear(), X, LABELS), "no function of the space of `kernel` separates"),
+        (lambda: D.kernel_margin(K.Linear(), X, LABELS), "no function in the space of `kernel` separates"),
         (lambda: D.kernel_margin(K.RBF(), X, np.zeros(14)), "must have two values"),
         (lambda: D.normalized_margin(BIASED, BIASED.init(0), X, LABELS), "must have biases 0"),
         (lambda: D.normalized_margin(nk.MLP(2, (3,), 2), None, X, LABELS), "nk.MLP with one output"),

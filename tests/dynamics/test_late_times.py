@@ -46,7 +46,7 @@ def test_order_zero_at_late_times_is_the_end(algorithm):
         np.testing.assert_allclose(solution.predict(NEW, time).mean, solution.predict(NEW).mean, rtol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore:the parts of the correction")
+@pytest.mark.filterwarnings("ignore:the correction is")
 @pytest.mark.parametrize("algorithm", [nk.GradientFlow(), nk.GradientDescent(0.2)], ids=["flow", "descent"])
 def test_a_forecast_at_late_times_is_that_of_the_end(algorithm):
     for order in (0, 1):

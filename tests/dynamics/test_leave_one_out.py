@@ -139,7 +139,7 @@ def test_classes_are_counted():
 
 
 def test_what_cannot_be_left_out_is_said():
-    with pytest.raises(ValueError, match="needs training that is stable, but it diverges: lr = "):
+    with pytest.raises(ValueError, match="needs stable training, but it diverges: lr = "):
         nk.solve(KERNEL, X, Y, nk.GradientDescent(2.1 / LARGEST, 10)).leave_one_out()
     with pytest.raises(ValueError, match="short sum of ridges, not GradientFlow"):
         nk.solve(KERNEL, X, Y, nk.GradientFlow(1.0, friction=0.5)).leave_one_out()
@@ -158,7 +158,7 @@ def test_the_tuned_value_is_the_best_of_those_tried(kind, made):
     assert found.error.min() == found.error[list(found.values).index(found.value)]
     again = nk.solve(KERNEL, X, y, found.algorithm).leave_one_out()
     assert again.error == pytest.approx(found.error.min(), rel=1e-9) and isinstance(found.algorithm, made)
-    with pytest.warns(UserWarning, match="the best of `values` is at their end"):
+    with pytest.warns(UserWarning, match="the best of `values` is at an end of the range"):
         nk.dynamics.tune(KERNEL, X, y, kind, values=[found.value, 3 * found.value, 9 * found.value])
     with pytest.raises(ValueError, match="`values` must be a list of numbers greater than 0"):
         nk.dynamics.tune(KERNEL, X, y, kind, values=[0.0])

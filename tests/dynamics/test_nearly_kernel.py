@@ -289,7 +289,7 @@ def test_a_learning_rate_beyond_the_limit_is_a_status(eps, steps):
     (
         (3, ValueError, "`order` must be 0, 1 or 2; got 3"),
         (-1, ValueError, "`order` must be at least 0; got -1"),
-        (1.5, TypeError, "`order` must be a whole number; got 1.5"),
+        (1.5, TypeError, "`order` must be an integer; got 1.5"),
     ),
 )
 def test_other_orders_are_refused(order, error, text):
@@ -312,9 +312,7 @@ def test_linear_problems_have_order_0_only(linear):
 def test_a_model_without_second_derivative_says_what_that_means():
     p = problem(6, 0)
     flat = nk.from_function(lambda w, x: jax.nn.relu(x[:, :3]) @ w)
-    with pytest.raises(
-        ValueError, match=r"second derivative of this model is zero: .*order 0 is all there is .relu"
-    ):
+    with pytest.raises(ValueError, match=r"second derivative of this model is zero: .*use order 0 .ReLU"):
         nk.solve(nk.expand(flat, np.ones((3, 1)), 2), p.x, p.y, order=1)
     with pytest.raises(ValueError, match="second derivative of this model is zero"):
         nk.solve(nk.QuadraticModel(phi, lambda x, u: 0.0 * x[:, :1] * u, 1.0), p.x, p.y, order=1)
@@ -339,7 +337,7 @@ def test_relu_networks_learn_features_by_products_of_layers_only():
 def test_a_second_derivative_that_is_not_finite_is_refused():
     p = problem(6, 0)
     root = nk.from_function(lambda w, x: x[:, :3] @ jnp.sqrt(jnp.abs(w)))
-    with pytest.raises(ValueError, match="second derivative of this model is not finite at its start"):
+    with pytest.raises(ValueError, match="second derivative of this model is not finite at initialization"):
         nk.solve(nk.expand(root, np.zeros((3, 1)), 2), p.x, p.y, order=1)
 
 
@@ -380,13 +378,15 @@ def test_bad_arguments_of_a_solution_are_named():
     solution = nk.solve(quadratic(0.001), p.x, p.y, nk.DirectOptimization(), order=1)
     with pytest.raises(ValueError, match="`x_new` has 3 features per row; 16 expected"):
         solution.predict(p.x_new[:, :3])
-    with pytest.raises(ValueError, match="`time` has no meaning for DirectOptimization"):
+    with pytest.raises(ValueError, match="`time` is not defined for DirectOptimization"):
         solution.predict(p.x_new, time=1.0)
     with pytest.raises(ValueError, match="`x1` has 3 features per row; 16 expected"):
         solution.effective_kernel(p.x_new[:, :3], p.x)
     with pytest.raises(ValueError, match="`kernel` must be one of 'flat', 'trained'; got 'flot'"):
         solution.compressed_prediction(p.x_new, "flot")
-    with pytest.raises(ValueError, match="`x_test` and `y_test` must have as many rows; got 4 and 3"):
+    with pytest.raises(
+        ValueError, match="`x_test` and `y_test` must have the same number of rows; got 4 and 3"
+    ):
         solution.feature_learning(p.x_new, np.zeros(3))
     with pytest.raises(ValueError, match="`y` has 2 outputs per row; the model has 1"):
         nk.solve(nk.expand(quadratic(0.1), np.zeros((1, F)), 2), p.x, np.zeros((6, 2)), order=1)

@@ -157,10 +157,16 @@ def test_a_linear_target_leaves_nothing_to_learn():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.one_step_features(X, Y, 21), "`width` must be even, since neurons come in pairs; got 21"),
+        (
+            lambda: nk.one_step_features(X, Y, 21),
+            "`width` must be even, because neurons come in pairs; got 21",
+        ),
         (lambda: nk.one_step_features(X, Y, 20, 3.5), "`key` must be a key such as .* got 3.5"),
         (lambda: nk.one_step_features(X, Y, 0), "`width` must be at least 2"),
-        (lambda: nk.one_step_features(X, Y[:3]), "`x` and `y` must have as many rows; got 600 and 3"),
+        (
+            lambda: nk.one_step_features(X, Y[:3]),
+            "`x` and `y` must have the same number of rows; got 600 and 3",
+        ),
         (lambda: nk.one_step_features(X, Y, 20, lr=-1.0), "`lr` must be greater than 0"),
         (
             lambda: nk.one_step_features(X, Y, 20, subspace=np.ones((2, 3))),

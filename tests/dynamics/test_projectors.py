@@ -137,7 +137,7 @@ def test_projectors_are_for_training_to_its_end_on_few_points():
     p = problem(7, 3)
     for algorithm in (nk.GradientDescent(0.1, steps=9), nk.GradientFlow(1.0), nk.Ridge(0.1)):
         with pytest.raises(
-            ValueError, match="a projector exists for training to its end only: solve without"
+            ValueError, match="a projector exists only for training to convergence: solve without"
         ):
             nk.solve(quadratic(0.001), p.x, p.y, algorithm, order=1).algorithm_projectors()
     many = problem(17, 3)

@@ -97,7 +97,7 @@ def test_overlaps_are_shares():
         (lambda: D.subspace_overlap(np.eye(2), np.eye(3)), "`found` has 2 features per row; 3 expected"),
         (
             lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((4, 1))),
-            r"`true` has 4 directions of 1 features: more than the space has.*pass `true\.T` if yours are columns",
+            r"`true` has 4 directions of 1 features, more than the space has.*pass `true\.T` if yours are columns",
         ),
         (
             lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((1, 1))),
@@ -106,7 +106,7 @@ def test_overlaps_are_shares():
         (lambda: D.subspace_overlap(np.eye(2), np.zeros((1, 2))), "`true` is 0: it has no direction"),
         (
             lambda: D.recursive_features(None, X, Y, subspace=np.ones((2, 5))),
-            "`subspace` must be independent directions",
+            "`subspace` must contain linearly independent directions",
         ),
     ],
 )

@@ -300,18 +300,18 @@ NET = nk.MLP(2, (4,))
         ),
         (
             lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, None, 3, schedule=lambda s: jnp.stack([s, s]))),
-            "`schedule` must give one finite number for every step",
+            "`schedule` must return one finite number for every step",
         ),
         (lambda: nk.solve(MODEL, X, Y, nk.Adam(0.1, 3)), "`algorithm` must be one that can be solved"),
         (lambda: nk.solve(MODEL, X, Y, nk.Optax(optax.sgd(0.1), 3)), "`algorithm` must be one that can be solved"),
         (lambda: nk.Optax("adam", 3), r"`transformation` must be an optax.GradientTransformation.*got 'adam'"),
         (
             lambda: nk.simulate(MODEL, np.zeros((2, 4)), X, Y, nk.Optax(optax.sgd(0.1), 3, 2)),
-            "`Optax` draws batches: give `key=",
+            "`Optax` draws batches: pass `key=",
         ),
         (
             lambda: nk.simulate(MODEL, np.zeros((2, 4)), X, Y, nk.SGD(0.1, None, 3, noise=1.0)),
-            "`SGD` draws noise: give `key=",
+            "`SGD` draws noise: pass `key=",
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3, weight_decay=0.1), NEW),
@@ -333,8 +333,8 @@ NET = nk.MLP(2, (4,))
             ),
             "must be an SGD without `noise`",
         ),
-        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule and noise here"),
-        (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be a whole number; got 1.5"),
+        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise here"),
+        (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be an integer; got 1.5"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_clear_line(call, message):

@@ -121,15 +121,18 @@ def test_runs_inside_the_callers_jit_and_vmap():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.simulate(NET, THETA, X, Y, nk.Ridge(0.1)), "`algorithm` must move in time.*got Ridge"),
-        (lambda: nk.simulate(NET, THETA, X, Y, nk.SGD(0.1, 3, 2)), "`SGD` draws batches: give `key="),
+        (
+            lambda: nk.simulate(NET, THETA, X, Y, nk.Ridge(0.1)),
+            "`algorithm` must have steps or a time.*got Ridge",
+        ),
+        (lambda: nk.simulate(NET, THETA, X, Y, nk.SGD(0.1, 3, 2)), "`SGD` draws batches: pass `key="),
         (
             lambda: nk.simulate(NET, THETA, X, Y, nk.SGD(0.1, 9, 2), key=jax.random.key(0)),
             "`batch_size` must be at most the number of points, 8; got 9",
         ),
         (
             lambda: nk.simulate(NET, THETA, X, Y[:3], nk.GradientFlow(1.0)),
-            "`x` and `y` must have as many rows; got 8 and 3",
+            "`x` and `y` must have the same number of rows; got 8 and 3",
         ),
         (
             lambda: nk.simulate(NET, THETA, X, np.ones((8, 2)), nk.GradientFlow(1.0)),

@@ -174,7 +174,7 @@ def test_many_times_and_algorithms_share_one_kernel():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.solve(KERNEL, X, Y[:5]), "`x` and `y` must have as many rows; got 17 and 5"),
+        (lambda: nk.solve(KERNEL, X, Y[:5]), "`x` and `y` must have the same number of rows; got 17 and 5"),
         (
             lambda: nk.solve(KERNEL, X[:, 0], Y),
             r"`x` must have shape \(n, d\); got \(17,\); for one feature pass",
@@ -199,7 +199,7 @@ def test_many_times_and_algorithms_share_one_kernel():
         (lambda: nk.solve(KERNEL, X, Y).predict(NEW[:, :2]), "`x_new` has 2 features per row; 6 expected"),
         (
             lambda: nk.solve(KERNEL, X, Y, nk.Ridge(1.0)).predict(NEW, time=3.0),
-            "`time` has no meaning for Ridge",
+            "`time` is not defined for Ridge",
         ),
         (lambda: nk.solve(KERNEL, X, Y).predict(NEW, time=-1.0), "`time` must be at least 0; got -1.0"),
         (lambda: nk.solve(KERNEL, X, Y).params(), "a kernel has no parameters"),
@@ -209,7 +209,7 @@ def test_many_times_and_algorithms_share_one_kernel():
         ),
         (
             lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, [0.1]),
-            "`algorithms` must be ones that act by a filter",
+            "`algorithms` must be algorithms with a spectral filter",
         ),
         (lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, []), "`algorithms` is empty"),
         (lambda: nk.solve(KERNEL, X, Y).predict_each(NEW, 3), "`algorithms` must be a list such as"),

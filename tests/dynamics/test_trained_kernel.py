@@ -165,5 +165,5 @@ def test_with_fewer_parameters_than_points_there_is_no_inverse():
         ):
             solution.compressed_prediction(p.x_new, kernel)
     stopped = nk.solve(quadratic(0.001), p.x[:6], p.y[:6], nk.GradientFlow(1.0), order=1)
-    with pytest.raises(ValueError, match="a compressed prediction exists for training to its end only"):
+    with pytest.raises(ValueError, match="a compressed prediction exists only for training to convergence"):
         stopped.compressed_prediction(p.x_new)

@@ -243,15 +243,15 @@ LINE = nk.MLP(2, (4,), 1, "relu")
         (lambda: G.breakpoints(nk.MLP(2, (4,), 1, "tanh"), None, [0, 0], [1, 1]), '"relu", "leaky_relu'),
         (
             lambda: G.breakpoints(nk.FeatureModel(lambda x: x), None, [0, 0], [1, 1]),
-            "`net` must be an nk.MLP, whose layers are known; got FeatureModel",
+            "`net` must be an nk.MLP or nk.Network; got FeatureModel",
         ),
         (
             lambda: G.breakpoints(LINE, None, [0, 0], [1, 1]),
-            "`params` must be a tree of arrays, as of .* got None",
+            "`params` must be a tree of arrays, e.g. .* got None",
         ),
         (
             lambda: G.breakpoints(LINE, [np.eye(2)] * 2, [0, 0], [1, 1]),
-            r"`params` must be of the form of .*; MLP misses `params\[0\]",
+            r"`params` must have the structure of .*; MLP needs `params\[0\]",
         ),
         (
             lambda: G.breakpoints(LINE, drawn(nk.MLP(3, (4,))), [0, 0], [1, 1]),
@@ -315,7 +315,7 @@ def test_convolutional_networks_are_cut_where_their_slope_jumps():
         ([L.Dense(3), L.Activation("tanh"), L.Dense(1)], r"`layers\[1\]` must be \"relu\""),
         (
             [L.Dense(3), L.Residual([L.Activation("relu"), L.Dense(3)]), L.Dense(1)],
-            r"has an activation inside",
+            r"contains an activation",
         ),
         (
             [L.Dense(3), L.Activation("relu"), L.Dense(2), L.Activation("abs"), L.Dense(1)],

@@ -80,7 +80,7 @@ def test_the_last_layer_of_a_network_gives_its_outputs():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: collapse(np.ones((4, 2)), [0, 0, 0, 0]), "`labels` must name at least 2 classes"),
+        (lambda: collapse(np.ones((4, 2)), [0, 0, 0, 0]), "`labels` must have at least 2 classes"),
         (lambda: collapse(np.ones((4, 2)), [0, 0, 1, 1]), "same mean in every class"),
         (lambda: collapse(np.ones((4, 2)), [0, 1]), "`labels` must have shape \\(4,\\)"),
         (lambda: collapse(np.full((2, 2), np.nan), [0, 1]), "`features` holds 4 NaN"),

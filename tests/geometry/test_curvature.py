@@ -202,7 +202,7 @@ HUGE = jax.tree.map(lambda leaf: 1e200 * leaf, THETA)
             lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y),
             r"`params\[0\].* holds .* NaN",
         ),
-        (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "another has no distribution of labels"),
+        (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "other losses do not define a distribution of labels"),
         (lambda: G.Hessian(NET, THETA, X, Y)(np.ones(3)), f"`vectors` must have shape \\({P},\\)"),
         (
             lambda: G.top_eigenpairs(G.Hessian(NET, THETA, X, Y), P + 1),

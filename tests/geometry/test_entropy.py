@@ -249,19 +249,19 @@ def test_the_width_of_an_ellipsoid_is_reached_by_projection_and_forced_by_antipo
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: G.ellipsoid_entropy([], 1), "`axes` must hold at least one number"),
-        (lambda: G.ellipsoid_entropy([1.0, -1.0], 1), "`axes` must hold at least one number, all at least 0"),
-        (lambda: G.ellipsoid_entropy([1.0], -1), "`bits` must be a whole number of at least 0"),
-        (lambda: G.ellipsoid_entropy([1.0], 1.5), "`bits` must be a whole number"),
+        (lambda: G.ellipsoid_entropy([], 1), "`axes` must have at least one value"),
+        (lambda: G.ellipsoid_entropy([1.0, -1.0], 1), "`axes` must have at least one value, all at least 0"),
+        (lambda: G.ellipsoid_entropy([1.0], -1), "`bits` must be an integer of at least 0"),
+        (lambda: G.ellipsoid_entropy([1.0], 1.5), "`bits` must be an integer"),
         (lambda: G.ellipsoid_entropy([1.0], 1, tail=-1.0), "`tail` must be at least 0"),
         (lambda: G.lipschitz_entropy(1, -1.0), "`length` must be greater than 0"),
         (
             lambda: nk.examples.lipschitz_code([2.0, 0.0]),
-            "`values` rise by more than `constant` = 1 allows, 0.5 a cell",
+            "`values` rise by more than `constant` = 1 allows, 0.5 per cell",
         ),
         (lambda: nk.examples.lipschitz_code([]), r"`values` must have shape \(n \+ 1,\)"),
         (lambda: nk.examples.lipschitz_decode([True], [2.0]), "`x` must be between 0 and `length` = 1"),
-        (lambda: G.set_entropy(points(3, 2), "a"), "`bits` must be a whole number"),
+        (lambda: G.set_entropy(points(3, 2), "a"), "`bits` must be an integer"),
         (lambda: G.stable_pair(points(3, 2), 0, jax.random.key(0)), "`bits` must be at least 1; got 0"),
         (
             lambda: G.kernel_axes(lambda x, y: -x @ y.T, points(3, 2)),

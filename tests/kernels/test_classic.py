@@ -73,7 +73,7 @@ def test_polynomial_is_the_dot_product_of_its_features(degree, bias):
     "make, error, message",
     [
         (lambda: nk.kernels.Polynomial(0), ValueError, "`degree` must be at least 1; got 0"),
-        (lambda: nk.kernels.Polynomial(2.5), TypeError, "`degree` must be a whole number; got 2.5"),
+        (lambda: nk.kernels.Polynomial(2.5), TypeError, "`degree` must be an integer; got 2.5"),
         (lambda: nk.kernels.Polynomial(2, -1.0), ValueError, "`bias` must be at least 0; got -1.0"),
         (lambda: nk.kernels.Matern(1.0, nu=2.0), ValueError, "`nu` must be 0.5, 1.5 or 2.5; got 2.0"),
         (lambda: nk.kernels.Matern(0.0), ValueError, "`length` must be greater than 0; got 0.0"),

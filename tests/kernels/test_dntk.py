@@ -86,7 +86,7 @@ def test_bad_input_gets_one_line():
     dntk = nk.kernels.EmpiricalDNTK(quadratic(EPS), W)
     with pytest.raises(TypeError, match="`model` must be a nearkernel model; got function: wrap it by"):
         nk.kernels.EmpiricalDNTK(lambda p, x: x, W)
-    with pytest.raises(ValueError, match=r"`p1` must have one weight an output, 4; got \(3,\)"):
+    with pytest.raises(ValueError, match=r"`p1` must have one weight per output, 4; got \(3,\)"):
         dntk.contract(P.x, P.x, np.ones(3), P.x, np.ones(4))
     with pytest.raises(ValueError, match=r"`x0` must have shape \(n, d\); got \(16,\)"):
         dntk(P.x[0])

@@ -52,7 +52,7 @@ def test_given_features_are_their_dot_product():
     [
         ({"in_dim": 0}, ValueError, "`in_dim` must be at least 1; got 0"),
         ({"size": 0}, ValueError, "`size` must be at least 1; got 0"),
-        ({"size": 3.0}, TypeError, "`size` must be a whole number; got 3.0"),
+        ({"size": 3.0}, TypeError, "`size` must be an integer; got 3.0"),
         ({"activation": "tanhh"}, ValueError, r"'tanhh' is unknown.*Did you mean 'tanh'\?"),
         ({"weight_var": 0.0}, ValueError, "`weight_var` must be greater than 0; got 0.0"),
         ({"bias_var": -1.0}, ValueError, "`bias_var` must be at least 0; got -1.0"),

@@ -182,5 +182,5 @@ def test_networks_in_one_line(net, shape):
 
 def test_kinked_activations_of_your_own_are_refused_where_positions_are_compared():
     net = nk.Network((5, 4, 2), [conv(), L.Activation(lambda z: jnp.abs(z)), L.GlobalAvgPool(), HEAD])
-    with pytest.raises(ValueError, match=r'kink that is not known by name, .*use "relu"'):
+    with pytest.raises(ValueError, match=r'kinked activation without a known name, .*use "relu"'):
         nk.kernels.NTK(net)(IMAGES)

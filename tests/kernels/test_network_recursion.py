@@ -119,7 +119,7 @@ def test_odd_activations_without_bias_are_odd():
 
 def test_only_networks_with_a_known_limit_have_one():
     with pytest.raises(
-        TypeError, match=r"`net` must be an nk\.MLP or nk\.Network, whose layers NNGP knows; got RBF"
+        TypeError, match=r"`net` must be an nk\.MLP or nk\.Network, whose layers NNGP can read; got RBF"
     ):
         nk.kernels.NNGP(nk.kernels.RBF())
     with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP.*got FeatureModel"):

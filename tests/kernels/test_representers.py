@@ -68,7 +68,7 @@ def test_a_bound_that_does_not_bind_is_no_ridge():
         (lambda: K.representer(K.RBF(), X, SIGNS, 0.0, "logistic"), "`ridge` must be"),
         (
             lambda: K.representer(K.RBF(), X, Y, 0.1, lambda f, y: -jnp.sum((f - y) ** 2)),
-            "no minimum that Newton's method",
+            "Newton's method found no minimum",
         ),
     ],
 )

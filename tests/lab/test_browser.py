@@ -27,7 +27,7 @@ def page(browser, lab):
 def watched(browser, lab):
     """A fresh page that fails the test if anything is asked of another machine, or goes wrong in it."""
     context = browser.new_context(
-        viewport={"width": 1280, "height": 900}, base_url=lab, accept_downloads=True
+        viewport={"width": 1440, "height": 900}, base_url=lab, accept_downloads=True
     )
     page, trouble = context.new_page(), []
     page.set_default_timeout(120_000)
@@ -94,7 +94,7 @@ def move(page, spec) -> None:
         other = next(word for word in reversed(spec.choices) if word != spec.default)
         page.select_option(f"#control-{spec.name}", other)
     elif spec.kind is str:
-        page.fill(f"#control-{spec.name}", "tanh(z) + 0.1*z")
+        page.fill(f"#control-{spec.name}", "tanh(z) + 0.1*z" if spec.high < 1000 else "0 1\n1 0\n2 3\n3 3")
     else:
         page.focus(f"#slider-{spec.name}")
         page.keyboard.press("ArrowLeft" if spec.default == spec.high else "ArrowRight")
@@ -147,7 +147,8 @@ def test_a_check_shows_its_progress_its_networks_and_can_be_stopped(page):
 def test_bad_settings_are_told_and_the_picture_stays(page):
     opened(page, "/catapult")
     page.fill("#control-ratio", "99")
-    expect(page.locator("#error")).to_have_text("ratio 99: must be from 0.1 to 4.5.")
+    expect(page.locator("#error-ratio")).to_have_text("ratio 99: must be from 0.1 to 4.5.")
+    assert page.inner_text("#error") == "" and page.inner_text("#error-width") == ""
     assert page.locator("#control-ratio").get_attribute("aria-invalid") == "true"
     assert page.evaluate("document.querySelector('.plot').data.length") == 1
     moved(page, lambda: page.fill("#control-ratio", "1.5"))
@@ -204,11 +205,79 @@ def test_light_dark_and_a_phone(page):
     assert page.evaluate(paper) != light
     page.click("#theme")
     assert page.evaluate(paper) == light and page.inner_text("#theme").endswith("light")
-    page.set_viewport_size({"width": 390, "height": 800})
-    for name in ("catapult", "regions", "claims"):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("", "catapult", "regions", "claims"):
         page.goto(f"/{name}")
-        page.wait_for_selector("#numbers dd, #verdict")
+        page.wait_for_selector("#numbers dd, #verdict, #content[data-drawn]")
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), name
+        assert not page.is_visible("nav#pages") and page.input_value("#menu") == name
+    page.select_option("#menu", "catapult")
+    page.wait_for_selector("#content[data-answered]")
+    page.evaluate("window.scrollTo(0, 500)")
+    top = page.locator(".shown").bounding_box()["y"]
+    assert 0 <= top < 100  # the picture stays in sight
+
+
+def test_the_story_opens_its_pages_and_pages_turn(page):
+    page.goto("/")
+    page.wait_for_selector("#content[data-drawn='6']")
+    assert page.locator(".story .plot .main-svg").count() >= 6
+    assert page.locator(".pages a").count() == len(NAMES)
+    expect(page.locator("#next")).to_contain_text(find(NAMES[0]).menu or find(NAMES[0]).title)
+    page.goto("/catapult")
+    page.click("#previous")
+    expect(page.locator("h1")).to_have_text(find(NAMES[NAMES.index("catapult") - 1]).title)
+
+
+def test_views_to_try_play_and_the_button_that_trains_are_in_sight(page):
+    opened(page, "/catapult?width=60")
+    for name in ("#check", "#play", "#fullscreen", ".preset >> nth=3"):
+        box = page.locator(name).bounding_box()
+        assert box["y"] + box["height"] < 900, name
+    chosen = find("catapult").presets[1]
+    moved(page, lambda: page.click("[data-preset='1']"))
+    assert page.input_value("#control-ratio") == "3" and page.input_value("#control-width") == "1000"
+    assert page.inner_text("#see") == chosen.see
+    before = answers(page)
+    page.click("#play")
+    page.wait_for_function(
+        "n => Number(document.getElementById('content').dataset.answered) > n + 3", arg=before
+    )
+    assert float(page.input_value("#control-ratio")) > 3 and page.inner_text("#see") == chosen.see
+    page.click("#play")
+    page.wait_for_timeout(600)
+    still = page.input_value("#control-ratio")
+    page.wait_for_timeout(400)
+    assert page.input_value("#control-ratio") == still and "Play" in page.inner_text("#play")
+
+
+def test_the_whole_screen_enlarges_and_its_keys_turn_pages(page):
+    opened(page, "/catapult")
+    page.click("#fullscreen")
+    page.wait_for_selector(":root.lecture", state="attached")
+    page.keyboard.press("PageDown")
+    expect(page.locator("h1")).to_have_text(find("bias").title)
+    page.wait_for_selector("#content[data-answered]")
+    page.click("#fullscreen")
+    page.wait_for_selector(":root:not(.lecture)", state="attached")
+
+
+def test_a_name_of_the_legend_hides_its_curve(page):
+    opened(page, "/catapult")
+    names = "[...document.querySelectorAll('.plot')].at(-1).data.map(trace => trace.name)"
+    assert page.evaluate(names) == ["theory", "stable below"]
+    page.click("[data-curve='stable below']")
+    page.wait_for_function(f"() => {names}.length === 1")
+    moved(page, lambda: page.fill("#control-ratio", "1.1"))
+    assert page.evaluate(names) == ["theory"]  # it stays hidden
+    page.click("[data-curve='stable below']")
+    page.wait_for_function(f"() => {names}.length === 2")
+
+
+def test_formulas_have_a_font_of_their_own(page):
+    opened(page, "/catapult")
+    assert page.evaluate("document.fonts.ready.then(() => document.fonts.check('16px \"Lab Math\"'))")
+    assert "Lab Math" in page.evaluate("getComputedStyle(document.querySelector('math')).fontFamily")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def test_the_law_of_trained_networks():
     cov = k_bb - response @ k_ba.T - k_ba @ response.T + response @ k_aa @ response.T
     np.testing.assert_allclose(part(answer, 0, "theory").y, response @ y, atol=1e-9)
     np.testing.assert_allclose(part(answer, 1, "theory").y, np.sqrt(np.diagonal(cov)), atol=1e-9)
-    np.testing.assert_allclose(part(answer, 1, "at the start").y, np.sqrt(np.diagonal(k_bb)), atol=1e-9)
+    np.testing.assert_allclose(part(answer, 1, "at initialization").y, np.sqrt(np.diagonal(k_bb)), atol=1e-9)
     loss = 0.5 * np.sum((left @ y) ** 2) + 0.5 * np.trace(left @ k_aa @ left)
     np.testing.assert_allclose(number(answer, "loss"), loss, rtol=1e-8)
     slowest = 1 / np.linalg.eigvalsh(t_aa)[0]

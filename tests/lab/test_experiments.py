@@ -21,8 +21,19 @@ OTHERS = {
     "regions": {"width": 5, "seed": 3},
     "bias": {"alpha": 0.3},
     "deep-linear": {"depth": 2, "points": 6},
+    "lazy-rich": {"richness": 0.5, "step": 42, "activation": "gelu", "width": 32},
+    "finite-width": {"width": 16, "place": 0.4, "steps": 20, "networks": 500},
+    "learning-curve": {"data": "wave", "ridge": 1.0, "depth": 1},
+    "images": {"shift": 1, "ridge": 0.1},
+    "own-data": {
+        "rows": "a,b,c\n0,1,2\n1,0,1\n2,2,0\n3,1,1\n4,5,2\n5,2,0",
+        "column": 2,
+        "ridge": 0.5,
+        "depth": 1,
+    },
 }
-HEAVY = {"regression", "criticality", "circle", "quadratic"}  # programs that compile for long
+# Programs that compile for long.
+HEAVY = {"regression", "criticality", "circle", "quadratic", "lazy-rich", "finite-width", "images"}
 
 
 @pytest.fixture(autouse=True)
@@ -107,13 +118,16 @@ def test_the_program_of_a_check_draws_what_the_check_shows(name):
 
 
 # Regions and deep-linear have quicker tests of their ends in files of their own.
-@pytest.mark.parametrize("name", weighed([n for n in NAMES if n not in HEAVY], {"regions", "deep-linear"}))
+@pytest.mark.parametrize(
+    "name", weighed([n for n in NAMES if n not in HEAVY], {"regions", "deep-linear", "learning-curve"})
+)
 def test_every_end_of_every_range_has_an_answer(name):
     experiment = find(name)
     for each in experiment.settings():
         if each.kind is str and not each.choices:
             continue
-        for value in each.choices or ((each.low, each.high) if each.kind is not tuple else ("0,0",)):
+        ends = (each.low, each.high if each.name != "column" else 1)  # more than the rows have is refused
+        for value in each.choices or (ends if each.kind is not tuple else ("0,0",)):
             answer = experiment.with_settings({each.name: value}).theory()
             assert answer.pictures and plain(answer)
             for picture in answer.pictures:
@@ -124,6 +138,10 @@ def test_every_end_of_every_range_has_an_answer(name):
 def test_an_experiment_describes_itself(name):
     described = about(find(name))
     assert described["title"] and len(described["about"]) > 80 and described["controls"]
+    assert 3 <= len(described["presets"]) <= 5 and described["movie"] in find(name)().values()
+    for preset in described["presets"]:
+        assert preset["settings"] and find(name).with_settings(preset["settings"]) != find(name)()
+        assert 20 < len(preset["see"]) < 120 and len(preset["title"]) < 30
     for formula in find(name).formulas:
         assert "\\" not in typeset(formula), formula  # a command that the converter does not know
 

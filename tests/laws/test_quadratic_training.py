@@ -116,7 +116,7 @@ def test_one_step_is_the_formula():
 def test_bad_input_of_the_recursion_gets_one_line():
     with pytest.raises(ValueError, match="`order` must be 0, 1 or 2; got 3"):
         nk.dynamics.sample_space_descent(quadratic(0.1), START, P.x, P.y, LR, STEPS, order=3)
-    with pytest.raises(ValueError, match=r"`y` must have one value an output of `x`; got \(4,\)"):
+    with pytest.raises(ValueError, match=r"`y` must have one value per output at `x`; got \(4,\)"):
         nk.dynamics.sample_space_descent(quadratic(0.1), START, P.x, P.y[:4], LR, STEPS)
 
 

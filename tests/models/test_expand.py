@@ -89,8 +89,8 @@ def test_float32_parameters_are_expanded_in_float64():
     [
         ({"degree": 0}, ValueError, "`degree` must be at least 1; got 0"),
         ({"degree": 4}, ValueError, "`degree` must be 1, 2 or 3; got 4"),
-        ({"degree": 1.5}, TypeError, "`degree` must be a whole number; got 1.5"),
-        ({"params": {}}, TypeError, "`params` must be a tree of floating-point arrays; it has none"),
+        ({"degree": 1.5}, TypeError, "`degree` must be an integer; got 1.5"),
+        ({"params": {}}, TypeError, "`params` must be a tree of floating-point arrays; it has no arrays"),
         ({"params": [np.arange(3)]}, TypeError, "`params` must be a tree of floating-point arrays"),
         (
             {"model": jnp.tanh},

@@ -157,9 +157,9 @@ def test_what_is_no_network_costs_one_line():
         TypeError, match=r"`network` must be a network of Flax, Equinox or Keras; got function\.$"
     ):
         nk.from_network(lambda x: x)
-    with pytest.raises(TypeError, match=r"`variables` are for networks of flax\.linen"):
+    with pytest.raises(TypeError, match=r"`variables` are only for networks of flax\.linen"):
         nk.from_network(eqx.nn.Linear(3, 2, key=jax.random.key(0)), {})
-    with pytest.raises(ValueError, match=r"`network` has no parameters that train"):
+    with pytest.raises(ValueError, match=r"`network` has no trainable parameters"):
         nk.from_network(eqx.nn.Lambda(jnp.tanh))
     model, _ = nk.from_network(eqx.nn.Linear(3, 2, key=jax.random.key(0)))
     with pytest.raises(ValueError, match=r"a model of nk\.from_network has no `init`"):

@@ -172,7 +172,7 @@ def test_adapters_of_low_rank():
     name = "block.linear1.weight"
     change = np.asarray(model.weights(moved)[name]) - np.asarray(model.frozen[name])
     np.testing.assert_allclose(change, 2.0 * moved[f"{name}.B"] @ moved[f"{name}.A"], atol=1e-14)
-    with pytest.raises(ValueError, match=r"`trainable` trains 'block\.linear1\.weight' and adapts it too"):
+    with pytest.raises(ValueError, match=r"`trainable` both trains 'block\.linear1\.weight' and adapts it"):
         nk.from_torch(net, batch(2), trainable=[adapters, "block"])
     with pytest.raises(ValueError, match="`trainable` finds no matrix like 'embed' in `module`"):
         nk.from_torch(net, batch(2), trainable=nk.LoRA(names="embed"))
@@ -233,7 +233,7 @@ def test_several_inputs_by_place_and_by_name():
     with pytest.raises(ValueError, match=r"`output` 'third' is not among the outputs of `module`"):
         nk.from_torch(module, (x[:2], ids[:2]), output="third")
     with pytest.raises(
-        ValueError, match=r"`x` must be a tuple of shapes \(n, 3\), \(n, 4\) \(or all in one line"
+        ValueError, match=r"`x` must be a tuple of shapes \(n, 3\), \(n, 4\) \(or all flattened into one row"
     ):
         placed(params, x)
     with pytest.raises(
@@ -252,7 +252,7 @@ def test_images_may_come_in_one_line():
     np.testing.assert_array_equal(model.flatten(torch.tensor(x)), x.reshape(4, -1))
     with pytest.raises(
         ValueError,
-        match=r"`x` must be of shape \(n, 3, 8, 8\) \(or all in one line, \(n, 192\)\); got shape \(4, 7\)",
+        match=r"`x` must be of shape \(n, 3, 8, 8\) \(or all flattened into one row, \(n, 192\)\); got shape \(4, 7\)",
     ):
         model(params, x.reshape(4, -1)[:, :7])
 
@@ -434,7 +434,7 @@ def test_a_backward_of_its_own_is_refused():
             return Straight.apply(self.net(x)) + self.net(x)
 
     with pytest.raises(
-        ValueError, match=r"`module` uses Straight, a torch\.autograd\.Function with a backward of its own"
+        ValueError, match=r"`module` uses Straight, a torch\.autograd\.Function with a custom backward"
     ):
         nk.from_torch(Rounding(), inputs(2, 3))
     model, params = nk.from_torch(Rounding(), inputs(2, 3), check=False)

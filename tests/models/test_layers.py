@@ -154,7 +154,7 @@ def test_an_mlp_may_have_variances_and_activations_of_each_layer():
         (lambda: nk.Network((4,), [L.Dense(3), L.Sum([[L.Dense(3)], [L.Dense(4)]])]),
          r"`layers\[1\]`, Sum of 2 branches: its branches end in different shapes, \(3,\), \(4,\)"),
         (lambda: nk.Network((4,), [L.Attention(3)]),
-         r"`layers\[0\]`, Attention.*looks at positions, and its input .* has none"),
+         r"`layers\[0\]`, Attention.*attention needs positions, and its input .* has none"),
         (lambda: nk.Network((4,), [L.Residual([L.Dense(4), L.Residual([L.Dense(5)])])]),
          r"`layers\[0\].branch\[1\]`, Residual of 1 layers: its branch maps"),
         (lambda: nk.Network((4,), [L.Dense(4), "relu"]), r"`layers\[1\]` must be a layer of nk.layers; got 'relu'"),
@@ -164,8 +164,8 @@ def test_an_mlp_may_have_variances_and_activations_of_each_layer():
         (lambda: L.Dropout(1.5), "`keep` is a probability and must be at most 1; got 1.5"),
         (lambda: L.LayerNorm("channels"),
          "`axes` must be one of 'channel', 'all'; got 'channels'. Did you mean 'channel'"),
-        (lambda: L.Sum([]), "`branches` must have at least one branch"),
-        (lambda: nk.Network(3, [L.Conv(2, 3), L.Dense(1)]), "it moves over positions, and its input has none: use"),
+        (lambda: L.Sum([]), "`branches` must contain at least one branch"),
+        (lambda: nk.Network(3, [L.Conv(2, 3), L.Dense(1)]), "a filter needs positions, and its input has none: use"),
         (lambda: L.Repeat([L.Dense(3)], 10**9), "`count` must be at most 1000000; got 1000000000"),
         (lambda: L.AvgPool(2, normalize_edges="no"), "`normalize_edges` must be True or False; got 'no'"),
         (lambda: nk.MLP(3, (4,), weight_var=(1.0, 2.0, 3.0)),
@@ -182,13 +182,13 @@ def test_what_does_not_fit_is_told_with_its_place(make, text):
     (
         ([L.Activation(), L.Dense(1)], r"`layers\[0\]`.*an activation needs weights before it"),
         ([L.Dense(4), L.Activation(), L.Activation(), L.Dense(1)],
-         r"`layers\[2\]`.*of what is not Gaussian has no closed limit: put Dense or Conv before it"),
+         r"`layers\[2\]`.*of inputs that are not Gaussian has no closed-form limit: put Dense or Conv before it"),
         ([L.Dense(4), L.Residual([L.Activation()]), L.Dense(1)], r"`layers\[1\]`, Residual.*branch has no weights"),
-        ([L.Sum([[], []]), L.Dense(1)], r"`layers\[0\]`, Sum.*two of its branches have no weights of their own"),
+        ([L.Sum([[], []]), L.Dense(1)], r"`layers\[0\]`, Sum.*two of its branches have no weights, so they are"),
         ([L.LayerNorm(), L.Dense(1)], r"`layers\[0\]`.*normalize `x` itself"),
         ([L.Dense(4), L.Product([[L.Activation()], [L.Dense(4)]]), L.Activation(), L.Dense(1)],
          r"`layers\[2\]`.*not Gaussian"),
-        ([L.Product([[], [L.Dense(3)]]), L.Dense(1)], r"`layers\[0\]`.*a branch hands on the inputs themselves"),
+        ([L.Product([[], [L.Dense(3)]]), L.Dense(1)], r"`layers\[0\]`.*a branch passes the inputs on unchanged"),
     ),
 )  # fmt: skip
 def test_what_has_no_wide_limit_is_told_with_its_place(layers, text):
@@ -201,7 +201,7 @@ def test_what_has_no_wide_limit_is_told_with_its_place(layers, text):
 def test_softmax_of_random_scores_has_no_closed_limit():
     net = nk.Network((4, 3), [L.Attention(8, scaling="sqrt"), L.Flatten(), L.Dense(1)])
     with pytest.raises(
-        ValueError, match=r"`layers\[0\]`.*'softmax' of them has no closed form: use `scaling=\"linear\"`"
+        ValueError, match=r"`layers\[0\]`.*'softmax' has no closed form for them: use `scaling=\"linear\"`"
     ):
         nk.kernels.NNGP(net)
 
@@ -222,7 +222,7 @@ def test_bad_networks_in_one_line_are_told():
     with pytest.raises(ValueError, match="`head` must be"):
         nk.CNN((8, 8, 1), head="mean")
     with pytest.raises(
-        ValueError, match=r"`layers\[1\]`, PositionEmbedding.*few channels: put Dense or Conv"
+        ValueError, match=r"`layers\[1\]`, PositionEmbedding.*infinitely many channels: put Dense or Conv"
     ):
         nk.kernels.NTK(nk.Network((4, 2), [L.Conv(3, 2), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))
         nk.kernels.NTK(nk.Network((4, 2), [L.Identity(), L.PositionEmbedding(), L.Flatten(), L.Dense(1)]))

@@ -22,11 +22,11 @@ def changed(leaf):
     [
         (
             PARAMS[:1],
-            r"`params` must be of the form of `model.init\(key\)`; MLP misses `params\[1\]\['bias'\]`",
+            r"`params` must have the structure of `model.init\(key\)`; MLP needs `params\[1\]\['bias'\]`",
         ),
-        ([*PARAMS, PARAMS[0]], r"MLP has no use for `params\[2\]\['bias'\]`"),
-        ({"a": 1.0}, r"MLP misses `params\[0\]\['bias'\]`"),
-        (None, r"`params` must be a tree of arrays, as of `model.init\(key\)`; got None, which holds none"),
+        ([*PARAMS, PARAMS[0]], r"MLP does not use `params\[2\]\['bias'\]`"),
+        ({"a": 1.0}, r"MLP needs `params\[0\]\['bias'\]`"),
+        (None, r"`params` must be a tree of arrays, e.g. `model.init\(key\)`; got None, which contains none"),
         (
             changed(np.ones((2, 4))),
             r"`params\[0\]\['weight'\]` must have shape \(3, 4\) for this MLP; got \(2, 4\)",

@@ -72,7 +72,7 @@ def test_adapters_start_at_zero_and_leave_embeddings_out():
 def test_bad_choices_cost_one_line():
     with pytest.raises(ValueError, match=r"`trainable` finds no matrix like 'norm\*' in `module`"):
         choose(nk.LoRA(names="norm*"), PARAMETERS)
-    with pytest.raises(ValueError, match=r"`trainable` trains 'head\.weight' and adapts it too: choose one"):
+    with pytest.raises(ValueError, match=r"`trainable` both trains 'head\.weight' and adapts it: choose one"):
         choose([nk.LoRA(names="head"), "head"], PARAMETERS)
     with pytest.raises(
         TypeError, match=r"`trainable` must be a pattern such as 'head\.\*', a function .*; got int"

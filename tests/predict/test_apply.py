@@ -134,7 +134,7 @@ def test_a_model_of_python_is_applied_to_columns_in_their_order():
     fails("apply", "machine.nk", "new.csv", match="new.csv has 3 columns; the model takes 2")
     with open("new.csv", "w") as file:
         file.write("a,b\n1,red\n4,blue\n")
-    fails("apply", "machine.nk", "new.csv", match="this model takes numbers, but the column 'b' has none")
+    fails("apply", "machine.nk", "new.csv", match="this model takes numbers, but the column 'b' does not")
 
 
 def test_bad_paths_cost_one_line(model):
@@ -169,7 +169,7 @@ def test_bad_paths_cost_one_line(model):
         "predict", "table.csv", "--target", "y", "--save", "out", match="--save out is a folder: name a file"
     )
     nk.estimators.PrepareTable().fit({"a": [1, 2]}).save("prepare.nk")
-    fails("apply", "prepare.nk", "table.csv", match="prepare.nk holds PrepareTable, which does not predict")
+    fails("apply", "prepare.nk", "table.csv", match="prepare.nk contains PrepareTable, which cannot predict")
 
 
 def test_a_report_says_what_to_do_next_and_that_nothing_beats_the_baseline():

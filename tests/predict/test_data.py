@@ -113,12 +113,12 @@ def test_npz_arrays_and_images(npz):
 
 def test_a_wrong_name_or_file_is_refused(csv, tmp_path):
     refuses("digit", match="no data set 'digit': give one of digits, .* file. Did you mean 'digits'\\?")
-    refuses(csv("", "data.txt"), match="data.txt' is no known file type: give one of")
+    refuses(csv("", "data.txt"), match="data.txt' is not a known file type: give one of")
     refuses("absent.csv", match="absent.csv: no such file")
     (tmp_path / "folder.csv").mkdir()
     refuses(str(tmp_path / "folder.csv"), match="is a folder")
-    refuses("digits", target="label", match="--target label is for files; digits is embedded")
-    refuses("digits", drop=["a"], match="--drop a is for files; digits is embedded")
+    refuses("digits", target="label", match="--target label is for files; digits is a built-in data set")
+    refuses("digits", drop=["a"], match="--drop a is for files; digits is a built-in data set")
 
 
 def test_wrong_columns_are_refused(csv):
@@ -131,7 +131,10 @@ def test_wrong_columns_are_refused(csv):
     refuses(csv(TABLE), target="label", drop=["A"], match="--drop A: data.csv has no such column")
     refuses(csv(TABLE), target="label", drop=["label"], match="--drop label is also the --target")
     refuses(
-        csv(TABLE), target="a", drop=["b", "colour", "label"], match="no feature column beside the target 'a'"
+        csv(TABLE),
+        target="a",
+        drop=["b", "colour", "label"],
+        match="no feature column besides the target 'a'",
     )
     refuses(
         csv("a,y,y\n" + "1,2,3\n" * 5), target="y", match="--target y: data.csv has more than one such column"

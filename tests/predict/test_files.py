@@ -62,7 +62,9 @@ def test_other_encodings_are_read_and_said(folder):
         assert data.features[1] == "größe"
         assert f"read as {name}: a.csv (not UTF-8)" in data.notes
     (folder / "a.csv").write_bytes(TABLE.encode("utf-16")[:-1])
-    refuses("a.csv", r"begins as UTF-16 text, but goes on otherwise: save it again as UTF-8", target="label")
+    refuses(
+        "a.csv", r"begins as UTF-16 text, but continues differently: save it again as UTF-8", target="label"
+    )
     (folder / "a.csv").write_bytes(b"\x00\x01\x02" * 100)
     refuses("a.csv", r"has zero bytes, so it is not text: save it again as UTF-8", target="label")
 

@@ -117,7 +117,7 @@ def test_damaged_inputs_are_found_refused_and_mended(store, how):
         store.write_inputs(X + 1.0)  # with checksums that fit
     word = "missing" if how == "gone" else "damaged"
     found = nearkernel("kernel", "verify", store.path, code=1)
-    assert f"inputs: {word}" in found.stdout and "Build again to mend it" in found.stdout
+    assert f"inputs: {word}" in found.stdout and "Build again to repair it" in found.stdout
     assert json.loads(nearkernel("kernel", "verify", store.path, "--json", code=1).stdout)["inputs"] == word
     with pytest.raises(ValueError, match=f"the inputs `x` are {word}: run `nearkernel kernel build` again"):
         nk.solve(KERNEL, X, Y, nk.Ridge(0.1), solver=nk.dynamics.ConjugateGradients(blocks=store.path))
@@ -260,7 +260,7 @@ def test_corrupt_json_costs_one_line(store, name, text):
         found = nearkernel("kernel", command, store.path, code=2)
         assert found.stderr.count("\n") == 1
         assert f"{name} is damaged or was not written by nearkernel" in found.stderr
-        assert "bring that file back from a copy" in found.stderr
+        assert "restore that file from a backup" in found.stderr
 
 
 FOREIGN = {
@@ -313,5 +313,5 @@ def test_zarr_reads_what_is_stored(tmp_path, dtype):
 
 
 def test_a_store_opened_to_be_read_is_not_written(store):
-    with pytest.raises(ValueError, match="was opened to be read"):
+    with pytest.raises(ValueError, match="was opened for reading only"):
         store.write(0, 0, np.zeros((50, 50)))

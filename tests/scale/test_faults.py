@@ -119,7 +119,7 @@ def test_a_scheduler_that_dies_is_one_line_and_the_blocks_are_kept(tmp_path, who
             if done == 5:
                 found.sync(found.scheduler.close)
 
-        line = r"connection to the Dask scheduler was lost: at least \d+ of 78 blocks are kept; start a scheduler"
+        line = r"connection to the Dask scheduler was lost: at least \d+ of 78 blocks are stored; start a scheduler"
         with pytest.raises(OSError, match=line):
             nk.scale.build(KERNEL, X, path, block=BLOCK, scheduler=found.scheduler_address, watch=watch)
     nk.scale.build(KERNEL, X, path, block=BLOCK)
@@ -217,9 +217,9 @@ def test_a_disk_that_becomes_full_leaves_no_half_file(tmp_path, whole, monkeypat
     path, left = tmp_path / "K.zarr", [room]
     monkeypatch.setattr(_files, "open", lambda *how: Full(open(*how), left), raising=False)
     line = (
-        r"no space left to begin .*K\.zarr: free some"
+        r"no space left for .*K\.zarr: make space"
         if room == 10
-        else r"no space left for .* blocks are kept"
+        else r"no space left for .* blocks are stored"
     )
     with pytest.raises(OSError, match=line):
         nk.scale.build(KERNEL, X, path, block=BLOCK)
@@ -258,7 +258,7 @@ def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monke
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     with pytest.raises(
-        OSError, match=r"no Dask scheduler answers at `scheduler` = 'tcp://127.0.0.1:9' within 1 s"
+        OSError, match=r"no Dask scheduler responds at `scheduler` = 'tcp://127.0.0.1:9' within 1 s"
     ):
         nk.scale.build(KERNEL, X, tmp_path / "K.zarr", scheduler="tcp://127.0.0.1:9")
     assert list(tmp_path.iterdir()) == []

@@ -320,7 +320,7 @@ def hidden():
 )
 def test_what_cannot_be_compared_is_refused_and_can_be_named(tmp_path, phi, what):
     path = tmp_path / "K.zarr"
-    line = rf"cannot tell it from another kernel, because it holds a {what}, .*nk\.scale\.Named\(.a name., function\)"
+    line = rf"tell it from another kernel, because it contains a {what}, .*nk\.scale\.Named\(.a name., function\)"
     with pytest.raises(ValueError, match=line):
         nk.scale.build(nk.kernels.FeatureKernel(phi), X, path)
     assert not path.exists()
@@ -342,9 +342,9 @@ def test_a_named_function_is_stored_and_solved(tmp_path):
         (
             lambda: nk.scale.Named(" ", abs),
             ValueError,
-            "`name` of nk.scale.Named must be a text that is not empty",
+            "`name` of nk.scale.Named must be a non-empty string",
         ),
-        (lambda: nk.scale.Named(3, abs), ValueError, "not empty; got 3"),
+        (lambda: nk.scale.Named(3, abs), ValueError, "non-empty string; got 3"),
         (
             lambda: nk.scale.Named("a", 3),
             TypeError,

@@ -87,7 +87,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
 
     monkeypatch.setattr(_store.KernelStore, "write", interrupted)
     found = typed(*BUILD, "--memory", "500kB")
-    assert found.exit_code == 130 and "the same command goes on" in found.stderr
+    assert found.exit_code == 130 and "the same command resumes" in found.stderr
     monkeypatch.undo()
 
 
@@ -107,7 +107,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
             "Did you mean 'relu'",
         ),
         ((*BUILD, "--memory", "lots"), "`--memory` must be a size"),
-        ((*BUILD, "--scheduler", "nowhere"), "no Dask scheduler answers"),
+        ((*BUILD, "--scheduler", "nowhere"), "no Dask scheduler responds"),
         (("info", "none.zarr"), "none.zarr does not exist"),
         (("verify", "data.npz"), "is not a kernel matrix"),
     ],

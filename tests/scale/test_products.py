@@ -24,7 +24,7 @@ KERNELS = {
 def test_recomputed_products_are_those_of_the_matrix(name):
     with jax.enable_x64(True):
         kernel = KERNELS[name]
-        matrix, again = kernel.matrix(X, None), Recomputed(kernel, X)
+        matrix, again = kernel.matrix(X, None), Recomputed(kernel, X, 10**9)
         scale = np.abs(matrix).max() * len(X)
         assert np.abs(again.times(RIGHT) - matrix @ RIGHT).max() < 1e-13 * scale
         at = np.array([901, 3, 400])
@@ -35,7 +35,7 @@ def test_recomputed_products_are_those_of_the_matrix(name):
 
 def test_products_do_not_depend_on_threads():
     with jax.enable_x64(True):
-        one, two = Recomputed(KERNELS["rbf"], X), Recomputed(KERNELS["rbf"], X)
+        one, two = Recomputed(KERNELS["rbf"], X, 10**9), Recomputed(KERNELS["rbf"], X, 10**9)
         one.threads, two.threads = 1, 5
         assert np.array_equal(one.times(RIGHT), two.times(RIGHT))
 
@@ -85,8 +85,8 @@ def test_centres_in_float32_predict_as_in_float64(d):
 
 def test_dear_products_get_more_columns_within_the_memory():
     with jax.enable_x64(True):
-        held, again = Held(KERNELS["rbf"].matrix(X, None)), Recomputed(KERNELS["rbf"], X)
-        ample, scarce = (nk.dynamics.ConjugateGradients(memory=size) for size in (10**9, 10**6))
+        held, again = Held(KERNELS["rbf"].matrix(X, None)), Recomputed(KERNELS["rbf"], X, 10**9)
+        ample, scarce = (nk.dynamics.ConjugateGradients(memory=size) for size in (10**9, 2 * 10**6))
         assert ample.rank_for(held) == 91 and ample.rank_for(again) == 118
         assert bytes_for(930, scarce.rank_for(again)) <= 10**6 < bytes_for(930, 118)
         assert nk.dynamics.ConjugateGradients(rank=5).rank_for(again) == 5

@@ -124,7 +124,7 @@ def test_no_disk_space_is_said_before_and_during(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_store.KernelStore, "write", full)
     with pytest.raises(
-        OSError, match=r"no space left for .* of 6 blocks are kept; free .* and run this again"
+        OSError, match=r"no space left for .* of 6 blocks are stored; free .* and run this again"
     ):
         built(tmp_path)
     monkeypatch.undo()
@@ -148,7 +148,11 @@ def test_what_is_no_store_is_not_touched(tmp_path):
         (lambda path: nk.scale.build(KERNEL, X[:, 0], path), ValueError, r"`x` must have shape \(n, d\)"),
         (lambda path: nk.scale.build(KERNEL, X, path, dtype="int8"), ValueError, "`dtype` must be one of"),
         (lambda path: nk.scale.build(KERNEL, X, path, memory="much"), ValueError, "`memory` must be a size"),
-        (lambda path: nk.scale.build(KERNEL, X, path, memory=1000), MemoryError, "does not hold a block"),
+        (
+            lambda path: nk.scale.build(KERNEL, X, path, memory=1000),
+            MemoryError,
+            "is too small for one block",
+        ),
         (lambda path: nk.scale.build(KERNEL, X, path, block=0), ValueError, "`block` must be at least 1"),
     ],
 )

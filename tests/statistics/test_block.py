@@ -50,7 +50,10 @@ def test_residual_blocks_grow_by_a_factor_and_normalized_ones_by_a_power():
     grows = nk.critical(L.Residual([L.Activation("relu"), dense(0.8)]))
     assert (grows.kernel, grows.phase) == (np.inf, "chaotic") and np.isnan(grows.critical_factor())
     assert grows.growth == pytest.approx(1.4) and grows.chi_perp == pytest.approx(1.4)
-    assert "the variance grows by 1.4 in every block: divide `weight_var` by the number" in grows.message
+    assert (
+        "the variance grows by a factor of 1.4 per block: divide `weight_var` by their number"
+        in grows.message
+    )
     kernel, gradient, correlation = grows.run(400)
     np.testing.assert_allclose(kernel[:20], 1.4 ** np.arange(20), rtol=1e-12)
     np.testing.assert_allclose(gradient[:20], 1.4 ** np.arange(20), rtol=1e-12)

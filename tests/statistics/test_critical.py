@@ -202,13 +202,16 @@ def test_relu_explodes_beyond_two():
         (lambda: nk.critical("tan"), "`activation` 'tan' is unknown"),
         (
             lambda: nk.critical("softplus").chi_perp(1.0),
-            "`weight_var` is needed, since there is no critical one",
+            "`weight_var` is needed, because there is no critical one",
         ),
-        (lambda: nk.critical("relu").kernel_law(10), "K follows no decay law here: every variance is kept"),
+        (
+            lambda: nk.critical("relu").kernel_law(10),
+            "K does not decay by a power law here: every",
+        ),
         (lambda: nk.critical("tanh").correlation_length(0.0), "`weight_var` must be greater than 0; got 0.0"),
         (
             lambda: nk.phase_diagram("tanh", [], [0.0]),
-            "`weight_vars` must be a vector of at least one number",
+            "`weight_vars` must be a vector with at least one value",
         ),
         (lambda: nk.phase_diagram("tanh", [0.0, 1.0], [0.0]), "`weight_vars` must be greater than 0; got 0"),
         (lambda: nk.phase_diagram("tanh", [1.0], [-0.1]), "`bias_vars` must be at least 0; got -0.1"),

@@ -357,7 +357,9 @@ def test_linearized_networks_have_the_cumulants_of_frozen_kernels():
 
 
 def test_orders_that_there_are():
-    with pytest.raises(ValueError, match=r"`order` must be 3 or 4, beside `mean` and `cov`; got 2"):
+    with pytest.raises(
+        ValueError, match=r"`order` must be 3 or 4 .`mean` and `cov` are orders 1 and 2.; got 2"
+    ):
         forecast().cumulants(2)
     diverged = nk.forecast(network(), X, Y, nk.GradientDescent(3.0), NEW, order=1)
     assert not diverged.ok and np.isinf(diverged.cumulants(3)).all()

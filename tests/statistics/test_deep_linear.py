@@ -412,7 +412,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, Y, (4.5,)),
             TypeError,
-            "`widths` must be a whole number; got 4.5",
+            "`widths` must be an integer; got 4.5",
         ),
         (
             lambda: S.deep_linear_log_evidence(X, Y, None),
@@ -432,10 +432,10 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_log_evidence(X, [1.0], (4,)),
             ValueError,
-            "`x` and `y` must have as many rows; got 2",
+            "`x` and `y` must have the same number of rows; got 2",
         ),
         (lambda: S.deep_linear_log_evidence(X, np.ones((2, 2)), ()), ValueError, "`y` has 2 outputs per row"),
-        (lambda: S.best_prior_var(X, [0, 0], (4,)), ValueError, "`y` is 0: the smaller `prior_var`"),
+        (lambda: S.best_prior_var(X, [0, 0], (4,)), ValueError, "`y` is 0: the evidence grows"),
         (lambda: S.deep_linear_table(X, [0, 0], (1,), (4,)), ValueError, "`y` is 0"),
         (lambda: S.deep_linear_table(X, Y, (), (4,)), ValueError, "must each hold at least one value"),
         (
@@ -446,7 +446,7 @@ def test_limits_of_depth_and_width_do_not_commute():
         (
             lambda: S.deep_linear_posterior(X, Y, (4,)).log_density(X, Y),
             ValueError,
-            "rows that the data determine",
+            "rows in the span of the data",
         ),
         (lambda: S.gaussian_product(()), ValueError, "`sizes` is empty"),
         (lambda: S.gaussian_product((4, 3)).moment(-2), ValueError, "`k` must be greater than -1.5"),

@@ -300,5 +300,5 @@ def test_what_to_measure_needs_steps():
         nk.statistics.trained_observables(network(), X, Y, nk.GradientFlow(), NEW)
     with pytest.raises(ValueError, match="`algorithm` diverges: lr = 3"):
         nk.statistics.trained_observables(network(), X, Y, nk.GradientDescent(3.0), NEW)
-    with pytest.raises(ValueError, match='`order=1` is for trained="all"'):
+    with pytest.raises(ValueError, match='`order=1` needs trained="all"'):
         nk.forecast(network(), X, Y, None, NEW, order=1, trained="last")

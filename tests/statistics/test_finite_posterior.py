@@ -247,17 +247,17 @@ def test_the_scale_law_gives_the_variance_of_real_networks(activation, depth, sc
 def test_bad_arguments_cost_one_line():
     net = nk.MLP(16, (1,), activation="erf", bias_var=0.1)
     for arguments, kind, text in [
-        (dict(kernel=nk.kernels.RBF(1.0)), TypeError, "`kernel` must be an nk.MLP where `widths` are given"),
+        (dict(kernel=nk.kernels.RBF(1.0)), TypeError, "`kernel` must be an nk.MLP if `widths` are given"),
         (
             dict(widths=(3, 4)),
             ValueError,
-            "`widths` must have one width a hidden layer of the network, 1; got 2",
+            "`widths` must have one width per hidden layer of the network, 1; got 2",
         ),
         (dict(noise=0.0), ValueError, "`noise` must be greater than 0 for a network with biases"),
         (
             dict(kernel=nk.MLP(16, (1,)), noise=0.0),
             ValueError,
-            "10 points are more than 5 neurons can fit exactly",
+            "5 neurons cannot fit 10 points exactly",
         ),
         (
             dict(kernel=nk.MLP(16, (1,) * 3, activation="erf"), widths=(5,) * 3),
@@ -276,7 +276,7 @@ def test_bad_arguments_cost_one_line():
             )
     with pytest.raises(ValueError, match="`q` must be between 0 and 1; got 2"):
         posterior(net, X, Y, NEW, 0.1, widths=(5,)).quantile(2)
-    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP whose layers are alike"):
+    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP whose layers have equal activations"):
         width_evidence(nk.MLP(16, (1, 1), weight_var=(1, 2, 3)), X, Y, 0.1, (5,))
     with pytest.raises(ValueError, match="`widths` and `depths` must hold at least one number each"):
         width_evidence(net, X, Y, 0.1, ())

@@ -209,13 +209,13 @@ def test_limit_of_infinite_width_by_extrapolation():
         ),
         (
             lambda: nk.propagate(nk.MLP(3, (4,), 1, helpers.hard_tanh), helpers.points(3, 3), order=1),
-            "other than the relu family, is for 1 or 2 inputs; got 3",
+            "other than the ReLU family, supports 1 or 2 inputs; got 3",
         ),
         (
             lambda: nk.propagate(
                 nk.MLP(3, (4, 4), 1, helpers.hard_tanh, 1.0), X[0] + [[0.0], [1e-5]], order=1
             ),
-            "`x` holds two inputs whose correlation is within 1e-06 of 1 in some layer",
+            "`x` contains two inputs whose correlation is within 1e-06 of 1 in some layer",
         ),
         (lambda: nk.statistics.observables(nk.MLP(3, ()), X), "`net` has no hidden layer"),
         (lambda: nk.statistics.observables(nk.MLP(3, (4,)), X, "four_points"), "Did you mean 'four_point'?"),
@@ -233,7 +233,7 @@ def test_limit_of_infinite_width_by_extrapolation():
         ),
         (
             lambda: nk.propagate(nk.ResMLP(3, 4), X, order=1),
-            r"`order=1` does not support `layers\[1\].body\[0\]`, Residual of 3 layers: it supports Dense and Activ",
+            r"`order=1` does not support `layers\[1\].body\[0\]`, Residual of 3 layers: it supports alternating Dense",
         ),
         (
             lambda: nk.propagate(nk.Network(3, [L.Dense(4), L.Activation("tanh")]), X, order=1),
@@ -241,7 +241,7 @@ def test_limit_of_infinite_width_by_extrapolation():
         ),
         (
             lambda: nk.statistics.extrapolated([], [4]),
-            "`widths` must be at least 2: one width has no trend to continue; got 1",
+            "`widths` must contain at least 2 widths to extrapolate from; got 1",
         ),
     ],
 )

@@ -165,7 +165,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.forecast(NET, X, Y), "`x_new` is missing"),
+        (lambda: nk.forecast(NET, X, Y), "`x_new`, the points at which to forecast, is missing"),
         (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got NNGP"),
         (lambda: nk.forecast(3, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got 3"),
         (lambda: nk.forecast((NNGP, NET), X, Y, x_new=NEW), r"must be two kernels.*got \(NNGP, MLP\)"),
@@ -175,7 +175,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
         ),
         (
             lambda: nk.forecast((NNGP, NTK), X, Y, x_new=NEW, trained="last"),
-            "are for networks: kernels and features have no layers",
+            "need a network: kernels and features have no layers",
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.Adam(0.1, 3), NEW),
@@ -187,7 +187,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
             "`trained` must be one of 'all', 'last'; got 'first'",
         ),
         (lambda: nk.forecast(NET, X[:, :4], Y, None, NEW), "`x` has 4 features per row; 5 expected"),
-        (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` has no meaning for Ridge"),
+        (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` is not defined for Ridge"),
         (
             lambda: nk.forecast(nk.MLP(5, (4,), parametrization="mean_field"), X, Y, None, NEW),
             "`time` must be finite for networks that learn features",

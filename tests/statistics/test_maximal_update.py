@@ -126,7 +126,7 @@ def test_adam_is_its_recursion():
         (lambda: nk.kernels.NTK(network()), '`net` with parametrization="mup" is for training; for NTK use "mean_f'),
         (lambda: nk.forecast(network(), X, Y, None, X), 'is for training; for nk.forecast use "mean_field"'),
         (lambda: CHECK(network(), X, Y, nk.GradientDescent(0.1, 1), (8,)), "`widths` must hold at least two widths"),
-        (lambda: CHECK(network(parametrization="ntk"), X, Y, nk.Adam(0.1, 1)), "`factors` of Adam are known for"),
+        (lambda: CHECK(network(parametrization="ntk"), X, Y, nk.Adam(0.1, 1)), "`factors` for Adam exist only for"),
         (lambda: nk.Adam(0.1, 3, beta1=1.0), "`beta1` must be at least 0 and below 1; got 1.0"),
         (lambda: nk.SGD(0.5, 2, 3, weight_decay=2.0), "`weight_decay` must be below 1/lr = 2; got 2.0"),
         (lambda: nk.SGD(0.5, 2, 3, schedule=0.1), "`schedule` must be a function of the step"),

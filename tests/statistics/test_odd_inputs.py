@@ -71,11 +71,11 @@ def test_a_product_of_one_factor_is_a_chi_square():
         (lambda: nk.statistics.effective_depth(3, {4: 1}), "`widths` must be a tuple such as"),
         (
             lambda: nk.statistics.extrapolated([nk.statistics.Estimate(1.0, 0.1, 5)], [8]),
-            "`widths` must be at least 2: one width has no trend to continue; got 1",
+            "`widths` must contain at least 2 widths to extrapolate from; got 1",
         ),
         (
             lambda: nk.statistics.extrapolated([1.0, 2.0], [8, 16]),
-            "`estimates` must be a list of what nk.measure",
+            "`estimates` must be a list of results of nk.measure",
         ),
     ],
 )

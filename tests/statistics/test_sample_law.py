@@ -125,7 +125,7 @@ def test_a_network_on_the_sphere():
 def test_bad_tasks_cost_one_line():
     with pytest.raises(ValueError, match="`decay` must be greater than 1"):
         power_law_task(1.0, 2.0)
-    with pytest.raises(ValueError, match="`power` must be a vector, one number an eigenvalue; got shape"):
+    with pytest.raises(ValueError, match="`power` must be a vector with one value per eigenvalue; got shape"):
         KernelTask(np.ones(3), np.ones(2))
     with pytest.raises(ValueError, match="`eigenvalues` must be greater than 0"):
         KernelTask(np.zeros(3), np.ones(3))

@@ -139,7 +139,7 @@ def test_a_rate_that_is_too_large_is_a_status():
         ({"samples": 1}, "`samples` must be at least 2; got 1"),
         ({"order": 1}, "`order` must be 0 for losses other than 'squared'; got 1"),
         ({"algorithm": None}, "needs a finite `time` or `steps`"),
-        ({"algorithm": nk.Ridge(0.1)}, "Ridge has no time: for a loss other than the squared one"),
+        ({"algorithm": nk.Ridge(0.1)}, "Ridge has no time: for a loss other than 'squared'"),
         ({"loss": "hinge"}, "`loss` must be one of 'squared', 'cross_entropy', 'huber'.*got 'hinge'"),
         ({"y": np.array([0, 1, 2, 3, -1])}, "`y` as labels must be integers from 0 to 3.*got -1 to 3"),
         ({"y": Y}, "needs integer labels in `y`.*got one column of float64"),
@@ -157,7 +157,7 @@ def test_bad_input_gets_one_clear_line(change, message):
 
 def test_what_a_sample_cannot_say():
     found = nk.forecast(NET, X, Y, DESCENT, NEW, loss="huber", key=0, samples=4)
-    with pytest.raises(ValueError, match=r"`probabilities` are of classes: .* not 'huber'"):
+    with pytest.raises(ValueError, match=r"`probabilities` need classes: .* not 'huber'"):
         _ = found.probabilities
     with pytest.raises(ValueError, match=r"`q` must be from 0 to 1; got 1\.5"):
         found.quantile(1.5)
@@ -186,5 +186,5 @@ def test_one_class_is_a_loss_everywhere():
     assert LogCosh() == LogCosh() and nk.dynamics.Huber(1.0) != nk.dynamics.Huber(2.0)
     labelled = nk.solve(nk.kernels.RBF(1.0), X, LABELS, DESCENT, loss="cross_entropy")
     assert labelled.predict(NEW).mean.shape == (2, 3)
-    with pytest.raises(ValueError, match="another has no distribution of labels"):
+    with pytest.raises(ValueError, match="other losses do not define a distribution of labels"):
         nk.geometry.Fisher(NET, params, X, y, LogCosh())

@@ -1,1 +1,1 @@
-"""The command `nearkernel advise`: how to start a deep network, what its gradients will do, how fast to train it."""
+"""The command `nearkernel advise`: how to initialize a deep network, how its gradients behave, how fast to train it."""

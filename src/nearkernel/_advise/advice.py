@@ -76,7 +76,7 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         scale = float(
             np.sqrt((critical.fixed_point - critical.bias_var) / (critical.weight_var * inputs.size))
         )
-    say("reckoning learning rates")
+    say("computing learning rates")
     net = network(options, critical, inputs.in_dim, options.width)
     rates = _rates(net, inputs, scale, options.width, critical)
     finite = None

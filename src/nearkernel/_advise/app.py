@@ -34,21 +34,21 @@ def advise(
     data: Annotated[
         str | None,
         typer.Option(
-            help="Inputs to be learnt from: digits, diabetes, ... or a .csv, .parquet or .npz file.",
+            help="Training inputs: digits, diabetes, ... or a .csv, .parquet or .npz file.",
             show_default=False,
             autocompletion=data_sets,
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Option(help="Column of --data that is to be predicted.", show_default=False)
+        str | None, typer.Option(help="Column of --data to predict.", show_default=False)
     ] = None,
     drop: Drop = None,
     tolerance: Annotated[
         float | None,
         typer.Option(
             min=1e-9,
-            help="Say which width brings networks trained on a few rows of --data so close to infinite width (mean in "
-            "deviations, variance relative).",
+            help="Report the width from which on networks trained on a few rows of --data are this close to infinite "
+            "width (mean in standard deviations, variance relative).",
             show_default=False,
         ),
     ] = None,

@@ -94,7 +94,7 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page = console()
     say = lambda text, **style: page.print(text, markup=False, **style)
     say(
-        f"{options.activation}, {words.network(options)}; {inputs.name or 'standardised inputs'}",
+        f"{options.activation}, {words.network(options)}; {inputs.name or 'standardized inputs'}",
         style="bold",
     )
 

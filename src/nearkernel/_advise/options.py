@@ -38,7 +38,7 @@ class Options:
             if getattr(self, name) and self.data is None:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.tolerance is not None and self.data is None:
-            raise ValueError("--tolerance belongs to --data: it is about networks trained on its rows.")
+            raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":
             raise ValueError(
                 f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."
@@ -57,7 +57,7 @@ class Options:
         return block_point(BLOCKS[self.block], self.activation, self.depth)
 
     def inputs(self) -> Inputs:
-        """Standardised rows of --data, or what standardised rows have in common: a mean square of 1."""
+        """Standardized rows of --data, or what standardized rows have in common: a mean square of 1."""
         if self.data is None:
             return Inputs(None, self.width, "", ())
         from .._predict.data import load

@@ -45,8 +45,8 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         _look.pictures(
             _look.figure(
                 "Signals and gradients through the layers",
-                "Lines are predicted at infinite width, points are random networks. At the right, how often the "
-                "gradients of a draw are off, over the width; the diamond is this network.",
+                "Lines are predicted at infinite width, points are random networks. On the right, how often the "
+                "gradients of a random network are off, against the width; the diamond is this network.",
                 _look.inline(svg, "advice"),
                 wide=True,
             )
@@ -69,8 +69,8 @@ def _headline(options: Options, advice: Advice) -> str:
 
 def _lead(inputs: Inputs, advice: Advice) -> str:
     verdicts = ", ".join(f"{each.start.name}: {each.verdict}" for each in advice.outcomes[1:])
-    kept = "keep their size from layer to layer" if advice.critical.block is None else "stay within reach"
+    kept = "keep their size from layer to layer" if advice.critical.block is None else "stay bounded"
     return (
-        f"Then signals and gradients {kept}, for {inputs.name or 'standardised inputs'}. "
-        f"What the defaults of the frameworks would do: {verdicts}."
+        f"Then signals and gradients {kept}, for {inputs.name or 'standardized inputs'}. "
+        f"With the default initializations of the frameworks: {verdicts}."
     )

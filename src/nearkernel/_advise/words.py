@@ -10,8 +10,8 @@ from .blocks import BLOCKS
 from .finite import LARGE, FiniteWidth
 from .options import Inputs, Options
 
-RATES = "Learning rate of plain gradient descent on 1/2 mean (z - y)^2; of nn.MSELoss, half of it"
-CHANGES = "Change of size from the first to the last hidden layer, here and by the defaults of"
+RATES = "Learning rate of plain gradient descent on 1/2 mean (z - y)^2; for nn.MSELoss use half of it"
+CHANGES = "Change of size from the first to the last hidden layer, here and with the defaults of"
 CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "so")
 
 
@@ -29,7 +29,7 @@ def initialization(advice: Advice) -> list[str]:
     lines = [f"Critical ({critical.universality}): {critical.message}"]
     if abs(advice.input_scale - 1) > 0.01:
         lines.append(
-            f"Multiply standardised inputs by {advice.input_scale:.4g}: then the first layer starts at K*."
+            f"Multiply standardized inputs by {advice.input_scale:.4g}: the variance of the first layer is then K*."
         )
     return lines
 
@@ -40,7 +40,7 @@ def rates(options: Options, advice: Advice) -> tuple[dict[str, str], list[str]]:
     known = f"for these {found.rows} rows" if found.rows else "for any number of such inputs"
     biases = f"; biases {found.biases:.3g}" if found.biases else ""
     terms = {
-        "all parameters alike": f"stable below about {found.single:.3g} {known}",
+        "one rate for all parameters": f"stable below about {found.single:.3g} {known}",
         "layer by layer": f"{found.stable:.3g} C_W / fan_in: {found.hidden_weights:.3g} at fan-in "
         f"{options.width}{biases}",
     }
@@ -49,7 +49,7 @@ def rates(options: Options, advice: Advice) -> tuple[dict[str, str], list[str]]:
     if math.isfinite(found.condition):
         slow = f"the slowest direction of these rows needs {found.condition:.3g} times as long as the fastest"
         return terms, [slow]
-    return terms, ["some rows are equal, or almost: their difference is never learnt"]
+    return terms, ["some rows are equal, or nearly so: their difference is never learned"]
 
 
 def spread(advice: Advice) -> tuple[str, list[str]]:
@@ -58,14 +58,14 @@ def spread(advice: Advice) -> tuple[str, list[str]]:
     law = "exactly" if found.exact else "to first order in it"
     law = f"measured on {found.networks} networks" if found.networks else law
     return f"Depth over width is {found.depth_over_width:.3g}", [
-        f"From draw to draw the logarithm of a squared gradient varies by ±{found.variance**0.5:.2g} ({law}).",
+        f"Over initializations the logarithm of a squared gradient varies by ±{found.variance**0.5:.2g} ({law}).",
         f"Gradients off by more than a factor of {BAD_FACTOR:g}: {_percent(found.bad_draw)} of all draws.",
     ]
 
 
 def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     """Title and sentences on trained networks of this width."""
-    rows = f"{found.train_rows} rows, seen at {found.new_rows} other{'s' * (found.new_rows > 1)}"
+    rows = f"{found.train_rows} rows, tested on {found.new_rows} other{'s' * (found.new_rows > 1)}"
     lines = [
         f"At width {options.width} their mean is off by {found.mean_shift:.2g} deviations, their variance by "
         f"{_percent(found.variance_shift)}; largest part: {found.largest}."
@@ -83,13 +83,13 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
         )
     if found.expansion > LARGE:
         lines.append(
-            f"This is the order 1/width alone; its parts add up to {found.expansion:.2g}, the next may not be small."
+            f"This is order 1/width only; its parts add up to {found.expansion:.2g}, the next may not be small."
         )
     return f"Networks trained to the end on {rows}, against infinite width", lines
 
 
 def changes(advice: Advice) -> list[tuple[str, ...]]:
-    """One row an initialization, below `CHANGES_HEAD`."""
+    """One row per initialization, below `CHANGES_HEAD`."""
     return [
         (
             outcome.start.name,

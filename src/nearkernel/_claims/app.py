@@ -46,13 +46,13 @@ def run(
         ),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller experiments: seconds a claim.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller experiments: seconds per claim.")] = False,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Claims at the same time.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Number of claims to run in parallel.")] = 1,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for report.html, and figures (PNG, SVG), CSV and JSON of each. [default: none]",
+            help="Folder for report.html, and figures (PNG, SVG), CSV and JSON of each claim. [default: none]",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),

@@ -122,7 +122,7 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
         for record in _worked(todo, seed, out, jobs):
             take(record)
     except KeyboardInterrupt:
-        kept = "; the same command goes on from there" if out is not None else ""
+        kept = "; the same command resumes from there" if out is not None else ""
         note(f"interrupted: {len(found)} of {len(claims)} claims are finished{kept}")
         _write_report(out, found)
         return 130

@@ -52,7 +52,7 @@ def report_html(records: list[dict[str, Any]], out: Path) -> Html:
         "nearkernel claims run",
         f"{good} of {len(records)} statements of the theory agree with experiment.",
         f"{rows} comparisons, made in {seconds:.0f}\u00a0s of experiments. A row agrees within 4 standard errors (σ), "
-        "or within the relative limit that is shown; 'not' marks another form that the experiment excludes.",
+        "or within the relative limit that is shown; 'not' marks an alternative formula that the experiment excludes.",
         _index(topics),
         *(
             _look.section(topic, *(_section(record, _svg(record, out)) for record in group))

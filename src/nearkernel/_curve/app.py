@@ -33,9 +33,11 @@ def curve(
     target: Target = None,
     drop: Drop = None,
     task: TaskOption = Task.auto,
-    max_rows: Annotated[int, typer.Option(min=8, help="Most rows; time grows with their cube.")] = 2000,
+    max_rows: Annotated[
+        int, typer.Option(min=8, help="Maximum number of rows; time grows with the cube.")
+    ] = 2000,
     check: Annotated[
-        int, typer.Option(min=0, max=100, help="Fit for real so often at each size, on random subsets.")
+        int, typer.Option(min=0, max=100, help="Number of real fits at each size, on random subsets.")
     ] = 0,
     seed: Seed = 0,
     depth: Depth = 3,

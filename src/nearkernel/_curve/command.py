@@ -32,7 +32,7 @@ def curve_and_report(options: Options, check: int, tune: bool, out: Path, print_
     if tune and options.algorithm == "gd":
         raise ValueError("--tune chooses a ridge or a time: use --algorithm ridge or flow.")
     if tune and (options.ridge is not None or options.time is not None):
-        raise ValueError("--tune chooses what --ridge or --time would say: give one of them only.")
+        raise ValueError("--tune chooses the value of --ridge or --time: give only one of them.")
     network = options.imagined()
     with progress() as shown:
         shown.say("loading the data")
@@ -98,7 +98,7 @@ def _page(
         found.sentence,
         f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows; an infinitely wide network, {found.training}.",
         _look.figure(
-            "The error over the number of rows",
+            "The error against the number of rows",
             "Predicted from one kernel matrix of all rows; no row was held out.",
             _look.inline(svg, "curve"),
             wide=True,

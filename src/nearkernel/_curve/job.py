@@ -62,7 +62,7 @@ class Found:
         if not self.ahead.trusted:
             return (
                 f"With all {self.curve.n} rows the {self.measure} is {now:.3g}. "
-                f"What twice the rows would bring cannot be told: {self.ahead.reason}."
+                f"The gain from twice the rows cannot be predicted: {self.ahead.reason}."
             )
         return (
             f"With twice the rows ({2 * self.curve.n}) the {self.measure} would fall from {now:.3g} to {then:.3g} "
@@ -112,7 +112,7 @@ class Found:
                 f"Repeated rows differ by {self.scale * curve.noise_floor:.3g}: no method falls below that."
             )
         lines.append(
-            "The network is infinitely wide and centred; real ones err more (on 100 digits 17 % at width 512)."
+            "The network is infinitely wide and centered; real ones err more (on 100 digits 17 % at width 512)."
         )
         return lines
 

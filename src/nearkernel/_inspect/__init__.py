@@ -1,1 +1,1 @@
-"""The command `nearkernel inspect`: what training will do to a network of your own, and how far to believe it."""
+"""The command `nearkernel inspect`: predicts the training of a network, and checks the prediction."""

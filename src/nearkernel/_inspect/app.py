@@ -33,7 +33,7 @@ def inspect(
         ),
     ],
     target: Annotated[
-        str | None, typer.Option(help="Column of the data that is to be predicted.", show_default=False)
+        str | None, typer.Option(help="Column of the data to predict.", show_default=False)
     ] = None,
     drop: Drop = None,
     shape: Annotated[
@@ -47,19 +47,19 @@ def inspect(
     trainable: Annotated[
         str | None,
         typer.Option(
-            help="Parameters of a PyTorch module that train, a pattern such as 'head.*'. [default: all]",
+            help="Parameters of a PyTorch module to train, a pattern such as 'head.*'. [default: all]",
             show_default=False,
             rich_help_panel=NETWORK,
         ),
     ] = None,
     standardize: Annotated[
         bool,
-        typer.Option("--standardize", help="Give inputs mean 0 and variance 1. [default: as they are]"),
+        typer.Option("--standardize", help="Standardize inputs to mean 0 and variance 1. [default: off]"),
     ] = False,
     train: Annotated[int, typer.Option(min=2, max=5000, help="Training rows.")] = 50,
-    new: Annotated[int, typer.Option(min=1, max=100_000, help="Other rows to predict.")] = 100,
+    new: Annotated[int, typer.Option(min=1, max=100_000, help="Number of other rows to predict.")] = 100,
     loss: Annotated[
-        Loss, typer.Option(help="What is minimized, summed over rows.", rich_help_panel=TRAINING)
+        Loss, typer.Option(help="The loss, summed over rows.", rich_help_panel=TRAINING)
     ] = Loss.squared,
     lr: Annotated[
         float | None,
@@ -76,14 +76,14 @@ def inspect(
     ] = 100,
     pieces: Annotated[
         int,
-        typer.Option(min=1, max=50, help="How often the network may be linearized on the way."),
+        typer.Option(min=1, max=50, help="How often the network may be linearized during training."),
     ] = 1,
     seed: Seed = 0,
     out: Out = Path("out"),
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """What will training do to this network, and how far can the prediction be trusted?
+    """Predict the training of a network, and check how far the prediction can be trusted.
 
     Predicts the loss and the outputs of full-batch gradient descent from the network's tangent kernel, without
     training, and checks each prediction against the network itself at the predicted weights. Writes report.html,

@@ -110,7 +110,7 @@ def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
     page.print(table)
     for title, lines in (
         ("Tangent kernel", words.kernel(found)),
-        ("What is learned when", words.learned(rows, found)),
+        ("Order of learning", words.learned(rows, found)),
         ("Cost", [words.cost(found)]),
     ):
         say(title, style="bold")

@@ -31,14 +31,14 @@ def report_html(options: Options, rows: Rows, found: Inspection, svg: str) -> Ht
         _look.pictures(
             _look.figure(
                 "Prediction and self-check",
-                "The self-check compares the network at the predicted weights with its linearization. At the right, "
-                "how the initial residual lies along the directions of the tangent kernel, largest first.",
+                "The self-check compares the network at the predicted weights with its linearization. On the right, "
+                "the initial residual along the eigendirections of the tangent kernel, largest first.",
                 _look.inline(svg, "inspection"),
                 wide=True,
             )
         ),
         _look.section("Tangent kernel", _look.paragraphs(*words.kernel(found))),
-        _look.section("What is learned when", _look.paragraphs(*words.learned(rows, found))),
+        _look.section("Order of learning", _look.paragraphs(*words.learned(rows, found))),
         _look.section("Cost", _look.paragraphs(words.cost(found))),
         _look.section("Settings", _look.definitions(settings)),
         _look.reproduce(command_line()),

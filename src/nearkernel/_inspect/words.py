@@ -12,7 +12,7 @@ from .options import Options, Rows
 CURVE_HEAD = ("step", "predicted loss", "self-check", "verdict")
 PROMISE = {
     Verdict.trust: "the network stays close to its linearization",
-    Verdict.care: "the course is right, the values are rough",
+    Verdict.care: "the trend is right, the values are rough",
     Verdict.distrust: "the network leaves its linearization: train it, or use --pieces",
 }
 
@@ -28,7 +28,7 @@ def training(options: Options, found: Inspection) -> str:
 
 
 def network(options: Options, rows: Rows, found: Inspection) -> str:
-    kinks = "; it has kinks, which the linearization does not see" if found.kinked else ""
+    kinks = "; it has kinks, which the linearization ignores" if found.kinked else ""
     return (
         f"{options.network} on {rows.name}: {len(rows.x)} training rows, {len(rows.x_new)} new ones; "
         f"{found.parameters} parameters train{kinks}"

@@ -8,11 +8,11 @@ import typer
 
 from .._options import OUTPUT, Activation, BiasVar, Debug, Depth, Json, WeightVar
 
-app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: plan, build, look at, verify, solve.")
+app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: plan, build, inspect, verify, solve.")
 
 Store = Annotated[Path, typer.Argument(help="The matrix, a folder such as K.zarr.", show_default=False)]
 _ARRAYS = "An .npz file with `x` (n, d){more}."
-Memory = Annotated[str, typer.Option(help="What the blocks in the making may take, e.g. 4GiB.")]
+Memory = Annotated[str, typer.Option(help="Memory limit for blocks under construction, e.g. 4GiB.")]
 
 
 class Kernel(enum.StrEnum):
@@ -34,7 +34,7 @@ def build(
     out: Annotated[Path, typer.Option(help="Folder for the matrix, e.g. K.zarr.", rich_help_panel=OUTPUT)],
     length: Annotated[
         float | None,
-        typer.Option(help="Of rbf and laplace: the distance at which they fall off.", show_default=False),
+        typer.Option(help="rbf and laplace: their length scale.", show_default=False),
     ] = None,
     depth: Depth = 3,
     activation: Activation = "relu",
@@ -45,14 +45,15 @@ def build(
         typer.Option(help="Address of a Dask scheduler, e.g. tcp://10.0.0.1:8786.", show_default=False),
     ] = None,
     memory: Memory = "2GiB",
-    dtype: Annotated[Dtype, typer.Option(help="Of the entries.")] = Dtype.float64,
+    dtype: Annotated[Dtype, typer.Option(help="Data type of the entries.")] = Dtype.float64,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Compute a kernel matrix in blocks on disk.
 
-    Stopped at any moment, even by force, the same command goes on where it was. Damaged blocks are found by their
-    checksums and computed again. With --scheduler the workers of a Dask cluster do the work; they must see the folder.
+    If the command is stopped at any moment, even killed, running it again resumes the build. Damaged blocks are found
+    by their checksums and recomputed. With --scheduler the workers of a Dask cluster do the work; they must see the
+    folder.
 
     Examples:
 
@@ -97,7 +98,7 @@ def solve(
     max_iterations: Annotated[int, typer.Option(min=1, help="Most iterations.")] = 1000,
     memory: Annotated[
         str | None,
-        typer.Option(help="Budget, e.g. 4GiB. [default: half of what is free]", show_default=False),
+        typer.Option(help="Memory limit, e.g. 4GiB. [default: half of the free memory]", show_default=False),
     ] = None,
     out: Annotated[Path, typer.Option(help="File for the coefficients.", rich_help_panel=OUTPUT)] = Path(
         "coefficients.npz"
@@ -107,8 +108,8 @@ def solve(
 ) -> None:
     """Solve (K + ridge) a = y by conjugate gradients that stream the blocks.
 
-    Writes `coefficients`, the residual at each iteration as `history`, and `prediction` if the data have `x_new`. Exit
-    code 1 if the tolerance was not reached; the coefficients are written all the same.
+    Writes `coefficients`, the residual at each iteration as `history`, and `prediction` if the data have `x_new`.
+    Exit code 1 if the tolerance was not reached; the coefficients are written anyway.
 
     Example: `nearkernel kernel solve K.zarr data.npz --ridge 0.1 --tol 1e-6`
     """

@@ -68,8 +68,10 @@ def build(
                 watch=watch,
             )
     except KeyboardInterrupt:
-        there = f"{counted[0]} of {counted[1]} blocks are kept" if counted[1] else "what was built is kept"
-        note(f"interrupted: {there}; the same command goes on from there")
+        there = (
+            f"{counted[0]} of {counted[1]} blocks are stored" if counted[1] else "what was built is stored"
+        )
+        note(f"interrupted: {there}; the same command resumes from there")
         raise SystemExit(130) from None
     about = _about(store)
     _print(
@@ -88,7 +90,7 @@ def info(path: Path, as_json: bool) -> None:
         f"  kernel    {about['kernel']}",
         f"  matrix    {about['points']} x {about['points']} {about['dtype']}, inputs of {about['features']} features",
         f"  blocks    {about['blocks_there']} of {about['blocks']}, {about['block']} rows each",
-        f"  on disk   {human_bytes(about['bytes'])} when whole",
+        f"  on disk   {human_bytes(about['bytes'])} when complete",
         f"  made by   nearkernel {about['version']}",
     ]
     _print(about, lines, as_json)
@@ -112,8 +114,8 @@ def verify(path: Path, as_json: bool) -> int:
     lines += [f"block {b['block'][0]}, {b['block'][1]}: {b['what']}" for b in bad[:10]]
     lines += [f"... and {len(bad) - 10} more"] * (len(bad) > 10)
     lines.append(
-        f"{path}: {about['sound']} of {len(blocks)} blocks are there and sound"
-        + (". Build again to mend it." if lines else ", and so are the inputs.")
+        f"{path}: {about['sound']} of {len(blocks)} blocks are present and intact"
+        + (". Build again to repair it." if lines else ", and so are the inputs.")
     )
     _print(about, lines, as_json)
     return 0 if len(lines) == 1 else 1
@@ -139,7 +141,7 @@ def solve(
     missing = next((f"block {i}, {j}" for i, j in store.blocks() if not store.has(i, j)), None)
     if missing:
         raise ValueError(
-            f"{path} is not whole ({missing} is missing): finish it with `nearkernel kernel build`."
+            f"{path} is not complete ({missing} is missing): finish it with `nearkernel kernel build`."
         )
     with progress() as shown:
         shown.say("preparing")

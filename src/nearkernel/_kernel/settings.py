@@ -24,7 +24,7 @@ def kernel_settings(
     """What a store keeps, so that its kernel can be made again."""
     if kernel in LENGTHS:
         if length is None:
-            raise ValueError(f"--kernel {kernel} needs --length, the distance at which it falls off.")
+            raise ValueError(f"--kernel {kernel} needs --length, its length scale.")
         if not (length > 0 and math.isfinite(length)):
             raise ValueError(f"--length {length}: give a finite number above 0.")
         return {"kernel": kernel, "length": length}
@@ -42,7 +42,9 @@ def kernel_settings(
 def make_kernel(settings: dict[str, Any] | None, dim: int) -> nk.kernels.AbstractKernel:
     """The kernel of `settings` for inputs of `dim` features; those of a stranger's store are checked as if typed."""
     if settings is None:
-        raise ValueError("this matrix was made by Python code, which alone knows its kernel: solve it there.")
+        raise ValueError(
+            "this matrix was made by a Python program, which defines its kernel: solve it there."
+        )
     name = str(settings.get("kernel"))
     if name in LENGTHS and settings.keys() == {"kernel", "length"} and _number(settings["length"], above=0):
         return LENGTHS[name](settings["length"])

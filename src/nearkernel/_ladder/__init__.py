@@ -1,1 +1,1 @@
-"""The command `nearkernel ladder`: a network really trained, and predicted order by order. Private."""
+"""The command `nearkernel ladder`: a network actually trained, and predicted order by order. Private."""

@@ -11,45 +11,53 @@ from .._options import NETWORK, TRAINING, Debug, Json, Out, Seed
 
 def ladder(
     points: Annotated[int, typer.Option(min=2, max=2000, help="Training points.")] = 60,
-    test_points: Annotated[int, typer.Option(min=1, help="Test points, where distances are measured.")] = 60,
-    dim: Annotated[int, typer.Option(min=1, help="Features of an input.")] = 10,
-    seeds: Annotated[int, typer.Option(min=1, help="How many data sets and initializations.")] = 1,
+    test_points: Annotated[
+        int, typer.Option(min=1, help="Number of test points, where distances are measured.")
+    ] = 60,
+    dim: Annotated[int, typer.Option(min=1, help="Number of features of an input.")] = 10,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of data sets and initializations.")] = 1,
     seed: Seed = 0,
     depth: Annotated[
         int, typer.Option(min=1, max=100, help="Number of hidden layers.", rich_help_panel=NETWORK)
     ] = 2,
     width: Annotated[
-        int, typer.Option(min=1, help="Neurons in each, for the sweep over alpha.", rich_help_panel=NETWORK)
+        int,
+        typer.Option(
+            min=1, help="Neurons per hidden layer, for the sweep over alpha.", rich_help_panel=NETWORK
+        ),
     ] = 256,
     activation: Annotated[
         str,
         typer.Option(
-            help="tanh, gelu, erf, silu, sin, ...: smooth.",
+            help="tanh, gelu, erf, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2': smooth.",
             rich_help_panel=NETWORK,
             autocompletion=smooth_activations,
         ),
     ] = "tanh",
     alphas: Annotated[
-        str, typer.Option(help="Lazy scales to train at, separated by commas.", rich_help_panel=NETWORK)
+        str, typer.Option(help="Lazy scales alpha to train at, separated by commas.", rich_help_panel=NETWORK)
     ] = "1,4,16,64",
     widths: Annotated[
         str, typer.Option(help="Widths to train at; empty for none.", rich_help_panel=NETWORK)
     ] = "64,256,1024",
     alpha: Annotated[
-        float, typer.Option(min=0, help="Lazy scale of the sweep over widths.", rich_help_panel=NETWORK)
+        float, typer.Option(min=0, help="Lazy scale alpha of the sweep over widths.", rich_help_panel=NETWORK)
     ] = 8.0,
     tol: Annotated[
         float,
-        typer.Option(help="Share of the residual at which training is over.", rich_help_panel=TRAINING),
+        typer.Option(
+            help="Training stops when the residual has fallen to this fraction.", rich_help_panel=TRAINING
+        ),
     ] = 1e-6,
     max_steps: Annotated[
-        int, typer.Option(min=1, help="Most steps of gradient descent.", rich_help_panel=TRAINING)
+        int,
+        typer.Option(min=1, help="Maximum number of steps of gradient descent.", rich_help_panel=TRAINING),
     ] = 200_000,
     rich: Annotated[
         bool,
         typer.Option(
             "--rich",
-            help="Add the rich limit, infinitely wide networks that learn features. Takes minutes at many points.",
+            help="Add the rich limit, infinitely wide networks that learn features. Takes minutes with many points.",
             rich_help_panel=TRAINING,
         ),
     ] = False,

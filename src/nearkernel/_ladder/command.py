@@ -57,7 +57,7 @@ def _document(settings: Settings, rungs: list[Rung]) -> str:
 def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
     page = console()
     page.print(
-        f"{report.title(settings)}: distance of each order from the really trained network, on test inputs",
+        f"{report.title(settings)}: distance of each order from the trained network, on test inputs",
         style="bold",
         markup=False,
     )

@@ -9,9 +9,7 @@ import nearkernel as nk
 
 from .job import Settings
 
-_KINKED = (
-    "its second derivative is zero almost everywhere, and orders 1 and 2 would miss what happens at its kinks"
-)
+_KINKED = "its second derivative is zero almost everywhere, so orders 1 and 2 would miss its kinks"
 
 
 def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: Any) -> Settings:
@@ -43,7 +41,7 @@ def _numbers(name: str, text: str, kind: type) -> list:
         except ValueError:
             value = 0
         if not (math.isfinite(value) and value > 0):
-            what = "whole numbers" if kind is int else "numbers"
+            what = "integers" if kind is int else "numbers"
             raise ValueError(f"--{name} {text}: give {what} above 0, separated by commas; {part!r} is none.")
         found.append(value)
     return sorted(set(found))

@@ -15,11 +15,11 @@ _HEAD = ("alpha", "width", *(f"order {k}" for k in ORDERS), "zI/zF")
 _SECONDS, _RICH = ("predict, s", "train"), ("richness", "rich")
 _SMALL = 0.1  # corrections up to which higher orders are better
 _COLUMNS = {
-    "alpha, width": "Outputs are multiplied by the lazy scale alpha: parameters move less. Neurons a hidden layer.",
-    "order 0": "Distance of the linearized network's answers from the trained one's, relative to them, on test inputs.",
-    "order 1": "The same with what learning features adds, to first order.",
+    "alpha, width": "Outputs are multiplied by the scale alpha, so parameters move less. Width: neurons per layer.",
+    "order 0": "Relative distance of the linearized network's outputs from the trained network's, on test inputs.",
+    "order 1": "The same with feature learning to first order.",
     "order 2": "The same to second order.",
-    "zI/zF": "Size of the first correction against the linear answer. Above 0.1 (!) higher orders need not be better.",
+    "zI/zF": "Relative size of the first correction. Above 0.1 (!) higher orders need not be better.",
     "predict, s": "Seconds to predict each order.",
     "train": "Seconds to train the network for real.",
     "richness": "1/(alpha sqrt(width)): how far features move, and which theory to trust for these targets.",
@@ -90,7 +90,7 @@ def report_html(settings: Settings, rungs: list[Rung], svg: str) -> Html:
                 wide=True,
             ),
         ),
-        _look.section("What the columns say", _look.definitions(_COLUMNS)),
+        _look.section("Columns of the table", _look.definitions(_COLUMNS)),
         _look.section("Settings", _look.definitions(chosen)),
         _look.reproduce(command_line()),
         _look.footer(versions()),

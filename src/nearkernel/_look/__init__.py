@@ -1,8 +1,8 @@
 """How everything nearkernel shows looks: a style for pages, the pieces of a page, and a style for figures.
 
 `style()` is the CSS. `page`, `section`, `table`, `definitions`, `figure` and their like make HTML, and escape the text
-that they are given; what is HTML already is an `Html`. `_look.drawing` has the colours and the Matplotlib style;
-`inline` sets an SVG of its making into a page, where it takes on the page's colours.
+that they are given; what is HTML already is an `Html`. `_look.drawing` has the colors and the Matplotlib style;
+`inline` sets an SVG of its making into a page, where it takes on the page's colors.
 """
 
 from ._formula import formula as formula

@@ -71,7 +71,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Html:
 
 
 def dot(series: int) -> Html:
-    """A spot in the colour of a series, 1 to 6."""
+    """A spot in the color of a series, 1 to 6."""
     return Html(f'<span class="dot series-{series}"></span>')
 
 
@@ -105,7 +105,7 @@ def beside(*parts: Html) -> Html:
 
 
 def inline(svg: str, name: str) -> Html:
-    """An SVG drawn by `_look.drawing`, in the colours of the page around it; `name` keeps its ids apart on the page."""
+    """An SVG drawn by `_look.drawing`, in the colors of the page around it; `name` keeps its ids apart on the page."""
     text = svg[svg.index("<svg") :]
     mark = re.sub(r"\W+", "-", name)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Figures of one style: colours, Matplotlib settings, and a drawing as PNG and as SVG."""
+"""Figures of one style: colors, Matplotlib settings, and a drawing as PNG and as SVG."""
 
 from __future__ import annotations
 

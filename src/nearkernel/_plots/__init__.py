@@ -1,1 +1,1 @@
-"""Pictures of results, as one would draw them by hand: one file a picture, drawn on the caller's axes."""
+"""Figures of results, drawn on the caller's axes: one file per figure."""

@@ -24,7 +24,7 @@ def draw_lines(
     ylabel: str,
     log: str = "",
 ) -> Axes:
-    """One line a column of `columns` (len(x), k), with bars of `errors`; `log` names logarithmic axes, "x", "xy"."""
+    """One line per column of `columns` (len(x), k), with bars of `errors`; `log` names logarithmic axes, "x", "xy"."""
     axes = given_or_new(axes)
     columns = columns.reshape(len(x), -1)
     bars = None if errors is None else errors.reshape(columns.shape)

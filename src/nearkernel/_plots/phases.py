@@ -48,7 +48,7 @@ def draw_phases(
         )
     bar = axes.figure.colorbar(mesh, ax=axes, ticks=[-2, -1, 0, 1, 2])
     bar.ax.set_yticklabels(["1/4", "1/2", "1", "2", "4"])
-    bar.set_label("growth of squared gradients in a layer")
+    bar.set_label("growth of squared gradients per layer")
     if line is not None and len(line):
         axes.plot(line[:, 0], line[:, 1], color="black", linewidth=1.5, label="critical")
         axes.legend()

@@ -29,7 +29,7 @@ def draw_loss(
 
 
 def draw_fit(y: np.ndarray, outputs: np.ndarray, axes: Axes | None, *, what: str = "output") -> Axes:
-    """Outputs over targets, with the line on which they agree; one color an output."""
+    """Outputs over targets, with the line on which they agree; one color per output."""
     axes = given_or_new(axes)
     y, outputs = (part.reshape(len(part), -1) for part in (y, outputs))
     for i, (target, output) in enumerate(zip(y.T, outputs.T, strict=True)):

@@ -1,1 +1,1 @@
-"""The command `nearkernel predict`: data in, three answers, scores, pictures and files out. Private."""
+"""The command `nearkernel predict`: data in; predictions, scores, figures and files out. Private."""

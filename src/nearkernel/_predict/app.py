@@ -45,21 +45,21 @@ def predict(
     drop: Drop = None,
     task: TaskOption = Task.auto,
     test_fraction: Annotated[
-        float, typer.Option(min=0.01, max=0.99, help="Share of the rows held out for testing.")
+        float, typer.Option(min=0.01, max=0.99, help="Fraction of the rows held out for testing.")
     ] = 0.2,
     max_train: Annotated[
         int | None,
         typer.Option(
             min=2,
-            help="Most training rows. [default: 50000, and 1500 for NNGP and NTK, whose time grows with the cube]",
+            help="Maximum number of training rows. [default: 50000; 1500 for NNGP and NTK, whose time is cubic]",
             show_default=False,
         ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a table that needs repair, and list what it needs.")
+        bool, typer.Option("--strict", help="Stop if the table needs repair, and list the problems.")
     ] = False,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="Classes: weigh rare classes as much as frequent ones.")
+        bool, typer.Option("--balanced", help="Classes: weight rare classes as much as frequent ones.")
     ] = False,
     save: Annotated[
         Path | None,
@@ -85,7 +85,7 @@ def predict(
         float | None,
         typer.Option(
             min=0,
-            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardised target.",
+            help="gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardized target.",
             show_default=False,
             rich_help_panel=TRAINING,
         ),
@@ -97,7 +97,7 @@ def predict(
         typer.Option(
             min=0,
             max=2,
-            help="Predict one network of finite width too, to this order. [default: not]",
+            help="Also predict one network of finite width, to this order. [default: off]",
             show_default=False,
             rich_help_panel=FINITE,
         ),
@@ -192,10 +192,11 @@ def apply(
         "predictions.csv"
     ),
     coverage: Annotated[
-        float, typer.Option(min=0.01, max=0.999, help="Numbers: probability of the intervals.")
+        float, typer.Option(min=0.01, max=0.999, help="Numeric targets: probability of the intervals.")
     ] = 0.9,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse rows that differ from the training rows in kind.")
+        bool,
+        typer.Option("--strict", help="Stop if new rows contain kinds of values that training rows did not."),
     ] = False,
     json: Json = False,
     debug: Debug = False,

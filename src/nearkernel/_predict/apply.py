@@ -25,7 +25,7 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
         shown.say("reading the model")
         model, about = read_model(file)
         if not hasattr(model, "predict"):
-            raise ValueError(f"{file} holds {type(model).__name__}, which does not predict.")
+            raise ValueError(f"{file} contains {type(model).__name__}, which cannot predict.")
         shown.say("reading the rows")
         rows = _read(Path(source), about.get("target"))
         inputs, surprises = _inputs(model, rows, source)
@@ -67,11 +67,13 @@ def _inputs(model: Any, rows: Table | np.ndarray, source: str) -> tuple[Any, lis
 
 
 def _numbers(model: Any, rows: Table | np.ndarray, name: str) -> np.ndarray:
-    """A model without a preparation of its own takes the columns in their order."""
+    """A model without its own preparation takes the columns in their order."""
     if isinstance(rows, Table):
         wrong = [key for key, column in rows.frame.items() if column.kind not in ("number", "flag")]
         if wrong:
-            raise ValueError(f"{name}: this model takes numbers, but the column {wrong[0]!r} has none.")
+            raise ValueError(
+                f"{name}: this model takes numbers, but the column {wrong[0]!r} does not contain numbers."
+            )
         rows = np.stack([column.values for column in rows.frame.values()], axis=1)
     if rows.shape[1] != model.n_features_in_:
         raise ValueError(f"{name} has {rows.shape[1]} columns; the model takes {model.n_features_in_}.")

@@ -85,39 +85,41 @@ COLUMNS = {
         Column(
             "error",
             "test error",
-            "The share of test rows given the wrong class, ± one standard error.",
+            "The fraction of test rows given the wrong class, ± one standard error.",
             _percent,
         ),
         Column(
             "balanced_accuracy",
             "balanced",
-            "Balanced accuracy: the share of rows that is found, averaged over classes. Guessing gives 1 / classes.",
+            "Balanced accuracy: the fraction of rows found, averaged over classes. Guessing gives 1 / classes.",
             _percent,
         ),
         Column(
             "auc",
             "AUC",
-            "The chance that a row of a class is ranked above a row of another: 0.5 is guessing, 1 is perfect.",
+            "The probability that a row of a class is ranked above one of another class: 0.5 is guessing, 1 perfect.",
             _plain,
         ),
         Column(
             "log_loss",
             "log-loss",
-            "Mean of minus the log of the probability given to the true class: 0 is perfect, confident mistakes cost "
-            "most.",
+            "Mean negative log of the probability given to the true class: 0 is perfect, confident mistakes cost most.",
             _mean,
         ),
         Column(
             "calibration_error",
             "calibration",
-            f"Calibration error: how far confidence and share of right answers lie apart, over {BINS} bins of "
+            f"Calibration error: the difference between confidence and accuracy, over {BINS} bins of "
             "confidence. 0 is perfectly calibrated.",
             _percent,
         ),
     ),
     "regression": (
         Column(
-            "r2", "R²", "The share of the target's variance explained; 0 is no better than the mean.", _plain
+            "r2",
+            "R²",
+            "The fraction of the target's variance explained; 0 is no better than the mean.",
+            _plain,
         ),
         Column("mae", "MAE", "Mean absolute error on the test rows, in units of the target.", _plain),
         Column(
@@ -126,7 +128,7 @@ COLUMNS = {
         Column(
             "coverage",
             "in 90 %",
-            "The share of test rows inside their 90 % interval: it should be 90 %.",
+            "The fraction of test rows inside their 90 % interval: it should be 90 %.",
             _percent,
         ),
     ),

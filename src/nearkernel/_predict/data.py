@@ -62,13 +62,13 @@ def in_words(remarks: Sequence[Remark]) -> tuple[str, ...]:
 def load(
     source: str, target: str | None = None, task: str = "auto", drop: Sequence[str] = (), strict: bool = False
 ) -> Data:
-    """The data set called `source`, or the file at that path; `strict` refuses what would have to be repaired."""
+    """The data set called `source`, or the file at that path; `strict` raises if anything would have to be repaired."""
     check_source(source)
     path = Path(source)
     if source in EMBEDDED:
         if target is not None or drop:
             option = f"--target {target}" if target is not None else f"--drop {drop[0]}"
-            raise ValueError(f"{option} is for files; {source} is embedded and brings its own target.")
+            raise ValueError(f"{option} is for files; {source} is a built-in data set with a fixed target.")
         return _embedded(source, task)
     found = (
         _from_npz(path, target, task, drop)
@@ -204,9 +204,7 @@ def _read_target(values: np.ndarray, task: str, what: str) -> tuple[np.ndarray, 
             raise ValueError(f"{what} is always {_label(distinct[0])}: there is nothing to predict.")
         return values.astype(np.float64), ()
     if len(distinct) < 2:
-        raise ValueError(
-            f"{what} has one class only, {_label(distinct[0])!r}: there is nothing to tell apart."
-        )
+        raise ValueError(f"{what} has one class only, {_label(distinct[0])!r}: there is nothing to classify.")
     if len(distinct) > len(values) // 2:
         hint = "use --task regression" if numbers else "choose another --target"
         raise ValueError(

@@ -18,7 +18,7 @@ def utf8(data: bytes, name: str) -> tuple[bytes, str]:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _decoded(
-                data, encoding, name, f"begins as {encoding.upper()} text, but goes on otherwise"
+                data, encoding, name, f"begins as {encoding.upper()} text, but continues differently"
             ), ""
     if b"\0" in data[:4096]:
         encoding = "utf-16-le" if data[1:4096:2].count(0) >= data[:4096:2].count(0) else "utf-16-be"

@@ -35,7 +35,7 @@ class Finite:
 
 @dataclasses.dataclass(frozen=True)
 class FiniteAnswer:
-    """What one network answers, in target units; it has no spread."""
+    """Outputs of one network, in target units; they have no spread."""
 
     name: str
     mean: np.ndarray  # (m, out)
@@ -78,7 +78,7 @@ def finite_answers(
         found.append(_answer(f"order {order}", answer.mean, start, answer.correction, data, split))
     if not finite.train:
         return tuple(found), words
-    say(f"finite network, really trained for {algorithm.steps:.0f} steps")
+    say(f"finite network, trained for {algorithm.steps:.0f} steps")
     start = time.perf_counter()
     run = nk.simulate(net, params, split.x, split.y, algorithm, nk.Record(every=algorithm.steps))
     if not run.ok:

@@ -117,8 +117,8 @@ class Result:
         size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
         if size > 0.1:
             found.append(
-                f"|z^I|/|z^F| = {size:.2g}: this network learns so much that higher orders need not be better; a "
-                "larger --width makes them so"
+                f"|z^I|/|z^F| = {size:.2g}: the correction is too large for higher orders to be reliable; use a "
+                "larger --width"
             )
         return found
 

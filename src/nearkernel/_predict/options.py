@@ -63,10 +63,10 @@ class Options:
                 raise ValueError(f"--{name} belongs to --algorithm {algorithm}, not {self.algorithm}.")
         if self.width is not None and not self._is_finite:
             raise ValueError(
-                f"--width {self.width} belongs to a network of finite width: give --order or --train, too."
+                f"--width {self.width} belongs to a network of finite width: give --order or --train as well."
             )
         if self.train and self.algorithm == "ridge":
-            raise ValueError("--train does not go with --algorithm ridge: use flow or gd.")
+            raise ValueError("--train cannot be combined with --algorithm ridge: use flow or gd.")
         if self.algorithm == "gd" and self.lr is None:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
 

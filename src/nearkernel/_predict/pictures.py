@@ -35,7 +35,7 @@ def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args
 def predicted_against_true(
     figure: Figure, answer: Answer, truth: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """One point a row, with a bar of one standard deviation."""
+    """One point per row, with a bar of one standard deviation."""
     axes = figure.subplots()
     axes.plot(limits, limits, color=INK, alpha=0.4, lw=1)
     axes.errorbar(
@@ -54,7 +54,7 @@ def predicted_against_true(
 
 
 def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequence[str]) -> None:
-    """Counts of true class (down) by predicted class (across); colour is the share of the row."""
+    """Counts of true class (down) by predicted class (across); color is the share of the row."""
     axes = figure.subplots()
     axes.grid(False)
     counts = np.zeros((len(classes), len(classes)), dtype=int)
@@ -98,7 +98,7 @@ def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) ->
         axes.vlines(confidence, *bars, color=colour, lw=1, alpha=0.5)
         axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), colour, alpha=0.75, lw=0)
         axes.scatter([], [], 25, colour, lw=0, label=answer.name)  # for the legend, all of one size
-    axes.set(xlabel="confidence", ylabel="share of right answers", xlim=(0, 1.03), ylim=(0, 1.03))
+    axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.03), ylim=(0, 1.03))
     axes.legend(loc="upper left")
 
 
@@ -111,7 +111,7 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
         axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
     axes.set(
         xlabel="probability of the interval",
-        ylabel="share of true values inside",
+        ylabel="fraction of true values inside",
         xlim=(0, 1),
         ylim=(0, 1.03),
     )

@@ -13,9 +13,9 @@ from .data import MIN_ROWS, Data
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """Standardised training rows, standardised test inputs, and the true answers of the test rows.
+    """Standardized training rows, standardized test inputs, and the true answers of the test rows.
 
-    Target = centre + scale * y. A classification is one-hot, so y has one column a class; a regression has one.
+    Target = center + scale * y. A classification is one-hot, so y has one column per class; a regression has one.
     """
 
     x: np.ndarray  # (n, d)
@@ -39,7 +39,7 @@ class Split:
 
 
 def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
-    """Shuffle, keep at most `max_train` training rows (and as many test rows as belong to them), standardise."""
+    """Shuffle, keep at most `max_train` training rows (and as many test rows as belong to them), standardize."""
     total = len(data.x)
     kept = min(total, int(max_train / (1 - test_fraction)))
     tests = round(kept * test_fraction)
@@ -70,7 +70,7 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
 
 
 def all_rows(data: Data, most: int, seed: int) -> Split:
-    """At most `most` rows, all to train on, standardised."""
+    """At most `most` rows, all to train on, standardized."""
     kept = min(len(data.x), most)
     rows = np.sort(np.random.default_rng(seed).permutation(len(data.x))[:kept])
     notes = [] if kept == len(data.x) else [f"kept {kept} of {len(data.x)} rows (--max-rows)"]

@@ -62,9 +62,9 @@ def report_html(
         f"{headline(data, result)} {verdict(data, result)}",
         _lead(data, split, network),
         _table(data, result),
-        _look.section("What the rows are", _look.definitions(_methods(network, result))),
+        _look.section("Rows of the table", _look.definitions(_methods(network, result))),
         _look.section(
-            "What the columns say",
+            "Columns of the table",
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
         *_more_rows(grown),
@@ -111,12 +111,12 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     rise = "the log-loss rises" if data.classes else "R² falls"
     rows = [[name, f"{max(cost, 0.0):.3f}"] for name, cost in result.auto.importance[:_COLUMNS]]
     model = result.auto.pipeline[-1]
-    text = f"By how much {rise} on test rows when a column is shuffled, so that it says nothing."
+    text = f"How much {rise} on test rows when a column is shuffled, which removes its information."
     if model.column_weights_ is not None:
         names = result.auto.pipeline[0].get_feature_names_out()
         order = np.argsort(-model.column_weights_)[:_COLUMNS]
         weights = ", ".join(f"{names[i]} {model.column_weights_[i]:.2g}" for i in order)
-        text += f" Weights of the learned metric, the largest 1: {weights}."
+        text += f" Weights of the learned metric, relative to the largest: {weights}."
     yield _look.section(
         "Which columns matter", _look.paragraphs(text), _look.table(["column", "importance"], rows)
     )
@@ -153,18 +153,18 @@ def _all_methods(network: Network, result: Result) -> dict[str, str]:
     kernels = "; ".join(f"{each['kernel']} ({each['weight']:.2f})" for each in auto["kernels"])
     logarithm = " It learned the logarithm of the target." if auto.get("target") == "log" else ""
     return {
-        "Auto": "An average of kernel machines. The ridge of each and the weights of the average have the least "
+        "Auto": "An average of kernel machines. The ridge of each and the weights of the average have the smallest "
         f"leave-one-out error on the training rows: {kernels}.{logarithm}",
-        "NNGP": "What a Bayesian would believe: infinitely wide networks drawn at random, weighed by how well they "
-        f"explain the training rows. Noise variance {noise['NNGP']:.2g} of the target's: the most likely value, "
-        "judged by the training rows alone.",
-        "NTK": f"What training would find: the average answer of infinitely wide networks after {network.training}, "
-        "and its spread over random initialisations. The data are taken at their word: there is no noise in it.",
-        "Linear": "What no network is needed for: Bayesian ridge regression on the same inputs. "
-        f"Noise variance {noise['Linear']:.2g} of the target's, chosen in the same way.",
-        "Boosting": "Histogram gradient boosting of scikit-learn, with its own settings, for comparison.",
-        "Majority": "The most frequent class of the training rows, whatever the columns say.",
-        "Mean": "The mean of the training rows, whatever the columns say.",
+        "NNGP": "The Bayesian posterior: random, infinitely wide networks, weighted by how well they "
+        f"explain the training rows. The noise variance is {noise['NNGP']:.2g} times the target's, the most "
+        "likely value given the training rows.",
+        "NTK": f"The result of training: the mean output of infinitely wide networks after {network.training}, "
+        "and its spread over random initializations. It assumes data without noise.",
+        "Linear": "A linear baseline: Bayesian ridge regression on the same inputs. "
+        f"The noise variance is {noise['Linear']:.2g} times the target's, chosen in the same way.",
+        "Boosting": "Histogram gradient boosting of scikit-learn with default settings, for comparison.",
+        "Majority": "The most frequent class of the training rows, for every row.",
+        "Mean": "The mean of the training rows, for every row.",
         **_finite_methods(network, result),
     }
 
@@ -173,14 +173,14 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     """What the rows of the finite network are."""
     if network.finite is None:
         return {}
-    net = f"One network of width {network.finite.width}, initialised with seed {network.finite.seed}"
+    net = f"One network of width {network.finite.width}, initialized with seed {network.finite.seed}"
     training = result.finite_training or network.training
     words = {
-        "order 0": f"{net}, linearized, after {training}: no features are learnt. Nothing is trained.",
-        "order 1": "The same network with what learning features adds, to first order.",
-        "order 2": "The same to second order.",
-        "trained": f"The same network, really trained by {training}. The column 'from trained' is each prediction's "
-        "distance from its answers, relative to them.",
+        "order 0": f"{net}, linearized, after {training}: no features are learned. Nothing is trained.",
+        "order 1": "The same network with feature learning to first order.",
+        "order 2": "The same network to second order.",
+        "trained": f"The same network, actually trained by {training}. The column 'from trained' is the relative "
+        "distance of each prediction from its outputs.",
     }
     return {answer.name: words[answer.name] for answer in result.finite}
 
@@ -191,7 +191,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
     if data.classes:
         yield _look.figure(
             "Confusion matrices",
-            "Rows are true classes, columns are answers; the diagonal is right.",
+            "Rows are true classes, columns are predicted classes; the diagonal is correct.",
             *(
                 pictures.draw(
                     f"confusion {answer.name}", _SMALL, pictures.confusion, answer, truth, data.classes
@@ -200,9 +200,9 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Does confidence mean anything?",
-            "On the diagonal, 80\u00a0% sure is right 80\u00a0% of the time. Below it is overconfident, above it too "
-            "modest. A larger point holds more rows.",
+            "Calibration of probabilities",
+            "On the diagonal, predictions made with 80\u00a0% confidence are right 80\u00a0% of the time. Below it the "
+            "model is overconfident, above it underconfident. Larger points contain more rows.",
             pictures.draw("reliability", _LARGE, pictures.reliability, answers, truth),
         )
     else:
@@ -211,7 +211,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         limits = (values.min() - margin, values.max() + margin)
         yield _look.figure(
             f"Predicted and true {data.target}",
-            "One point a test row, with a bar of one predicted standard deviation.",
+            "One point per test row, with a bar of one predicted standard deviation.",
             *(
                 pictures.draw(
                     f"true {answer.name}", _SMALL, pictures.predicted_against_true, answer, truth, limits
@@ -220,17 +220,17 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Do the error bars mean anything?",
-            "On the diagonal, intervals of 80\u00a0% hold 80\u00a0% of the true values. Below it they are too narrow. "
-            "The NTK's bars hold only the chance of the initialisation, not the noise of the data.",
+            "Calibration of error bars",
+            "On the diagonal, 80\u00a0% intervals contain 80\u00a0% of the true values. Below it they are too narrow. "
+            "Error bars of the NTK include the randomness of the initialization only, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
         error = HEADLINE[data.task]
         yield _look.figure(
             "When to stop training",
-            "Leave-one-out error of the average trained network along training: no test row is looked at. A dip before "
-            "the end says that stopping early would pay.",
+            "Leave-one-out error of the average trained network during training; no test rows are used. A minimum "
+            "before the end means that early stopping would help.",
             pictures.draw(
                 "training", _LARGE, pictures.along_training, result.curve, answers, error, bool(data.classes)
             ),
@@ -254,8 +254,8 @@ def _uncertain(data: Data, split: Split, result: Result) -> Html:
             f"{escape(answer)}, {100 * sure[i]:.0f}\u00a0%<br>{escape(verdict)}</div>\n"
         )
     return _look.figure(
-        "What trained networks disagree about most",
-        "The answer most of them give, the share that gives it, and whether it is right.",
+        "Rows on which trained networks disagree most",
+        "The class that most of them predict, the fraction that predicts it, and whether it is correct.",
         Html(f'<div class="wall">\n{"".join(wall)}</div>'),
         wide=True,
     )

@@ -98,7 +98,7 @@ def of_regression(
 
 
 def mean_score(values: np.ndarray) -> Score | None:
-    """Mean and standard error of one number a row (m,); None where a row has no finite number."""
+    """Mean and standard error of one number per row (m,); None where a row has no finite number."""
     if not np.isfinite(values).all():
         return None
     spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan

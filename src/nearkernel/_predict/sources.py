@@ -17,7 +17,7 @@ def check_source(source: str, embedded: bool = True) -> None:
     if embedded and source in EMBEDDED:
         return
     if path.suffix.lower() not in SUFFIXES:
-        what = f"{source!r} is no known file type" if path.exists() else f"no data set {source!r}"
+        what = f"{source!r} is not a known file type" if path.exists() else f"no data set {source!r}"
         names = f"one of {', '.join(EMBEDDED)} or " if embedded else ""
         raise ValueError(
             f"{what}: give {names}a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file."

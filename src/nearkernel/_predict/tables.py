@@ -56,7 +56,7 @@ def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Tabl
             frame[name] = column_of(table.column(place))
     found = None if target is None else frame.pop(target)
     if not frame:
-        beside = "" if target is None else f" beside the target {target!r}"
+        beside = "" if target is None else f" besides the target {target!r}"
         raise ValueError(f"{path.name} has no feature column{beside}.")
     return Table(frame, found, tuple(remarks))
 

@@ -1,1 +1,1 @@
-"""Fitted models as files that hold data alone: JSON and arrays, with checksums. Private."""
+"""Fitted models as data files: JSON and arrays, with checksums. Private."""

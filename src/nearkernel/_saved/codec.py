@@ -131,7 +131,7 @@ class Decoder:
         return getattr(self, f"_{kind}")(node) if kind in _KINDS else self._unknown(kind)
 
     def _unknown(self, kind: str) -> Any:
-        raise ValueError(f"it holds {kind!r}, which this version does not know")
+        raise ValueError(f"it contains {kind!r}, which this version does not support")
 
     def _float(self, node: dict) -> float:
         return float(node["float"])
@@ -218,7 +218,7 @@ def _allowed(module: str, name: str) -> bool:
 def _class_of(text: Any) -> type:
     module, _, name = str(text).partition(":")
     if not _allowed(module, name):
-        raise ValueError(f"it names {text!r}, which no model file may hold")
+        raise ValueError(f"it names {text!r}, which is not allowed in a model file")
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
@@ -236,11 +236,13 @@ def _follows(value: Any, key: str) -> bool:
 def _named_activation(value: Any) -> str | None:
     """The name under which `nk.activations.get` gives this very object."""
     from ..activations import get, names
+    from ..activations._formula import Formula
     from ..activations._series import Series
 
     if not isinstance(value, Series):
         return None  # the others are plain numbers
-    return next((name for name in names() if get(name) == value), None)
+    known = [value.function.text] if isinstance(value.function, Formula) else names()
+    return next((name for name in known if get(name) == value), None)
 
 
 def _is_jax(value: Any) -> bool:

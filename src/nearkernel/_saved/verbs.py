@@ -8,10 +8,10 @@ from typing import Any
 
 
 def save(model: Any, path: str | os.PathLike) -> None:
-    """Write a fitted estimator to a file that holds JSON and arrays alone: `nk.load` gives it back, to the last bit.
+    """Writes a fitted estimator to a file of JSON and arrays; `nk.load` restores it to the last bit.
 
     **Arguments:** `model`, a fitted estimator of `nk.estimators`, or a scikit-learn `Pipeline` of them with scalers;
-    `path`, e.g. "model.nk". Functions of your own cannot be saved: use names, such as `activation="erf"`.
+    `path`, e.g. "model.nk". Custom functions cannot be saved: use names, such as `activation="erf"`.
     """
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import check_is_fitted
@@ -32,9 +32,10 @@ def save(model: Any, path: str | os.PathLike) -> None:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """The fitted estimator that `nk.save`, an estimator's `save` or `nearkernel predict --save` wrote to `path`.
+    """Reads the fitted estimator that `nk.save`, an estimator's `save` or `nearkernel predict --save` wrote to
+    `path`.
 
-    The file is checked against its checksums, and no code that it might hold is run: it may come from a stranger.
+    Checksums are verified, and no code from the file is run, so it is safe to load files from untrusted sources.
     """
     from .file import read_model
 

@@ -1,4 +1,4 @@
-"""What does a neuron do to a Gaussian? Activations with their Gaussian averages."""
+"""Activations with their Gaussian averages."""
 
 from .. import _quietly as _quietly
 from ._base import AbstractActivation as AbstractActivation

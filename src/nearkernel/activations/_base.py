@@ -1,6 +1,6 @@
 """What a neuron does to Gaussian inputs: the contract of every activation.
 
-Let (u, v) be centred Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
+Let (u, v) be centered Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
 correlation c is the variable throughout: near c = 1 the angle is sqrt(2 gap), and 1 - c would have lost
 half of its digits there.
 """
@@ -20,7 +20,7 @@ Rows = dict[str, jax.Array]
 
 
 class Moments(eqx.Module):
-    """Gaussian averages of one input z ~ N(0, q): each field has the shape of `q`.
+    """Gaussian averages over one input z ~ N(0, q); each field has the shape of `q`.
 
     **Fields:** `value` E[s^2]; `slope` E[s'^2]; `curvature` E[s s''].
     """
@@ -45,9 +45,9 @@ class AbstractActivation(eqx.Module):
 
     @abc.abstractmethod
     def rows(self, q: Any) -> Rows:
-        """All that one input of variance q contributes to a pair, inputs on the last axis.
+        """The contribution of one input of variance q to a pair, with inputs on the last axis.
 
-        Holds at least "size", the root of E[s^2], and "slope", E[s'^2].
+        It contains at least "size", the root of E[s^2], and "slope", E[s'^2].
         """
 
     @abc.abstractmethod
@@ -59,22 +59,22 @@ class AbstractActivation(eqx.Module):
         """E[s] for z ~ N(0, q); None for odd functions, for which it is zero."""
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
-        """This activation made ready for variances within the range of `q` (concrete, not traced).
+        """This activation prepared for variances within the range of `q` (concrete, not traced).
 
-        Without `pairs`, for `moments` only, which takes less work.
+        Without `pairs` it is prepared for `moments` only, which takes less work.
         """
         return self
 
     def merged(self, others: "Sequence[AbstractActivation]") -> "AbstractActivation":
-        """One that serves the ranges that this one and `others`, the same function, were prepared for."""
+        """An activation prepared for the ranges of this one and of `others`, the same function."""
         return self
 
     def trusted_correlation(self) -> float:
-        """`pair` keeps its accuracy for correlations up to this in size; beyond it, ask `quadrature`."""
+        """The largest absolute correlation for which `pair` is accurate; beyond it, use `quadrature`."""
         return 1.0
 
     def quadrature(self, q1: np.ndarray, q2: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What `pair` gives, one pair of variances a time, where `pair` is not to be trusted."""
+        """Same as `pair`, for one pair of variances at a time, where `pair` is not accurate."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
 
 
@@ -87,7 +87,7 @@ def _require_activation(activation: Any) -> None:
 
 @in_float64
 def moments(activation: AbstractActivation, q: Any) -> Moments:
-    """E[s^2], E[s'^2] and E[s s''] of z ~ N(0, q), as NumPy arrays of the shape of `q`."""
+    """E[s^2], E[s'^2] and E[s s''] of `activation` for z ~ N(0, q), as NumPy arrays in the shape of `q`."""
     _require_activation(activation)
     q = numeric(q, "q")
     if np.any(q < 0):
@@ -105,10 +105,10 @@ _pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, row
 
 @in_float64
 def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = None, *, gap: Any = None):
-    r"""E[s(u) s(v)] and E[s'(u) s'(v)] of Gaussians with variances `q1`, `q2`.
+    r"""E[s(u) s(v)] and E[s'(u) s'(v)] of an activation s for Gaussians u, v with variances `q1`, `q2`.
 
-    **Arguments:** give either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation in [0, 2];
-    all broadcast against each other.
+    **Arguments:** `activation`; `q1`, `q2`; either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation
+    in [0, 2]. All arrays broadcast against each other.
 
     **Returns:** two NumPy arrays. The error is relative to sqrt(E[s(u)^2] E[s(v)^2]) and to
     sqrt(E[s'(u)^2] E[s'(v)^2]): below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.

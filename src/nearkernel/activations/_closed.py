@@ -15,14 +15,16 @@ LARGEST_SLOPE = 1e75  # of which the fourth power is a number
 
 
 class PiecewiseLinear(AbstractActivation):
-    r"""s(z) = `right` z for z > 0 and `left` z for z < 0: linear, relu, leaky relu, abs.
+    r"""$s(z)$ = `right` $z$ for $z > 0$ and `left` $z$ for $z < 0$: linear, ReLU, leaky ReLU, abs.
 
-    With c = cos phi the correlation of u and v, m = (right + left)/2 and h = (right - left)/2,
+    With $\cos\varphi$ the correlation of $u$ and $v$, $m = (\text{right} + \text{left})/2$ and
+    $h = (\text{right} - \text{left})/2$,
 
-        E[s s] = sqrt(q1 q2) [m^2 cos phi + h^2 2/pi (sin phi + (pi/2 - phi) cos phi)],
-        E[s' s'] = m^2 + h^2 (1 - 2 phi/pi).
+    $$\mathbb{E}[s s] = \sqrt{q_1 q_2} \left[m^2 \cos\varphi + h^2 \tfrac{2}{\pi} (\sin\varphi +
+    (\tfrac{\pi}{2} - \varphi) \cos\varphi)\right], \qquad
+    \mathbb{E}[s' s'] = m^2 + h^2 \left(1 - \tfrac{2 \varphi}{\pi}\right).$$
 
-    Scale invariant, so the angle of the outputs depends on the angle of the inputs alone:
+    It is scale invariant, so the angle of the outputs depends only on the angle of the inputs:
     gap' = w gap + (1 - w) gap_abs with gap_abs = gap - (2/pi)(sin phi - phi cos phi), all terms positive.
     """
 
@@ -106,10 +108,10 @@ def _covariance(row1: Rows, row2: Rows, gap: jax.Array) -> jax.Array:
 
 
 class Erf(SmoothClosedForm):
-    """s(z) = erf(z). With k = E[u v],
+    r"""$s(z) = \mathrm{erf}(z)$. With $k = \mathbb{E}[u v]$,
 
-    E[s s] = 2/pi arcsin(2 k / sqrt((1 + 2 q1)(1 + 2 q2))),
-    E[s' s'] = 4/pi / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2).
+    $$\mathbb{E}[s s] = \frac{2}{\pi} \arcsin \frac{2 k}{\sqrt{(1 + 2 q_1)(1 + 2 q_2)}}, \qquad
+    \mathbb{E}[s' s'] = \frac{4}{\pi} \frac{1}{\sqrt{(1 + 2 q_1)(1 + 2 q_2) - 4 k^2}}.$$
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -130,12 +132,14 @@ class Erf(SmoothClosedForm):
 
 
 class Gelu(SmoothClosedForm):
-    """s(z) = z Phi(z), with the normal distribution function Phi itself (no tanh fit). With k = E[u v],
+    r"""$s(z) = z\, \Phi(z)$, with the exact normal distribution function $\Phi$ (not the tanh approximation).
 
-    D = (1 + q1)(1 + q2) - k^2,    r = 1/(1 + q1) + 1/(1 + q2),
-    B = E[Phi Phi] = 1/4 + arcsin(k / sqrt((1 + q1)(1 + q2))) / (2 pi),
-    E[s s] = k B + (q1 q2 - k^2 (1 - r)) / (2 pi sqrt(D)),
-    E[s' s'] = B + k (r + 1/D) / (2 pi sqrt(D)).
+    With $k = \mathbb{E}[u v]$, $D = (1 + q_1)(1 + q_2) - k^2$ and $r = 1/(1 + q_1) + 1/(1 + q_2)$,
+
+    $$B = \mathbb{E}[\Phi \Phi] = \frac14 + \frac{1}{2 \pi} \arcsin \frac{k}{\sqrt{(1 + q_1)(1 + q_2)}},$$
+
+    $$\mathbb{E}[s s] = k B + \frac{q_1 q_2 - k^2 (1 - r)}{2 \pi \sqrt D}, \qquad
+    \mathbb{E}[s' s'] = B + \frac{k (r + 1/D)}{2 \pi \sqrt D}.$$
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -164,9 +168,10 @@ class Gelu(SmoothClosedForm):
 
 
 class Gaussian(SmoothClosedForm):
-    """s(z) = exp(-z^2). With k = E[u v],
+    r"""$s(z) = e^{-z^2}$. With $k = \mathbb{E}[u v]$,
 
-    E[s s] = 1 / sqrt((1 + 2 q1)(1 + 2 q2) - 4 k^2),    E[s' s'] = 4 k E[s s]^3.
+    $$\mathbb{E}[s s] = \frac{1}{\sqrt{(1 + 2 q_1)(1 + 2 q_2) - 4 k^2}}, \qquad
+    \mathbb{E}[s' s'] = 4 k\, \mathbb{E}[s s]^3.$$
     """
 
     def __call__(self, z: jax.Array) -> jax.Array:
@@ -187,11 +192,11 @@ class Gaussian(SmoothClosedForm):
 
 
 class Sine(SmoothClosedForm):
-    """s(z) = sin(z), or cos(z) with `cosine=True`. With k = E[u v],
+    r"""$s(z) = \sin z$, or $\cos z$ with `cosine=True`. With $k = \mathbb{E}[u v]$,
 
-        E[sin sin] = exp(-(q1 + q2)/2) sinh k,    E[cos cos] = exp(-(q1 + q2)/2) cosh k,
+    $$\mathbb{E}[\sin \sin] = e^{-(q_1 + q_2)/2} \sinh k, \qquad \mathbb{E}[\cos \cos] = e^{-(q_1 + q_2)/2} \cosh k,$$
 
-    and the one is E[s' s'] of the other.
+    and each is $\mathbb{E}[s' s']$ of the other.
     """
 
     cosine: bool = eqx.field(static=True, default=False)

@@ -12,7 +12,10 @@ from ._base import AbstractActivation, Moments, Rows
 
 
 class Monomial(AbstractActivation):
-    r"""s(z) = z^degree; E[u^p v^p] = (q1 q2)^{p/2} sum_k m_k^2 c^k with m_k = E[z^p h_k(z)]."""
+    r"""$s(z) = z^p$ with $p$ = `degree`.
+
+    $$\mathbb{E}[u^p v^p] = (q_1 q_2)^{p/2} \sum_k m_k^2\, c^k, \qquad m_k = \mathbb{E}[z^p h_k(z)]$$
+    """
 
     degree: int = eqx.field(static=True)
 

@@ -12,6 +12,7 @@ from .._check import nearest, shown
 from .._precision import in_float64
 from ._base import AbstractActivation
 from ._closed import LARGEST_SLOPE, Erf, Gaussian, Gelu, PiecewiseLinear, Sine
+from ._formula import formula, is_formula
 from ._monomial import Monomial
 from ._series import series
 
@@ -32,7 +33,28 @@ def _softplus(z):
     return jax.nn.softplus(z)
 
 
-_SMOOTH: dict[str, Callable] = {"tanh": _tanh, "sigmoid": _sigmoid, "silu": _silu, "softplus": _softplus}
+def _mish(z):
+    return jax.nn.mish(z)
+
+
+def _elu(z):
+    return jax.nn.elu(z)
+
+
+def _selu(z):
+    return jax.nn.selu(z)
+
+
+_BY_SERIES: dict[str, Callable] = {
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "silu": _silu,
+    "swish": _silu,
+    "mish": _mish,
+    "softplus": _softplus,
+    "elu": _elu,
+    "selu": _selu,
+}
 _CLOSED: dict[str, Callable[[], AbstractActivation]] = {
     "linear": lambda: PiecewiseLinear(1.0, 1.0),
     "relu": lambda: PiecewiseLinear(1.0, 0.0),
@@ -47,13 +69,17 @@ _CLOSED: dict[str, Callable[[], AbstractActivation]] = {
 
 
 def names() -> list[str]:
-    """The activations known by name; "leaky_relu(slope)" and "monomial(degree)" take a number."""
-    return [*_CLOSED, *_SMOOTH, "monomial(2)", "monomial(3)"]
+    """The names of activations; "leaky_relu(slope)" and "monomial(degree)" take a number."""
+    return [*_CLOSED, *_BY_SERIES, "monomial(2)", "monomial(3)"]
 
 
 @in_float64
 def get(activation: Any) -> AbstractActivation:
-    """An activation from its name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", or from any JAX callable."""
+    """The `activation` of a name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", of a formula, or of any JAX function.
+
+    A formula is a text with z, such as "tanh(z) + 0.1*z^2". It is parsed and never executed as code: numbers, z, pi, e,
+    + - * / ^, brackets, and functions such as tanh, erf, relu, mish, exp, max(z, 0).
+    """
     if isinstance(activation, AbstractActivation):
         return activation
     if isinstance(activation, str):
@@ -64,7 +90,7 @@ def get(activation: Any) -> AbstractActivation:
         hash(activation)
     except TypeError:
         raise TypeError(
-            "`activation` holds arrays, so that its results cannot be kept: wrap it, e.g. lambda z: activation(z)."
+            "`activation` contains arrays, so its results cannot be cached: wrap it, e.g. lambda z: activation(z)."
         ) from None
     return _by_callable(activation)
 
@@ -78,8 +104,8 @@ def _by_callable(function: Callable) -> AbstractActivation:
 def _by_name(name: str) -> AbstractActivation:
     if name in _CLOSED:
         return _CLOSED[name]()
-    if name in _SMOOTH:
-        return series(_SMOOTH[name], name)
+    if name in _BY_SERIES:
+        return series(_BY_SERIES[name], name)
     with_number = re.fullmatch(
         r"(leaky_relu|monomial)\((-?(?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\)", name.replace(" ", "")
     )
@@ -91,7 +117,9 @@ def _by_name(name: str) -> AbstractActivation:
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
         return Monomial(int(with_number[2]))
     if with_number:
-        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes a whole degree from 1 to 19.')
+        raise ValueError(f'`activation` {name!r}: "monomial(degree)" takes an integer degree from 1 to 19.')
+    if is_formula(name):
+        return series(formula(name), "activation")
     raise ValueError(
         f"`activation` {shown(name)} is unknown; known: {', '.join(names())}.{nearest(name, names())}"
     )

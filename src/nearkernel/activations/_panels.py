@@ -69,7 +69,7 @@ def find_panels(function: Callable[[np.ndarray], np.ndarray], reach: float, name
             return _merged(function, panels, kinks, floor, tol)
     raise ValueError(
         f"`{name}` changes too fast to be averaged over Gaussians: more than {_MOST_PANELS} pieces between "
-        f"-{reach:g} and {reach:g}. Rescale it or lower the variances."
+        f"-{reach:g} and {reach:g}. Rescale it or reduce the variances."
     )
 
 
@@ -103,7 +103,7 @@ def _seeds(reach: float) -> np.ndarray:
 
 
 def _merged(function, panels: list, kinks: np.ndarray, floor: float, tol: float) -> Panels:
-    """Join neighbours as long as their union is still resolved and holds no kink.
+    """Join neighbors as long as their union is still resolved and holds no kink.
 
     A narrow panel is not joined to a wide one: the probes of the union would not see the narrow part.
     """

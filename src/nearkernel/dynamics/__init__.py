@@ -1,4 +1,4 @@
-"""What does training do? Algorithms, their exact solution and their simulation."""
+"""Training: algorithms, their exact solutions, their simulation, and regimes of learning."""
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class Prediction(Result, eqx.Module):
-    """Outputs at new inputs, in the shape of `y`.
+    """Predicted outputs at new inputs, in the shape of `y`.
 
-    **Fields:** `terms`, one array an order; `cov`, of `SGD` over its batches and noise, (m, m), or (m, out, m, out) for
-    targets (n, out); else None.
+    **Fields:** `terms`, one array per order; `cov`, for `SGD` the covariance over batches and noise, (m, m), or (m,
+    out, m, out) for targets (n, out); otherwise None.
     """
 
     terms: tuple[np.ndarray, ...]
@@ -38,7 +38,7 @@ class Prediction(Result, eqx.Module):
 
     @property
     def correction(self) -> float | None:
-        """|z^I| / |z^F|: the size of the first correction; None at order 0."""
+        r"""The size of the first correction, $\lVert z^{I}\rVert / \lVert z^{F}\rVert$; None at order 0."""
         if len(self.terms) < 2:
             return None
         linear, first = (float(np.linalg.norm(term)) for term in self.terms[:2])
@@ -47,14 +47,14 @@ class Prediction(Result, eqx.Module):
         return first / linear if linear > 0 else np.inf
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the outputs, one line a point of `x_new`, order by order, on Matplotlib's `axes` (new ones if None)."""
+        """Draw the outputs, one line per point of `x_new`, order by order, on Matplotlib's `axes` (new if None)."""
         from .._plots.orders import draw_orders
 
         return draw_orders(self.terms, axes)
 
     @property
     def std(self) -> np.ndarray | None:
-        """Root of the diagonal of `cov`, in the shape of the mean."""
+        """The square root of the diagonal of `cov`, in the shape of the mean."""
         if self.cov is None:
             return None
         shape = self.terms[0].shape
@@ -73,7 +73,7 @@ class AbstractSolution(Result, abc.ABC):
     @property
     @abc.abstractmethod
     def status(self) -> Status:
-        """How training ends, with its numbers."""
+        """How training ends, with the relevant numbers."""
 
     @property
     def ok(self) -> bool:
@@ -81,7 +81,7 @@ class AbstractSolution(Result, abc.ABC):
 
     @abc.abstractmethod
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """Outputs at `x_new` (m, d); with a `time`, those of `at(time)`."""
+        """Outputs at `x_new` (m, d); with `time`, the outputs of `at(time)`."""
 
     @abc.abstractmethod
     def at(self, moment: Any) -> Self:
@@ -94,15 +94,15 @@ class AbstractSolution(Result, abc.ABC):
         return fitted - (self._y[:, 0] if self._vector else self._y)
 
     def loss(self, time: float | None = None) -> float:
-        """On the training set: 1/2 sum (z - y)^2."""
+        r"""The loss on the training set, $\frac12 \sum (z - y)^2$."""
         with np.errstate(over="ignore"):
             return 0.5 * float((self.residual(time) ** 2).sum())
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the loss over time, for gradient flow and descent, or else outputs over targets, on Matplotlib's `axes`.
+        """Draw the loss over time for gradient flow and descent, or outputs against targets, on Matplotlib's `axes`.
 
-        New axes are made if None; returns the axes.
+        Makes new axes if None; returns the axes.
         """
         from .._plots.training import draw_fit, draw_loss
 
@@ -189,7 +189,7 @@ def moved_to(algorithm: SpectralAlgorithm, time: float) -> SpectralAlgorithm:
     """The algorithm stopped at another `time`."""
     if not isinstance(algorithm, TimedAlgorithm):
         raise ValueError(
-            f"`time` has no meaning for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
+            f"`time` is not defined for {type(algorithm).__name__}: solve with GradientFlow or GradientDescent."
         )
     return algorithm.at(positive(time, "time", zero=True, finite=False))
 

@@ -10,11 +10,13 @@ from ._algorithms import AbstractAlgorithm
 
 
 class Adam(AbstractAlgorithm):
-    """Adam on the whole loss: steps of the mean gradient over the root of the mean squared gradient.
+    """Adam on the full-batch loss.
 
-    For `nk.simulate` only. `lr_factors` multiply the steps, e.g. `net.lr_factors("adam")` of an `nk.MLP` in "mup".
+    For `nk.simulate` only. `lr_factors` multiply the steps, e.g. `net.lr_factors("adam")` of an `nk.MLP` with
+    parametrization "mup".
 
-    **Arguments:** `lr` > 0; `steps`; `beta1`, `beta2`, what is kept of both means in a step; `eps`, added to the root.
+    **Arguments:** `lr` > 0; `steps`; `beta1`, `beta2`, decay rates of the mean gradient and the mean squared
+    gradient; `eps`, added to the root of the mean squared gradient.
     """
 
     lr: float
@@ -32,7 +34,7 @@ class Adam(AbstractAlgorithm):
         positive(self.eps, "eps", zero=True)
 
     def direction(self, means: Any, step: Any) -> Any:
-        """The step of one parameter per unit of `lr`, for the means of its gradient and of the square of that."""
+        """The step of one parameter per unit of `lr`, from the means of its gradient and squared gradient."""
         first, second = (
             mean / (1 - beta ** (step + 1))
             for mean, beta in zip(means, (self.beta1, self.beta2), strict=True)
@@ -42,13 +44,13 @@ class Adam(AbstractAlgorithm):
 
 
 class Optax(AbstractAlgorithm):
-    """Any gradient transformation of optax, e.g. `nk.Optax(optax.adamw(1e-3), steps=1000)`. For `nk.simulate` only.
+    """Any Optax optimizer, e.g. `nk.Optax(optax.adamw(1e-3), steps=1000)`. For `nk.simulate` only.
 
-    `lr_factors` multiply its updates. Theory knows which of its algorithms act on one eigendirection at a time, but not
-    by this interface: for plain descent, momentum, decay and schedules use `GradientDescent` or `SGD`.
+    `lr_factors` multiply its updates. For plain gradient descent, momentum, weight decay and schedules use
+    `GradientDescent` or `SGD`, which `nk.solve` supports as well.
 
-    **Arguments:** `transformation`, an `optax.GradientTransformation`; `steps`; `batch_size`, of random batches drawn
-    without replacement, None for all points: a batch's gradient is scaled to that of the whole loss.
+    **Arguments:** `transformation`, an `optax.GradientTransformation`; `steps`; `batch_size` of random batches drawn
+    without replacement, None for the full batch. A batch gradient is scaled to the size of the full gradient.
     """
 
     transformation: Any = eqx.field(static=True)
@@ -67,7 +69,7 @@ class Optax(AbstractAlgorithm):
 
     @property
     def random(self) -> bool:
-        """Whether batches are drawn."""
+        """Whether batches are random."""
         return self.batch_size is not None
 
 

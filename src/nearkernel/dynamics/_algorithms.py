@@ -17,50 +17,50 @@ from ._ridges import Ridges, one_ridge, ridges_of_descent, ridges_of_flow
 
 
 class AbstractAlgorithm(eqx.Module):
-    """Moves parameters."""
+    """A training algorithm."""
 
 
 class SpectralAlgorithm(AbstractAlgorithm):
-    """One whose effect on a linear model is a function of the kernel's eigenvalues."""
+    """An algorithm that acts on a linear model through a filter of the kernel's eigenvalues."""
 
     @abc.abstractmethod
     def filter(self, lam: np.ndarray) -> np.ndarray:
-        """g(lam) for eigenvalues lam > 0."""
+        """The filter g(lam) for eigenvalues lam > 0."""
 
     def decay(self, lam: np.ndarray) -> np.ndarray:
-        """p(lam) = 1 - lam g(lam), the factor left of the residual."""
+        """The factor 1 - lam g(lam) by which the residual has decayed."""
         return 1.0 - lam * self.filter(lam)
 
     def end(self) -> float:
-        """The time or step at which it stops; infinity if it goes to its end, or knows no time."""
+        """The time or step at which it stops; infinity if it runs to convergence or has no time."""
         return math.inf
 
     def limit(self) -> float:
-        """The largest stable eigenvalue; infinity if all are."""
+        """The largest stable eigenvalue; infinity if all eigenvalues are stable."""
         return math.inf
 
     def advice(self, lam_max: float) -> str:
-        """What to say if `lam_max` is beyond `limit()`."""
+        """The message if `lam_max` exceeds `limit()`."""
         return ""
 
     def shift(self) -> float | None:
-        """The ridge if g(lam) = 1/(lam + ridge), which one Cholesky factor solves; else None."""
+        """The ridge if g(lam) = 1/(lam + ridge), which one Cholesky factor solves; otherwise None."""
         return None
 
     def ridges(self, lam_max: float) -> Ridges | None:
-        """The decay on [0, lam_max] as a short sum of complex ridges; None if it is not known as one."""
+        """The decay on [0, lam_max] as a short sum of complex ridges; None if no such sum is known."""
         shift = self.shift()
         return None if shift is None else one_ridge(shift)
 
 
 class TimedAlgorithm(SpectralAlgorithm):
-    """One that can be stopped at any time, or after any number of steps."""
+    """An algorithm that can be stopped at any time or after any number of steps."""
 
     unit: eqx.AbstractClassVar[str]  # in which time is counted: "time" or "step"
 
     @abc.abstractmethod
     def at(self, time: float) -> "TimedAlgorithm":
-        """The same, stopped at another `time` (steps)."""
+        """The same algorithm, stopped at another `time` (number of steps)."""
 
 
 def _time(value: Any, name: str) -> Any:
@@ -68,12 +68,14 @@ def _time(value: Any, name: str) -> Any:
 
 
 class GradientDescent(TimedAlgorithm):
-    """theta <- theta - lr grad L, full batch; with `momentum` b, theta's last step times b is added (heavy ball).
+    r"""Full-batch gradient descent, $\theta \leftarrow \theta - \eta\, \nabla L$, optionally with heavy-ball
+    momentum.
 
-    On a linear model g(lam) = (1 - (1 - lr lam)^steps) / lam without momentum.
+    On a linear model the filter without momentum is $g(\lambda) = (1 - (1 - \eta \lambda)^{\text{steps}}) / \lambda$.
+    It is stable if $\eta\, \lambda_{\max} < 2 (1 + \text{momentum})$.
 
-    **Arguments:** `lr` > 0; `steps`, infinite by default; `momentum` in [0, 1).
-    Stable as long as lr * lambda_max < 2 (1 + momentum).
+    **Arguments:** `lr`, $\eta$ > 0; `steps`, infinite by default; `momentum` in [0, 1), the fraction of the last step
+    that is added.
     """
 
     lr: float
@@ -95,7 +97,7 @@ class GradientDescent(TimedAlgorithm):
             raise ValueError(f"`momentum` must be at least 0 and below 1; got {self.momentum}.")
 
     def at(self, time: float) -> "GradientDescent":
-        """The same after `time` steps."""
+        """The same algorithm after `time` steps."""
         return dataclasses.replace(self, steps=time)
 
     def end(self) -> float:
@@ -145,12 +147,14 @@ def _heavy_ball(lam: np.ndarray, lr: float, momentum: float, steps: int) -> np.n
 
 
 class GradientFlow(TimedAlgorithm):
-    """d theta/dt = -grad L; with `friction` c, the inertial flow theta'' + c theta' = -grad L from rest.
+    r"""Gradient flow, $\dot\theta = -\nabla L$, optionally with inertia and friction.
 
-    On a linear model g(lam) = (1 - exp(-lam time)) / lam without friction.
+    With `friction` $c$ it is the inertial flow $\ddot\theta + c\,\dot\theta = -\nabla L$ from rest. On a linear model
+    the filter without inertia is $g(\lambda) = (1 - e^{-\lambda t}) / \lambda$.
 
-    **Arguments:** `time`, infinite by default; `friction` > 0, or None for no inertia. Gradient descent with
-    momentum b and small lr is the inertial flow at time steps * sqrt(lr) with friction (1 - b)/sqrt(lr).
+    **Arguments:** `time`, infinite by default; `friction` > 0, or None for no inertia. Gradient descent with momentum
+    $b$ and a small learning rate $\eta$ is the inertial flow at time $\text{steps} \cdot \sqrt\eta$ with friction $(1
+    - b)/\sqrt\eta$.
     """
 
     time: float = math.inf
@@ -163,7 +167,7 @@ class GradientFlow(TimedAlgorithm):
             positive(self.friction, "friction")
 
     def at(self, time: float) -> "GradientFlow":
-        """The same at `time`."""
+        """The same flow, stopped at `time`."""
         return dataclasses.replace(self, time=time)
 
     def end(self) -> float:
@@ -197,7 +201,7 @@ class GradientFlow(TimedAlgorithm):
 
 
 class DirectOptimization(SpectralAlgorithm):
-    """The solution k K^-1 y itself, g(lam) = 1/lam: for a linear model the end of all gradient methods."""
+    r"""The exact minimizer, $g(\lambda) = 1/\lambda$: the limit of all gradient methods on a linear model."""
 
     def filter(self, lam: np.ndarray) -> np.ndarray:
         return 1.0 / lam
@@ -207,9 +211,9 @@ class DirectOptimization(SpectralAlgorithm):
 
 
 class Ridge(SpectralAlgorithm):
-    """Minimizer of the loss plus strength/2 |theta - theta_0|^2; strength 0 is the minimum norm.
+    r"""The minimizer of the loss plus $\frac{s}{2} \lVert\theta - \theta_0\rVert^2$, with $s$ = `strength` >= 0.
 
-    On a linear model g(lam) = 1/(lam + strength).
+    On a linear model $g(\lambda) = 1/(\lambda + s)$. Strength 0 gives the minimum-norm solution.
     """
 
     strength: float = 0.0

@@ -64,7 +64,7 @@ class ByProducts(AbstractFactor):
         found = factor.solve(right)
         residual = relative(right - factor.lower @ (factor.lower.T @ found), right)
         self.run = Iterated(found, residual, self.run.history, time.perf_counter() - begin, "")
-        by = "by a factor of K, since conjugate gradients were too slow"
+        by = "by factoring K, because conjugate gradients were too slow"
         self.status = Status(StatusKind.converged, f"converged {by}")
         if not residual <= _FACTORED:
             self.status = short_of(residual, _FACTORED, by, "a larger ridge")
@@ -81,7 +81,7 @@ def by_size(kernel: AbstractKernel, x: np.ndarray, algorithm: SpectralAlgorithm)
         return None
     if ridge is None:
         raise MemoryError(
-            f"the eigenvalues of a kernel matrix of {len(x)} points do not fit into memory: use solver='richardson' "
+            f"the eigenvalues of a kernel matrix of {len(x)} points do not fit in memory: use solver='richardson' "
             "for gradient descent, solver='nystrom' for any algorithm, or fewer points."
         )
     return ByProducts(kernel, x)

@@ -8,29 +8,27 @@ from .._check import numeric, whole
 
 
 class CatapultPath(NamedTuple):
-    """Outputs `z` and tangent kernels `ntk` at steps 0, 1, ..., each (steps + 1, ...): infinite once diverged."""
+    """Outputs `z` and tangent kernels `ntk` at steps 0, 1, ..., each (steps + 1, ...); infinite after divergence."""
 
     z: np.ndarray
     ntk: np.ndarray
 
 
 def catapult(z: Any, ntk: Any, y: Any, curvature: Any, lr: Any, steps: int) -> CatapultPath:
-    r"""Gradient descent on one point of a two-layer relu network to second order in its parameters: two numbers.
+    r"""Gradient descent of a two-layer ReLU network on one data point, to second order in its parameters.
 
-    With r = z - y and the loss r^2/2,
+    With $r = z - y$ and the loss $r^2/2$,
 
-        r'   = r (1 - lr ntk + c lr^2 z r)
-        ntk' = ntk - 4 lr c z r + lr^2 c ntk r^2
+    $$r' = r\,(1 - \eta\, \Theta + c\, \eta^2 z r), \qquad \Theta' = \Theta - 4 \eta\, c\, z r + \eta^2 c\, \Theta r^2$$
 
-    exactly, for z = sum_i v_i relu(u_i x / sqrt(d)) / sqrt(m) expanded around its start, where c = |x|^2 / (m d). The
-    network itself follows as long as no neuron changes the side of its kink.
+    holds exactly for $z = \sum_i v_i\, \text{relu}(u_i x / \sqrt d) / \sqrt m$ expanded around its initialization,
+    where $c = |x|^2 / (m d)$. The network itself follows these equations as long as no neuron crosses its kink.
 
-    **Arguments:** `z`, output at the start; `ntk` > 0, tangent kernel at the start; `y`, target; `curvature` = c >= 0
-    (0 is a linear model; times weight_var^2 for an `nk.MLP`); `lr` > 0; `steps`. All but `steps` may be arrays, which
-    are broadcast against each other, e.g. a sweep over `lr`.
+    **Arguments:** `z`, output at initialization; `ntk` > 0, tangent kernel $\Theta$ at initialization; `y`, target;
+    `curvature`, $c \ge 0$ (0 is a linear model; multiply it by weight_var^2 for an `nk.MLP`); `lr`, $\eta$ > 0;
+    `steps`. All but `steps` may be arrays, which are broadcast against each other, e.g. for a sweep over `lr`.
 
-    **Returns:** arrays of z and ntk, `steps` + 1 of them from the start on. Divergence is a value: infinity from
-    then on.
+    **Returns:** a `CatapultPath`: arrays of z and ntk at steps 0, ..., `steps`; infinite after divergence.
     """
     named = dict(z=z, ntk=ntk, y=y, curvature=curvature, lr=lr)
     arrays = {name: numeric(value, name) for name, value in named.items()}

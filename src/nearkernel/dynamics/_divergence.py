@@ -28,7 +28,7 @@ def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: boo
     """
     losses = np.asarray(losses, dtype=np.float64)
     if not np.isfinite(losses).all():
-        return "the loss left the finite numbers"
+        return "the loss is no longer finite"
     first, last = _ends(losses, noisy)
     if abs(last) <= ROUNDING * abs(zero):
         return None
@@ -53,7 +53,7 @@ def judged(
     first, last = _ends(losses, noisy)
     if noisy and last - first > RISE * abs(first) and abs(last) > ROUNDING * abs(zero):
         return Status(
-            status.kind, f"{status}; the loss rose from {first:.3g} to {last:.3g}, as noise may make it"
+            status.kind, f"{status}; the loss rose from {first:.3g} to {last:.3g}, which noise can explain"
         )
     return status
 

@@ -30,9 +30,10 @@ _FIRST = 0.1  # step of the logarithms: a larger one leaves the hill of a period
 class TunedKernel(Result, eqx.Module):
     """A kernel whose parameters maximize the marginal likelihood of a Gaussian process with noise.
 
-    **Fields:** `kernel`, with these parameters; `noise`, the variance of the observations, for `nk.Ridge(noise)` or
-    `nk.statistics.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, at the parameters given;
-    `parameters`, a dict of what was learned; `iterations`; `status`, an `nk.Status`, and its `ok`.
+    **Fields:** `kernel`, with the learned parameters; `noise`, the variance of the observations, for
+    `nk.Ridge(noise)` or `nk.statistics.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, its
+    value at the given parameters; `parameters`, a dict of the learned values; `iterations`; `status`, an `nk.Status`,
+    and its `ok`.
     """
 
     kernel: AbstractKernel

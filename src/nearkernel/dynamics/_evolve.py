@@ -21,11 +21,11 @@ from ._tangent import AbstractTangent
 
 
 class FunctionSpaceSolution(AbstractSolution):
-    """A linear(ized) model trained on any differentiable loss, by integrating a' = -dL/dz.
+    """A linear(ized) model trained with any differentiable loss, by integrating a' = -dL/dz.
 
-    Gradient descent (with momentum too) is stepped exactly; flows are integrated to a relative 1e-8.
+    Gradient descent, with or without momentum, is stepped exactly; flows are integrated to a relative error of 1e-8.
 
-    **Fields:** `algorithm`; `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`.
+    **Fields:** `algorithm`; `status`, an `nk.Status` by the rules of `nk.simulate`, and its `ok`.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class FunctionSpaceSolution(AbstractSolution):
 
     @in_float64
     def loss(self, time: float | None = None) -> float:
-        """The loss it was trained on, on the training set."""
+        """The training loss."""
         fitted = self.predict(self._x, time).mean.reshape(self._y.shape)
         return float(self._loss(jnp.asarray(fitted), jnp.asarray(self._y)))
 
@@ -90,13 +90,13 @@ def trained_by(
     """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
         raise ValueError(
-            f"{type(algorithm).__name__} has no time: for a loss other than the squared one use GradientFlow or "
+            f"{type(algorithm).__name__} has no time: for a loss other than 'squared' use GradientFlow or "
             "GradientDescent."
         )
     time = algorithm.end()
     if math.isinf(time):
         raise ValueError(
-            "a loss other than the squared one needs a finite `time` or `steps`: it may have no end."
+            "a loss other than 'squared' needs a finite `time` or `steps`: it may have no minimum."
         )
     arguments = (loss, matrix, start, y, jnp.zeros(shape))
     if isinstance(algorithm, GradientDescent):

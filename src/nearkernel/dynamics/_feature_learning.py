@@ -12,13 +12,16 @@ from .._result import Result
 
 
 class FeatureLearning(Result, eqx.Module):
-    r"""The test loss L(eps) = 1/2 sum (z - y)^2 near eps = 0, where z = z^F + eps z^I + eps^2 z^II.
+    r"""The test loss as a function of the strength of feature learning, near zero strength.
 
-    **Fields:** `terms`, (z^F, z^I, z^II) at the test inputs, without powers of eps; `loss`, L(0); `slope`, dL/deps at
-    0 = sum (z^F - y) z^I; `curvature`, its second derivative, sum z^I^2 + 2 (z^F - y) z^II; `best_eps`, the
-    stationary point -slope/curvature of the loss to second order; `is_minimum`, whether `curvature` > 0 (else
-    `best_eps` is a maximum). eps is that of a quadratic model; for an expanded one, 1 is the model itself and 0 its
-    linearization.
+    $$L(\epsilon) = \frac12 \sum (z - y)^2, \qquad z = z^{F} + \epsilon z^{I} + \epsilon^2 z^{II}$$
+
+    $\epsilon$ is that of a quadratic model; for an expanded model, 1 is the model itself and 0 its linearization.
+
+    **Fields:** `terms`, $(z^{F}, z^{I}, z^{II})$ at the test inputs, without powers of $\epsilon$; `loss`, $L(0)$;
+    `slope`, $dL/d\epsilon$ at 0, $\sum (z^{F} - y) z^{I}$; `curvature`, the second derivative, $\sum [(z^{I})^2 + 2
+    (z^{F} - y) z^{II}]$; `best_eps`, the stationary point -slope/curvature of the loss to second order; `is_minimum`,
+    whether `curvature` > 0 (otherwise `best_eps` is a maximum).
     """
 
     terms: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -47,7 +50,7 @@ class FeatureLearning(Result, eqx.Module):
 
     @in_float64
     def curve(self, eps: Any) -> np.ndarray:
-        """L(eps) exactly, by training at each of an array of eps; nan where training diverges or does not end."""
+        """L(eps) exactly, by training at each value of an array of eps; nan if training does not converge."""
         eps = numeric(eps, "eps")
         return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)
 

@@ -1,6 +1,6 @@
-r"""The gradient of a relu neuron before anything is learnt, as a series in the derivatives of the target.
+r"""The gradient of a relu neuron before anything is learned, as a series in the derivatives of the target.
 
-For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at the start, the loss E (f - f*)^2 and x ~ N(0, 1),
+For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at initialization, the loss E (f - f*)^2 and x ~ N(0, 1),
 
     dL/dw = -2 a E[f*(x) x 1(w.x + b > 0)] = -2 a sum_k 1/k! [c_(k+1) C_(k+1)(w^k) + c_(k+2) w C_k(w^k)],   |w| = 1,
 
@@ -22,10 +22,11 @@ from ..models import MultiIndexPolynomial
 def first_gradient(
     target: MultiIndexPolynomial, weights: Any, head: Any = 1.0, bias: Any = 0.0, order: int | None = None
 ) -> np.ndarray:
-    """dL/dw of each neuron (m, d) at a start where the network's output is 0, for standard normal inputs.
+    r"""The gradient dL/dw of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
-    **Arguments:** `target`; `weights` (m, d), nowhere 0; `head`, a_j, (m,) or one number; `bias`, b_j, the same;
-    `order`: terms with up to that power of w, None for all, which is exact. 1 is -2 a H w/(|w| sqrt(2 pi)).
+    **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, a_j, (m,) or one number; `bias`, b_j, (m,)
+    or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is $-2 a H
+    w/(\lVert w\rVert \sqrt{2 \pi})$.
     """
     if not isinstance(target, MultiIndexPolynomial):
         raise TypeError(f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}.")

@@ -38,11 +38,12 @@ _STATIONARY = Status(StatusKind.stationary, "stationary")
 
 
 class StationarySGD(Result, eqx.Module):
-    """The stationary law of SGD on a linear model, to second order in its parameters.
+    r"""The stationary distribution of SGD on a linear model: first and second moments of its parameters.
 
     **Fields:** `mean` (f,), the least-squares weights; `covariance` (f, f) of the weights; `gradient_moment` (f,
-    f), <C>; `dissipation` = <theta . grad L> and `fluctuation` = lr/2 <tr C>, which are equal; `loss`, its mean;
-    `status`, an `nk.Status`: stationary, or diverged; `ok`.
+    f), $\langle C\rangle$; `dissipation`, $\langle\theta \cdot \nabla L\rangle$, and `fluctuation`,
+    $\frac{\eta}{2} \langle\mathrm{tr}\, C\rangle$, which are equal; `loss`, the mean loss; `status`, an `nk.Status`:
+    stationary or diverged; `ok`.
     """
 
     mean: np.ndarray
@@ -59,12 +60,12 @@ class StationarySGD(Result, eqx.Module):
 
 
 def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
-    """The exact stationary moments of SGD on z = features . theta with the loss 1/2 sum (z - y)^2.
+    r"""The exact stationary moments of SGD on a linear model, features . theta, with the squared loss.
 
-    Solves S = S - lr (H S + S H) + lr^2 C(S) for the covariance S. If the second moment grows for ever, which
-    happens before lr reaches 2/lambda_max, that is the status, and the moments are infinite.
+    Solves $S = S - \eta (H S + S H) + \eta^2 C(S)$ for the covariance $S$. If the second moment grows forever, which
+    happens before the learning rate reaches $2/\lambda_{\max}$, the status says so and the moments are infinite.
 
-    **Arguments:** `features` (n, f) of full column rank; `y` (n,); `sgd`, of which `lr` and `batch_size` count.
+    **Arguments:** `features` (n, f) of full column rank; `y` (n,); `sgd`, whose `lr` and `batch_size` are used.
     """
     phi = inputs(features, "features")
     y = targets(y, len(phi), x_name="features", out=1)[:, 0]
@@ -72,7 +73,7 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     lr, share, rest = _sampling(sgd, n)
     if np.linalg.matrix_rank(phi) < f:
         raise ValueError(
-            f"`features` must have rank {f}, one for each column: along flat directions nothing is stationary."
+            f"`features` must have full column rank {f}: SGD has no stationary distribution along flat directions."
         )
     require_fits(24 * f**4, f"the moment equation of {f} features", "use fewer features")
     mean = np.linalg.lstsq(phi, y, rcond=None)[0]
@@ -93,7 +94,9 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     except np.linalg.LinAlgError:
         growth = 1 - float(scipy.linalg.eigvalsh(kept, subset_by_index=[0, 0])[0])
         infinite = np.full((f, f), np.inf)
-        message = f"not stationary: at lr = {lr:.4g} the second moment grows by {growth:.4g} a step"
+        message = (
+            f"not stationary: at lr = {lr:.4g} the second moment grows by a factor of {growth:.4g} per step"
+        )
         status = Status(StatusKind.diverged, message)
         return StationarySGD(mean, infinite, infinite, np.inf, np.inf, np.inf, status)
     source = lr**2 * moment(np.zeros((f, f)), residual**2)
@@ -117,7 +120,7 @@ def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
     if not sgd.plain:
-        raise ValueError("`sgd` must be without momentum, weight_decay, schedule and noise here.")
+        raise ValueError("`sgd` must have no momentum, weight_decay, schedule or noise here.")
     own, both = sgd.weights(n)
     return float(sgd.lr), own - both, both
 
@@ -126,9 +129,9 @@ def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
 def gradient_moment(
     model: AbstractModel, params: Any, x: Any, y: Any, batch_size: int, loss: Any = "squared"
 ) -> np.ndarray:
-    """C = E[g g^T] (P, P), the second moment of the gradient of a random batch at fixed `params`.
+    r"""The second moment $C = \mathbb{E}[g g^\top]$ (P, P) of the gradient of a random batch at fixed `params`.
 
-    **Arguments:** `model`; `params`; `x` (n, d); `y`; `batch_size`; `loss` as in `nk.simulate`.
+    **Arguments:** `model`; `params`; `x` (n, d); `y`; `batch_size`; `loss`: same as `nk.simulate`.
     """
     x, y, function = _data(model, params, x, y, loss)
     _, share, rest = _sampling(SGD(1.0, batch_size, 1), len(x))
@@ -159,13 +162,16 @@ def _gradients(model, params, x, y, loss):
 def fluctuation_observables(
     model: AbstractModel, origin: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
 ) -> dict[str, Callable]:
-    """Both sides of the relation as observables, for `nk.Record`: their averages agree when SGD is stationary.
+    r"""Both sides of the fluctuation-dissipation relation as observables for `nk.Record`.
 
-    **Arguments:** `model`, `x`, `y`, `sgd`, `loss` as in `nk.simulate`; `origin`, parameters from which theta is
-    measured: any will do, since <grad L> = 0, but those near the mean fluctuate least.
+    Their averages agree when SGD is stationary.
 
-    **Returns:** dict(dissipation = (theta - origin) . grad L, fluctuation = lr/2 tr C), two functions of the
-    parameters.
+    **Arguments:** `model`, `x`, `y`, `sgd`, `loss`: same as `nk.simulate`; `origin`, parameters from which $\theta$
+    is measured. Any origin is valid, because $\langle\nabla L\rangle = 0$; one near the mean has the smallest
+    fluctuations.
+
+    **Returns:** a dict of two functions of the parameters: dissipation, (theta - origin) . grad L, and fluctuation,
+    lr/2 tr C.
     """
     x, y, function = _data(model, origin, x, y, loss, "origin")
     lr, share, rest = _sampling(sgd, len(x))
@@ -215,14 +221,16 @@ def sgd_until_stationary(
     tol: float = 0.1,
     loss: Any = "squared",
 ) -> Trajectory:
-    """Runs SGD until its fluctuations balance its dissipation: a rule for when to stop, or to lower the learning rate.
+    r"""Runs SGD until its fluctuations balance its dissipation: a criterion for stopping or lowering the learning rate.
 
-    Windows of 400, 800, 1600, ... steps are averaged, with theta measured from where the window starts, until
-    <theta . grad L> is within `tol` of lr/2 <tr C>, relatively, in two windows one after the other. Over a window
-    of T steps the two differ by |theta_T - theta_0|^2 / (2 lr T): that falls with T if theta wanders around one
-    place, and does not if it drifts.
+    It averages over windows of 400, 800, 1600, ... steps, with $\theta$ measured from the beginning of the window,
+    until $\langle\theta \cdot \nabla L\rangle$ agrees with $\frac{\eta}{2} \langle\mathrm{tr}\, C\rangle$ to a
+    relative `tol` in two consecutive windows. Over a window of $T$ steps the two differ by $\lVert\theta_T -
+    \theta_0\rVert^2 / (2 \eta T)$, which decreases with $T$ if $\theta$ fluctuates around one point, and does not if
+    it drifts.
 
-    **Arguments:** `sgd.steps` is the most that is run; `key`, `loss` as in `nk.simulate`; `tol`.
+    **Arguments:** `model`, `params`, `x`, `y`, `key`, `loss`: same as `nk.simulate`; `sgd`, whose `steps` are the
+    maximum; `tol`.
 
     **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is `stationary`,
     `not_converged` or `diverged`.

@@ -73,6 +73,6 @@ class RidgeHead:
                 return a, Status(StatusKind.converged, f"converged after {step} steps")
             a, last = a - algorithm.lr * gradient + algorithm.momentum * (a - last), a
         if endless:
-            message = f"not converged after {_MOST_STEPS} steps: raise the ridge or use the closed form"
+            message = f"not converged after {_MOST_STEPS} steps: increase the ridge or use the closed form"
             return a, Status(StatusKind.not_converged, message)
         return a, status_at(algorithm, top)

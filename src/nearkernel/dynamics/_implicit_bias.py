@@ -20,9 +20,10 @@ _MOST_STEPS = 200
 
 
 def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
-    """Q(beta), which gradient flow of a diagonal network from alpha theta_0 minimizes among interpolating weights.
+    r"""The potential $Q(\beta)$ that gradient flow of a diagonal network minimizes among interpolating weights.
 
-    **Arguments:** `beta` (d,); `alpha` > 0; `theta0` (d,), 1 by default, nowhere 0 where `beta` is not.
+    **Arguments:** `beta` (d,); `alpha` > 0, the scale of the initialization; `theta0` (d,), its shape, 1 by default;
+    it must be nonzero wherever `beta` is.
     """
     beta = numeric(beta, "beta")
     scale = _scale(alpha, theta0, beta.shape[0] if beta.ndim == 1 else -1, "beta")
@@ -35,13 +36,13 @@ def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
 
 @renamed(X="x")
 def implicit_minimizer(x: Any, y: Any, alpha: float, theta0: Any = None) -> np.ndarray:
-    """The weights beta (d,) at which gradient flow of a diagonal network ends on data it can interpolate.
+    r"""The weights $\beta$ (d,) to which gradient flow of a diagonal network converges on data it can interpolate.
 
-    Minimizes `implicit_potential` among all X beta = y through its convex dual, sum 2 s cosh(X^T nu) - nu y, by
-    damped Newton steps; as alpha falls, each solution starts the next.
+    Minimizes `implicit_potential` subject to $X \beta = y$ through its convex dual,
+    $\sum 2 s \cosh(X^\top \nu) - \nu \cdot y$, by damped Newton steps along a decreasing sequence of $\alpha$.
 
-    **Arguments:** `x` (n, d); `y` (n,); `alpha` > 0, the scale of the start; `theta0` (d,) or one number, its
-    shape, 1 by default. Weights whose theta0 is 0 stay 0.
+    **Arguments:** `x` (n, d); `y` (n,); `alpha` > 0, the scale of the initialization; `theta0` (d,) or one number,
+    its shape, 1 by default. Weights with theta0 = 0 stay 0.
     """
     x = inputs(x, "x")
     y = targets(y, len(x), x_name="x", out=1)[:, 0]
@@ -107,7 +108,7 @@ def _scale(alpha: Any, theta0: Any, d: int, name: str) -> np.ndarray:
     shape = np.ones(d) if theta0 is None else numeric(theta0, "theta0")
     shape = np.full(d, shape) if shape.ndim == 0 else shape
     if shape.shape != (d,):
-        raise ValueError(f"`theta0` must have shape ({d},), one number a feature; got {shape.shape}.")
+        raise ValueError(f"`theta0` must have shape ({d},), one value per feature; got {shape.shape}.")
     if not np.any(shape):
-        raise ValueError("`theta0` is 0: from there nothing moves.")
+        raise ValueError("`theta0` is 0: no weight would move.")
     return alpha**2 * shape**2

@@ -40,23 +40,28 @@ def inspect(
     pieces: int = 1,
     heads: Sequence[Any] = (),
 ) -> Inspection:
-    """What full-batch training will do to `model` from `params` on (`x`, `y`), and whether to believe it.
+    r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
-    The network is replaced by its linearization, which is solved. The self-check
-    |z(theta_lin) - z_lin| / |z_lin - z_0| then asks the network itself at the predicted weights theta_lin. It is
-    small as long as the network is nearly linear along its path.
+    The network is replaced by its linearization, which is solved exactly. The self-check
+
+    $$\frac{\lVert z(\theta_{\text{lin}}) - z_{\text{lin}}\rVert}{\lVert z_{\text{lin}} - z_0\rVert}$$
+
+    evaluates the network itself at the predicted weights $\theta_{\text{lin}}$. It is small as long as the network is
+    nearly linear along its path.
 
     **Arguments:**
 
-    - `model` and `params`: as of `nk.from_torch` or `nk.from_network`, or any model of this library.
+    - `model` and `params`: from `nk.from_torch` or `nk.from_network`, or any model of this library.
     - `x` (n, ...), `y` (n,) or (n, out); `x_new`, further inputs to predict.
-    - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default
-      `steps` at the rate 1/lambda_max. Losses are sums over points: for a mean over n points, give lr/n.
+    - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default gradient descent
+      for `steps` steps at the learning rate 1/lambda_max. Losses are sums over points: for a mean over n points, give
+      lr/n.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
-    - `pieces`: how often the network may be linearized. Beyond 1, it is linearized again at the predicted weights where
-      the check says that the present linearization has served.
-    - `heads`: other parameters to start from, each like `params`, such as further draws of a new last layer. What the
-      predictions at `x_new` owe to the draw is then in `spread`; each costs one more inspection.
+    - `steps`: number of steps of the default algorithm.
+    - `pieces`: how often the network may be linearized. With more than 1, it is linearized again at the predicted
+      weights when the check of the current linearization becomes too large.
+    - `heads`: other initial parameters, each like `params`, such as further draws of a new last layer. `spread` is then
+      the variation of the predictions at `x_new`; each costs one more inspection.
     """
     began = time.perf_counter()
     require_model(model)
@@ -77,7 +82,9 @@ def inspect(
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
     if first.spectrum.rank == 0:
-        raise ValueError("the model's outputs at `x` do not depend on its parameters: nothing trains.")
+        raise ValueError(
+            "the model's outputs at `x` do not depend on its parameters: there is nothing to train."
+        )
     algorithm = algorithm or GradientDescent(1 / first.spectrum.lam_max, steps)
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check

@@ -1,4 +1,4 @@
-"""What `inspect` returns."""
+"""The result of `inspect`."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -15,24 +15,26 @@ if TYPE_CHECKING:
 
 
 class Inspection(Result, eqx.Module):
-    """What training will do to a network, at a few moments, with a self-check beside each prediction.
+    """Predictions of a training run at several times, each with a self-check.
 
     **Fields:**
 
-    - `algorithm`; `moments` (m,), steps of gradient descent or times of gradient flow.
-    - `loss` (m,), predicted on the training set; `loss_before`.
-    - `check` (m,), the self-check, and `verdicts` (m,) by it; `trusted_until`, the last moment up to which all are
-      `trust`.
-    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each moment; `params` at
-      the end; `spread` (m, k, out), the standard deviation of `predictions` over starts, if `heads` were given.
-    - `halfway` (n,): when the residual of each training point has fallen to half; infinite if it does not.
-    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the share of the initial residual along each;
-      `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
-    - `expanded_at`: moments at which the network was linearized, 0 first; `unstable_at`: when the rate was seen to
-      exceed 2/lambda_max of the kernel at that moment, infinite if it was not; `kinked`: whether the network has kinks.
+    - `algorithm`; `moments` (m,), the steps of gradient descent or times of gradient flow.
+    - `loss` (m,), the predicted training loss; `loss_before`, the loss at initialization.
+    - `check` (m,), the self-check, and `verdicts` (m,), its verdicts; `trusted_until`, the last time up to which all
+      verdicts are `trust`.
+    - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
+      end; `spread` (m, k, out), the standard deviation of `predictions` over initial parameters, if `heads` were
+      given.
+    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
+    - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
+      each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
+    - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
+      learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
+      network has kinks.
     - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
-    - `parameters`, how many train; `seconds` of the inspection; `training_seconds`, of the steps of gradient descent,
-      from the time that one takes (nan for a flow).
+    - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
+      estimated time of real training, from the time of one step (nan for a flow).
     """
 
     algorithm: Any
@@ -60,12 +62,12 @@ class Inspection(Result, eqx.Module):
 
     @property
     def prediction(self) -> np.ndarray | None:
-        """Outputs at `x_new` at the end."""
+        """Outputs at `x_new` at the end of training."""
         return None if self.predictions is None else self.predictions[-1]
 
     @property
     def verdict(self) -> Verdict:
-        """Of the prediction at the end."""
+        """The verdict on the prediction at the end of training."""
         return self.verdicts[-1]
 
     def _shown(self) -> Mapping[str, object]:
@@ -80,7 +82,7 @@ class Inspection(Result, eqx.Module):
         }
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the predicted loss, each moment marked by its verdict, on Matplotlib's `axes`."""
+        """Draw the predicted loss, each time marked with its verdict, on Matplotlib's `axes`."""
         from .._plots.verdicts import draw_verdicts
 
         return draw_verdicts(

@@ -29,7 +29,7 @@ class Data(NamedTuple):
 
 
 class MachineSolution(AbstractSolution):
-    """z(x) = k(x, C) a, on all training points or on centres C.
+    """A kernel machine z(x) = k(x, C) a found by iteration, with all training points or fewer centers C.
 
     **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
     |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`,
@@ -65,7 +65,7 @@ class MachineSolution(AbstractSolution):
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """Outputs at `x_new` (m, d), in bounded memory; at another `time` only if the solver knows it ("nystrom")."""
+        """Outputs at `x_new` (m, d), in bounded memory; another `time` is available for "nystrom" only."""
         if time is not None:
             return self.at(time).predict(x_new)
         x_new = inputs(x_new, "x_new", self.centres.shape[1:])
@@ -80,20 +80,23 @@ class MachineSolution(AbstractSolution):
         return Prediction(terms=(found[:, 0] if self._vector else found,))
 
     def at(self, moment: Any) -> Self:
-        """Only few centres ("nystrom") know other times; an iteration ends where it was told to."""
+        """The solution at another time, for "nystrom" only; other solvers end at the time they were given."""
         raise ValueError(
-            f"`time` is known to solver='direct' and solver='nystrom' alone; this one is {self.solver.name!r}."
+            f"`time` is available with solver='direct' and solver='nystrom' only; this solver is {self.solver.name!r}."
         )
 
 
 class NystromSolution(MachineSolution):
-    """One on few centres; keeps the eigenvalues of its features, so that any time is at hand."""
+    """A `MachineSolution` on few centers; it keeps the eigenvalues of its features, so any time is available.
+
+    **Fields:** same as `MachineSolution`.
+    """
 
     _pass: Centred
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> "NystromSolution":
-        """The same data at another time, or trained by another algorithm (such as another ridge): no other pass."""
+        """The solution at another time, or of another algorithm (e.g. another ridge), without another pass."""
         algorithm = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         data = Data(self._x, self._y, self._vector)
         return _filtered(self._pass, self.kernel, data, self.centres, algorithm, self.solver)
@@ -143,7 +146,7 @@ def _filtered(done: Centred, kernel, data: Data, centres, algorithm, solver) -> 
     else:
         gain = algorithm.filter(done.lam)
         if status.ok:
-            status = Status(status.kind, f"solved on {len(centres)} centres")
+            status = Status(status.kind, f"solved on {len(centres)} centers")
         coefficients, residual = done.coefficients(gain), done.residual(gain)
     found = NystromSolution(
         kernel, data, centres, coefficients, algorithm, solver,

@@ -18,9 +18,9 @@ from ._margin import max_margin, signs_of
 
 
 class KernelMarginResult(Result, eqx.Module):
-    """The maximum-margin classifier sign(f(x) + b) of a kernel's space: a support vector machine without slack.
+    """The maximum-margin classifier sign(f(x) + b) of a kernel: a hard-margin support vector machine.
 
-    **Fields:** `function` f, the shortest with y_i (f(x_i) + b) >= 1; `margin` = 1/|f|; `dual` (n,), a_i >= 0 with
+    **Fields:** `function` f, of minimum norm with y_i (f(x_i) + b) >= 1; `margin` = 1/|f|; `dual` (n,), a_i >= 0 with
     f = sum a_i y_i k(x_i, .); `support`, indices with a_i > 0; `b`, 0 without a bias.
     """
 
@@ -38,13 +38,13 @@ class KernelMarginResult(Result, eqx.Module):
 
 @in_float64
 def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -> KernelMarginResult:
-    """The function of largest margin in the Hilbert space of `kernel`: min |f| with y_i (f(x_i) + b) >= 1.
+    r"""The maximum-margin classifier of a kernel: $\min \lVert f\rVert$ subject to $y_i (f(x_i) + b) \ge 1$.
 
-    By the representer theorem it is that of `max_margin` for any features with this kernel; here those are roots of the
-    kernel matrix.
+    By the representer theorem it equals `max_margin` for any features with this kernel; a square root of the kernel
+    matrix serves as features.
 
-    **Arguments:** `kernel`, positive; `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`,
-    whether there is a b. Data that no function of the space separates are refused.
+    **Arguments:** `kernel`, positive semidefinite; `x` (n, d); `labels` (n,), two values, the larger is the positive
+    class; `bias`, whether to fit b. Raises `ValueError` if no function of the space separates the data.
     """
     x, bias = inputs(x), truth(bias, "bias")
     signs = signs_of(labels, len(x))
@@ -54,7 +54,7 @@ def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -
         found = max_margin(vectors[:, real] * np.sqrt(values[real]), labels, bias)
     except ValueError:
         raise ValueError(
-            "no function of the space of `kernel` separates `x` by `labels`: no margin."
+            "no function in the space of `kernel` separates `x` by `labels`: there is no margin."
         ) from None
     return KernelMarginResult(
         RKHSFunction(kernel, x, found.dual * signs), found.margin, found.dual, found.support, found.b
@@ -63,13 +63,13 @@ def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -
 
 @in_float64
 def normalized_margin(net: MLP, params: Any, x: Any, labels: Any) -> float:
-    r"""min_i y_i z(x_i) / |theta|^k of a network whose outputs are homogeneous of degree k in its weights.
+    r"""The normalized margin $\min_i y_i z(x_i) / \lVert\theta\rVert^k$ of a network of homogeneity degree $k$.
 
-    Scaling the weights leaves it as it is. Once the data are separated, gradient flow on an exponential or logistic
-    loss makes it grow.
+    It does not change when the weights are rescaled. Once the data are separated, gradient flow on an exponential or
+    logistic loss increases it.
 
-    **Arguments:** `net`, an `nk.MLP` with one output and relu-like activations; its degree is the number of its layers;
-    `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
+    **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations; its degree is the number of its
+    layers; `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
     """
     if not isinstance(net, MLP) or net.out_dim != 1:
         raise ValueError("`net` must be an nk.MLP with one output.")

@@ -21,11 +21,11 @@ _CHUNK = 2**22  # complex numbers at a time
 
 
 class LeaveOneOut(Result, eqx.Module):
-    """Every training point as seen by a model that was trained on all others.
+    """Leave-one-out predictions: each training point predicted by a model trained on all others.
 
-    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std`, for a ridge the
-    standard deviation of a new observation there, (n,): that of a Gaussian process with the kernel as its covariance
-    and the ridge as its noise; None for other algorithms.
+    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std` (n,), for a ridge
+    the standard deviation of a new observation, that of a Gaussian process with the kernel as covariance and the
+    ridge as noise; None for other algorithms.
     """
 
     y: np.ndarray
@@ -34,7 +34,7 @@ class LeaveOneOut(Result, eqx.Module):
 
     @property
     def predictions(self) -> np.ndarray:
-        """In the shape of `y`."""
+        """The leave-one-out predictions, in the shape of `y`."""
         return self.y + self.residuals
 
     @property
@@ -43,7 +43,7 @@ class LeaveOneOut(Result, eqx.Module):
 
     @property
     def error(self) -> float:
-        """The mean squared error at a point that was left out, summed over outputs."""
+        """The leave-one-out mean squared error, summed over outputs."""
         return float(self._squares.mean())
 
     @property
@@ -55,7 +55,8 @@ class LeaveOneOut(Result, eqx.Module):
     def log_score(self) -> float:
         """The mean log density of a target under the Gaussian around its prediction, summed over outputs.
 
-        The variance is `std` squared for a ridge; else, for each output, the mean squared residual of the other points.
+        The variance is `std` squared for a ridge; otherwise, for each output, the mean squared residual of the other
+        points.
         """
         n = len(self.y)
         squares = self.residuals.reshape(n, -1) ** 2
@@ -67,21 +68,21 @@ class LeaveOneOut(Result, eqx.Module):
             return float(-0.5 * (np.log(2 * np.pi * variance) + squares / variance).sum(axis=1).mean())
 
     def error_rate(self) -> float:
-        """The share of points whose class is missed: the largest of several outputs, or the sign of a single one."""
+        """The fraction of misclassified points, by the largest of several outputs or the sign of a single one."""
         truth, found = self.y.reshape(len(self.y), -1), self.predictions.reshape(len(self.y), -1)
         if truth.shape[1] == 1:
             return float(np.mean((truth[:, 0] > 0) != (found[:, 0] > 0)))
         return float(np.mean(truth.argmax(axis=1) != found.argmax(axis=1)))
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw each point's prediction when it is left out, over its target, on Matplotlib's `axes`."""
+        """Draw the leave-one-out predictions against the targets on Matplotlib's `axes`."""
         from .._plots.training import draw_fit
 
         return draw_fit(self.y, self.predictions, axes, what="prediction, left out")
 
 
 def refused(why: str) -> ValueError:
-    return ValueError(f"leave_one_out() needs training that is stable, but it {why}.")
+    return ValueError(f"leave_one_out() needs stable training, but it {why}.")
 
 
 def ridges_for(algorithm: SpectralAlgorithm, lam_max: float, what: str) -> Ridges:

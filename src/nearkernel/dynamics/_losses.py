@@ -21,8 +21,8 @@ _ROUNDING = 1e-5  # of probabilities that come in float32
 class AbstractLoss(abc.ABC):
     """A sum over points of a differentiable function of the outputs `z` (n, out) and the targets `y` (n, out).
 
-    A new loss is a frozen dataclass with `__call__`. It may also say what targets it takes (`columns`), what outputs
-    mean (`probabilities`), and the information of its own labels (`fisher`).
+    A new loss is a frozen dataclass with `__call__`. It may also define which targets it takes (`columns`), class
+    probabilities (`probabilities`), and the Fisher information (`fisher`).
     """
 
     name: ClassVar[str] = ""
@@ -33,34 +33,34 @@ class AbstractLoss(abc.ABC):
         """The sum over points."""
 
     def columns(self, y: Any, n: int, out: int | None = None) -> Any:
-        """`y` as targets (n, out), checked; `out` is None where any number of outputs will do."""
+        """`y` as targets (n, out), checked; `out` is None if any number of outputs is allowed."""
         if is_traced(y):
             return y[:, None] if y.ndim == 1 else y
         return targets(y, n, out=out)
 
     def is_vector(self, y: Any) -> bool:
-        """Whether predictions are (m,), as `y` is (n,)."""
+        """Whether predictions have the shape (m,) because `y` has the shape (n,)."""
         return np.ndim(y) == 1
 
     def probabilities(self, z: Any) -> Any:
         """Class probabilities (..., out) of outputs `z` (..., out)."""
-        raise ValueError(f"`probabilities` are of classes: train by loss='cross_entropy', not {self.label}.")
+        raise ValueError(f"`probabilities` need classes: train with loss='cross_entropy', not {self.label}.")
 
     def fisher(self, z: jax.Array, dz: jax.Array) -> jax.Array:
-        """F dz with F the Fisher information by the outputs `z`, if labels are drawn as the model says."""
+        """F dz with F the Fisher information of the outputs `z`, for labels drawn from the model."""
         raise ValueError(
-            '`loss` must be "squared" or "cross_entropy": another has no distribution of labels.'
+            '`loss` must be "squared" or "cross_entropy": other losses do not define a distribution of labels.'
         )
 
     @property
     def label(self) -> str:
-        """How a message calls it."""
+        """The name of the loss in messages."""
         return repr(self.name) if self.name else repr(self)
 
 
 @dataclasses.dataclass(frozen=True)
 class Squared(AbstractLoss):
-    """1/2 sum (z - y)^2."""
+    r"""The squared loss, $\frac12 \sum (z - y)^2$."""
 
     name: ClassVar[str] = "squared"
     quadratic: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class Squared(AbstractLoss):
 
 @dataclasses.dataclass(frozen=True)
 class CrossEntropy(AbstractLoss):
-    """-sum y log softmax(z); `y` (n, classes) holds probabilities, or `y` (n,) the classes 0, 1, ... as integers."""
+    r"""The cross-entropy $-\sum y \log \mathrm{softmax}(z)$; `y` holds probabilities (n, classes) or classes (n,)."""
 
     name: ClassVar[str] = "cross_entropy"
 
@@ -112,7 +112,12 @@ class CrossEntropy(AbstractLoss):
 
 @dataclasses.dataclass(frozen=True)
 class Huber(AbstractLoss):
-    """1/2 r^2 where r = |z - y| is at most `delta`, delta (r - delta/2) beyond: outliers pull with a bounded force."""
+    r"""The Huber loss, which limits the influence of outliers.
+
+    It is $r^2/2$ for $r = |z - y| \le \delta$, and $\delta\,(r - \delta/2)$ beyond.
+
+    **Arguments:** `delta`, $\delta$ > 0.
+    """
 
     delta: float = 1.0
     name: ClassVar[str] = "huber"

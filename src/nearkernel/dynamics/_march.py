@@ -43,7 +43,7 @@ def march(
     clock: AbstractClock,
     order: int,
 ) -> Marched:
-    """Orders 0 .. `order` at the end of `clock`, from the residual (m,) at the start."""
+    """Orders 0 .. `order` at the end of `clock`, from the residual (m,) at initialization."""
     start = spectrum.enter(residual)
     outside = residual - spectrum.leave(start)
     if np.linalg.norm(outside) <= _ROUNDING * len(residual) * np.linalg.norm(residual):

@@ -1,4 +1,4 @@
-r"""Training on separable data for ever: the direction of the weights tends to the maximum margin, in log time.
+r"""Training on separable data forever: the direction of the weights tends to the maximum margin, in log time.
 
 For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde + o(1), where w_hat is the shortest
 w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.
@@ -28,9 +28,9 @@ _WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until t
 class MaxMarginResult(Result, eqx.Module):
     """The maximum-margin classifier sign(w.x + b).
 
-    **Fields:** `w` (d,), the shortest with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual` (n,),
-    a_i >= 0 with w = sum a_i y_i x_i, and sum a_i y_i = 0 if there is a bias; `support`, indices with a_i > 0; `offset`
-    (d,), the part of w_tilde in the span of the support vectors, or None with a bias.
+    **Fields:** `w` (d,), of minimum norm with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual`
+    (n,), a_i >= 0 with w = sum a_i y_i x_i, and sum a_i y_i = 0 if there is a bias; `support`, indices with a_i > 0;
+    `offset` (d,), the part of w_tilde in the span of the support vectors, or None with a bias.
     """
 
     w: np.ndarray
@@ -43,16 +43,16 @@ class MaxMarginResult(Result, eqx.Module):
 
 @renamed(X="x")
 def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
-    """The classifier with the largest margin: min |w| with y_i (w.x_i + b) >= 1 for all i, where b = 0 unless `bias`.
+    r"""The maximum-margin classifier: $\min \lVert w\rVert$ subject to $y_i (w \cdot x_i + b) \ge 1$.
 
-    Gradient flow of w alone tends to the one without a bias. If a bias is trained as well, the flow tends to the
-    shortest (w, b): append a column of ones to `x` for that one. It has a smaller margin than that of `bias=True`,
-    which asks for the shortest w alone.
+    Without `bias`, b = 0. Gradient flow of w alone converges to the classifier without a bias. If a bias is trained
+    as well, the flow converges to the shortest (w, b): append a column of ones to `x` to get that one. Its margin is
+    smaller than with `bias=True`, which minimizes |w| alone.
 
-    **Arguments:** `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether there
-    is a b. Data that no classifier separates are refused.
+    **Arguments:** `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether to fit b.
+    Raises `ValueError` if no classifier separates the data.
 
-    Solved as a nonnegative least-squares problem by an active set, exact up to rounding.
+    Solved as a nonnegative least-squares problem with an active set, exact up to rounding.
     """
     if bias:
         return _with_bias(x, labels)
@@ -123,15 +123,14 @@ def _with_bias(x: Any, labels: Any) -> MaxMarginResult:
 
 
 def _not_separable(how: str = "", advice: str = "") -> str:
-    return f"`x` is not linearly separable by `labels`{how}: no margin.{advice}"
+    return f"`x`  is not linearly separable by `labels`{how}: there is no margin.{advice}"
 
 
 class MarginPath(Result, eqx.Module):
-    """Weights of a linear classifier along gradient flow.
+    """The weights of a linear classifier along gradient flow.
 
-    **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,),
-    the maximum margin minus that of w(t); `limit`, the `MaxMarginResult`; `status`, an
-    `nk.Status`, and its `ok`.
+    **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,), the
+    maximum margin minus the margin of w(t); `limit`, the `MaxMarginResult`; `status`, an `nk.Status`, and its `ok`.
     """
 
     log_time: np.ndarray
@@ -159,7 +158,7 @@ class MarginPath(Result, eqx.Module):
 @renamed(X="x")
 @in_float64
 def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
-    """Gradient flow from w = 0 on separable data, integrated in the logarithm of time, so that exp(1000) is in reach.
+    """Gradient flow from w = 0 on separable data, integrated in log time, which reaches times such as exp(1000).
 
     **Arguments:** `x` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: log(1 + t), where
     lr * steps is the time of gradient descent; `loss`, "exponential" (sum exp(-y w.x)) or "logistic" (sum log(1 +
@@ -214,7 +213,7 @@ def _signed_rows(x: Any, labels: Any) -> tuple[np.ndarray, float]:
     rows = x * signs_of(labels, len(x))[:, None]
     longest = np.linalg.norm(rows, axis=1).max()
     if longest == 0:
-        raise ValueError("`x` is 0 everywhere: nothing separates it.")
+        raise ValueError("`x` is 0 everywhere, so it is not separable.")
     return rows / longest, 1.0 / longest
 
 

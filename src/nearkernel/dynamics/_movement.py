@@ -15,13 +15,12 @@ from ..models._params import checked_params
 
 
 class MovementResult(Result, eqx.Module):
-    """Distances between start and end, each relative to the size at the start.
+    r"""How far training moved the parameters, features and kernel, relative to their size at initialization.
 
-    **Fields:** `weights`, |theta - theta_0| / |theta_0|; `correlation`, the cosine of theta and theta_0;
-    `features`, of the last hidden layer's activations (NaN unless the model is a network of
-    layers that ends in a dense one);
-    `kernel`, of the tangent kernel matrix in the Frobenius norm; `ntk_start` and `ntk_end`, its largest
-    eigenvalues.
+    **Fields:** `weights`, $\lVert\theta - \theta_0\rVert / \lVert\theta_0\rVert$; `correlation`, the cosine of the
+    angle between $\theta$ and $\theta_0$; `features`, the change of the last hidden layer's activations (NaN unless
+    the model is a network whose last layer is dense); `kernel`, the change of the tangent kernel matrix in the
+    Frobenius norm; `ntk_start` and `ntk_end`, its largest eigenvalues.
     """
 
     weights: float
@@ -34,17 +33,17 @@ class MovementResult(Result, eqx.Module):
 
 @in_float64
 def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> MovementResult:
-    """How far the parameters `end` are from `start`, in weights and in what they do to the inputs `x` (n, d).
+    """Measures how far the parameters moved from `start` to `end`, and how much outputs at `x` (n, d) are affected.
 
-    **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the
-    parameters, as in `nk.simulate`, which enters the tangent kernel.
+    **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the parameters,
+    same as `nk.simulate`, used in the tangent kernel.
     """
     start, end = checked_params(model, start, "start"), checked_params(model, end, "end")
     x = inputs(x, "x", model.in_shape)
     a, b = flat(start), flat(end)
     if a.shape != b.shape:
         raise ValueError(
-            f"`start` and `end` must be parameters of one model; they have {a.size} and {b.size} numbers."
+            f"`start` and `end` must be parameters of the same model; they have {a.size} and {b.size} values."
         )
     kernels = [tangent_matrix(model, params, x, lr_factors) for params in (start, end)]
     features = np.nan

@@ -26,12 +26,12 @@ _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small eith
 
 
 class NearlyKernelSolution(FactoredSolution):
-    """A model trained to order 1 or 2 in the small parameter, predicting at any inputs.
+    """A model solved to order 1 or 2 in the small parameter; it predicts at any inputs.
 
-    **Fields:** `algorithm`; `order`; `eps`, whose k-th power term k has (1 for expanded models); `status`, `ok`;
-    `regime`, of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`, `lambda_max`; `sum_rank`,
-    terms of the rational sum that replaced the tensor X (0 where none was needed); `passes`, derivative passes over the
-    training data by kind.
+    **Fields:** `algorithm`; `order`; `eps`, the small parameter (1 for expanded models): term k is proportional to
+    its k-th power; `status`, `ok`; `regime`, of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`,
+    `lambda_max`; `sum_rank`, the number of terms of the rational sum that replaces the tensor X (0 if none was
+    needed); `passes`, derivative passes over the training data by kind.
     """
 
     _tangent: CurvedTangent
@@ -84,7 +84,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def at(self, moment: float) -> Self:
-        """The same training at another time (steps for gradient descent); kernels and factors are kept."""
+        """The same training at another time (steps for gradient descent); kernels and factors are reused."""
         algorithm = moved_to(self.algorithm, moment)
         self._have_spectrum()
         found = copy.copy(self)
@@ -108,7 +108,7 @@ class NearlyKernelSolution(FactoredSolution):
         if found.correction is not None and found.correction > _LARGE:
             warnings.warn(
                 f"|z^I|/|z^F| = {found.correction:.2g}: the correction is not small, so the next order may not be "
-                f"either; trust order 1 less than `simulate` here.{self._instead(found.correction)}",
+                f"small either; trust `simulate` more than order 1 here.{self._instead(found.correction)}",
                 stacklevel=3,
             )
         return found
@@ -156,18 +156,18 @@ class NearlyKernelSolution(FactoredSolution):
     @property
     @in_float64
     def weights(self) -> tuple[Any, ...]:
-        """How far the parameters moved, order by order: W^F, W^I, ..., each in the shape of the parameters."""
+        """The change of the parameters, order by order: W^F, W^I, ..., each in the shape of the parameters."""
         return tuple(map(self._tangent.tree, self._scaled(self._moved)))
 
     @in_float64
     def params(self, time: float | None = None) -> Any:
-        """The trained parameters: the start plus all orders."""
+        """The trained parameters: the initial ones plus all orders."""
         moved = self._scaled(self._at(time))
         return self._tangent.arrived(sum(moved[1:], moved[0]))
 
     @in_float64
     def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
-        """k^E, the tangent kernel of the trained model to first order in eps: k plus what moved features add.
+        r"""The effective kernel $k^E$: the tangent kernel of the trained model to first order in $\epsilon$.
 
         At the end of training, or at another `time`. (n1, n2) for one output, (n1, out, n2, out) for several.
         """
@@ -175,23 +175,24 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
-        """k# = (k + k^E) / 2, half-way between the kernels before and after training; shapes as `effective_kernel`."""
+        """The trained kernel $(k + k^E) / 2$, the mean of the kernels before and after training."""
         return self._part_of_the_way(x1, x2, 0.5, None)
 
     @in_float64
     def quadratic_form(self, x_new: Any) -> np.ndarray:
-        """psi(x)[W^F, W^F] at `x_new` (m, d), in the shape of predictions: nearly the square of a norm of W^F.
+        """The quadratic form psi(x)[W^F, W^F] at `x_new` (m, d), in the shape of predictions.
 
-        Of any sign, since psi need not be positive. Half of it times eps is what the weights of order 0 add to outputs.
+        It can have any sign, because psi need not be positive. The weights of order 0 add eps/2 times it to the
+        outputs.
         """
         return 2 * self._curve(inputs(x_new, "x_new", self._x.shape[1:]))
 
     @in_float64
     def deformed_labels(self) -> np.ndarray:
-        """y - eps/2 psi(x)[W^F, W^F], in the shape of `y`: labels by which a linear model learns the first order.
+        """The labels y - eps/2 psi(x)[W^F, W^F], in the shape of `y`, for which a linear model gives the first order.
 
-        Fitted to them, one of the same features has the weights W^F + eps W^I, up to what the algorithm adds to W^I at
-        right angles to the features of the data.
+        A linear model with the same features, fitted to these labels, has the weights W^F + eps W^I, except for the
+        part of W^I orthogonal to the features of the data.
         """
         require_fitted("a deformed label", self._factor, self._derivatives.outputs, self.algorithm)
         return (self._y[:, 0] if self._vector else self._y) - self.eps * self._curve(self._x)
@@ -203,14 +204,14 @@ class NearlyKernelSolution(FactoredSolution):
         return found[:, 0] if self._vector else found
 
     def _part_of_the_way(self, x1: Any, x2: Any, share: float, time: float | None) -> np.ndarray:
-        """The kernel at the start plus a `share` of what training added to it."""
+        """The kernel at initialization plus a `share` of what training added to it."""
         x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
         x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
         drift = self._drift(x1, x2, None if time is None else self._at(time)[0])
         return self._shaped(self._kernel(x1, x2) + share * self.eps * drift, len(x1), len(x2))
 
     def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-        """At the start, (columns, m1, m2)."""
+        """At initialization, (columns, m1, m2)."""
         found = self._tangent.cross(x1, x2)
         return np.broadcast_to(found, (len(self._residual), *found.shape))
 
@@ -236,8 +237,9 @@ class NearlyKernelSolution(FactoredSolution):
         r"""The prediction in the form of a kernel machine, z(0) - k' (K')^-1 e.
 
         **Arguments:** `kernel`: "flat", k'(x1, x2) = 1/2 (f + f^E)(x1) . f(x2), which is not symmetric and reproduces
-        `DirectOptimization`; "trained", k# of `trained_kernel`, a rule of its own (Z_A = Z_B = 1/2 K^-1 x K^-1) that
-        agrees with every algorithm where parameters are as many as outputs to fit, and with none where they are more.
+        `DirectOptimization`; "trained", k# of `trained_kernel`, a separate rule (Z_A = Z_B = 1/2 K^-1 x K^-1) that
+        agrees with every algorithm if there are as many parameters as outputs to fit, and with none if there are
+        more.
         """
         one_of(kernel, "kernel", ("flat", "trained"))
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
@@ -261,13 +263,13 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def algorithm_projectors(self) -> Projectors:
-        """Z_A, Z_B and X as arrays (N, N, N, N), for few training outputs N: to be looked at, not to predict with."""
+        """Z_A, Z_B and X as arrays (N, N, N, N), for few training outputs N; predictions do not need them."""
         require_fitted("a projector", self._factor, self._derivatives.outputs, self.algorithm)
         return projectors(self._tangent.spectrum(self._x), self.algorithm)
 
     @in_float64
     def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
-        """Whether learning features helps on test data: see `FeatureLearning`."""
+        """Whether feature learning lowers the test loss: see `FeatureLearning`."""
         x_test = inputs(x_test, "x_test", self._x.shape[1:])
         y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
         moved = self._moved

@@ -29,12 +29,13 @@ _SPREAD = 0.5  # root mean square of w.x after the step, where the biases are of
 
 
 class OneStepFeaturesResult(Result, eqx.Module):
-    """Features relu(W x + b) that one gradient step made, and what was seen on the way.
+    """Features relu(W x + b) after one gradient step.
 
-    **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out), the
-    head at the start; `constant` (out,) and `linear` (d, out), the part of y that was removed; `lr`, of which 1/lr is
-    the weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true subspace
-    was given, else None: `overlap`, of the r leading directions of W with it; `share`, the part of |W|^2 within it.
+    **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out),
+    the initial head; `constant` (out,) and `linear` (d, out), the part of y that was subtracted; `lr`, where 1/lr is
+    the weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true
+    subspace was given (otherwise None): `overlap` of the r leading directions of W with it; `share`, the fraction of
+    |W|^2 within it.
     """
 
     weights: np.ndarray
@@ -51,7 +52,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
 
     @property
     def weight_decay(self) -> float:
-        """1/lr, with which the step forgets its start."""
+        """The weight decay 1/lr, with which the step removes the initial weights."""
         return 1.0 / self.lr
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -63,20 +64,20 @@ class OneStepFeaturesResult(Result, eqx.Module):
         return np.maximum(x @ self.weights.T + self.biases, 0.0)
 
     def removed(self, x: Any) -> np.ndarray:
-        """Constant and linear part (n, out) at `x`."""
+        """The constant and linear parts (n, out) at `x`."""
         return self.constant + inputs(x, "x", self.weights.shape[1]) @ self.linear
 
     def directions(self, count: int) -> np.ndarray:
-        """The `count` directions (count, d) in which the weights W are largest: an estimate of the true subspace."""
+        """The `count` leading directions (count, d) of the weights W, an estimate of the true subspace."""
         return top_directions(self.weights.T @ self.weights, count)
 
     def overlap_with(self, subspace: Any) -> float:
-        """|P_learned P_true|^2/r for the true directions (r, d) and as many learned ones; r/d for random ones."""
+        """The overlap |P_learned P_true|^2/r of the true directions (r, d) with r learned ones; r/d if random."""
         true = checked_subspace(subspace, self.weights.shape[1])
         return subspace_overlap(self.directions(len(true)), true)
 
     def share_in(self, subspace: Any) -> float:
-        """|W P_true|^2/|W|^2 for true directions (r, d): how much of what neurons look at matters; r/d at the start."""
+        """The fraction |W P_true|^2/|W|^2 of the weights in the true directions (r, d); r/d at initialization."""
         basis = np.linalg.qr(checked_subspace(subspace, self.weights.shape[1]).T)[0]
         return (
             float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2))
@@ -87,10 +88,11 @@ class OneStepFeaturesResult(Result, eqx.Module):
     def fit(
         self, x: Any, y: Any, ridge: float, descent: "GradientDescent | bool" = False
     ) -> "OneStepNetwork":
-        """The head for `x`, `y`: minimizes 1/2 sum (f - y)^2 + ridge/2 |a|^2 over a.
+        r"""Fits the head $a$ to `x`, `y`: minimizes $\frac12 \sum (f - y)^2 + \frac{\text{ridge}}{2} \lVert
+        a\rVert^2$.
 
-        **Arguments:** `ridge` >= 0; `descent`: False, the closed form; True, gradient descent (heavy ball at its best
-        rate) until it converges; or an `nk.GradientDescent`. Descent starts from the signs.
+        **Arguments:** `ridge` >= 0; `descent`: False, the closed form; True, gradient descent (heavy ball at its
+        optimal rate) to convergence; or an `nk.GradientDescent`. Descent begins at the signs.
         """
         x = inputs(x, "x", self.weights.shape[1])
         y = targets(y, len(x), out=len(self.constant)) - self.removed(x)
@@ -107,7 +109,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
 
 
 class OneStepNetwork(eqx.Module):
-    """The trained network constant + linear.x + sum_j a_j relu(w_j.x + b_j).
+    r"""The trained network $c + l \cdot x + \sum_j a_j\, \mathrm{relu}(w_j \cdot x + b_j)$.
 
     **Fields:** `features`, a `OneStepFeaturesResult`; `head` a (m, out); `status`, an `nk.Status`: how the head was
     found, and its `ok`.
@@ -141,19 +143,19 @@ def one_step_features(
     lr: float | None = None,
     subspace: Any = None,
 ) -> OneStepFeaturesResult:
-    r"""One large gradient step on the first layer of a two-layer relu network, weight decay 1/lr: learned features.
+    r"""Features learned by one large gradient step on the first layer of a two-layer ReLU network.
 
-    The formulas hold for isotropic inputs, best standard normal ones: standardize others. Constant and linear part are
-    removed by least squares, of which mean(y) and mean(y x) are the limit.
+    The weight decay is 1/lr. The formulas hold for isotropic inputs, best standard normal: standardize other inputs.
+    The constant and linear parts are subtracted by least squares, of which mean(y) and mean(y x) are the limit.
 
     **Arguments:**
 
     - `x` (n, d), `y` (n,) or (n, out).
-    - `width`: m, an even number of neurons.
-    - `key`: of weights, signs and biases; `jax.random.key(0)` by default.
-    - `lr`: size of the step, for the loss mean (f - y)^2; by default the w_j.x have the mean square 0.5^2 after it, so
-      that lr grows as sqrt(d) and no unit of x or y matters.
-    - `subspace`: true directions (r, d), if known, to compare with.
+    - `width`: number of neurons m, even.
+    - `key`: for drawing weights, signs and biases; `jax.random.key(0)` by default.
+    - `lr`: size of the step, for the loss mean (f - y)^2; by default the mean square of $w_j \cdot x$ after the step
+      is $0.5^2$, so lr grows as $\sqrt d$ and does not depend on the units of x or y.
+    - `subspace`: true directions (r, d), if known, for comparison.
 
     ```python
     features = nk.one_step_features(x, y, 800, jax.random.key(0))
@@ -166,7 +168,7 @@ def one_step_features(
     y = targets(y, len(x))
     n, d = x.shape
     if whole(width, "width", 2) % 2:
-        raise ValueError(f"`width` must be even, since neurons come in pairs; got {width}.")
+        raise ValueError(f"`width` must be even, because neurons come in pairs; got {width}.")
     if lr is not None:
         between(positive(lr, "lr"), "lr", 1e-150, 1e150)
     require_fits(6 * 8 * width * max(d, 1), f"`width` = {width} neurons of {d} inputs", "use fewer")

@@ -28,7 +28,7 @@ _FITTED = 1e-7  # of the residual at the start: what is left of a fit to working
 
 
 class Unbounded(ValueError):
-    """The order asked for grows without bound in time."""
+    """Raised if the requested order grows without bound in time."""
 
 
 class Moved(NamedTuple):
@@ -45,7 +45,7 @@ def moved_weights(
     algorithm: SpectralAlgorithm,
     order: int,
 ) -> Moved:
-    """Orders 0 .. `order` for one right-hand side: the residual (m,) at the start."""
+    """Orders 0 .. `order` for one right-hand side: the residual (m,) at initialization."""
     if factor.rank == 0:  # no feature is seen by the data, so nothing pushes
         return Moved([np.zeros(derivatives.size)] * (order + 1), 0)
     if not math.isinf(algorithm.end()):
@@ -186,7 +186,7 @@ def _trained(
 def _require_fit(
     derivatives: AbstractDerivatives, factor: AbstractFactor, right: np.ndarray, order: int
 ) -> None:
-    """Training goes on for ever along directions that no data see, as long as a residual remains to push it."""
+    """Training goes on forever along directions that no data see, as long as a residual remains to push it."""
     if factor.rank == derivatives.outputs:
         return
     assert isinstance(factor, Spectrum)
@@ -194,8 +194,8 @@ def _require_fit(
     if np.linalg.norm(outside) > _FITTED * np.linalg.norm(right) and _pushes(derivatives, outside):
         raise Unbounded(
             f"order {order + 1} grows without bound in time: the kernel of {derivatives.outputs} outputs has rank "
-            f"{factor.rank}, so a residual stays, and pushes the other {derivatives.size - factor.rank} of "
-            f"{derivatives.size} parameter directions for ever; solve at a finite time, or with Ridge(strength > 0)."
+            f"{factor.rank}, so a residual remains and drives the other {derivatives.size - factor.rank} of "
+            f"{derivatives.size} parameter directions forever; solve at a finite time, or with Ridge(strength > 0)."
         )
 
 

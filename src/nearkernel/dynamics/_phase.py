@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class Phase(Result, eqx.Module):
-    """What a run of gradient descent at one learning rate did.
+    """The result of gradient descent at one learning rate.
 
-    **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio` = lr times the largest eigenvalue of the
-    tangent kernel at the start: lazy below 2; `losses`, one a step; `moved`, a `MovementResult` with the kernel and the
-    correlation of the weights at the end, None if not finite; `params` at the end; `status` of the run, an
-    `nk.Status`, and its `ok`.
+    **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio`, lr times the largest eigenvalue of the
+    tangent kernel at initialization (lazy below 2); `losses`, one per step; `moved`, a `MovementResult` with the
+    kernel and the correlation of the weights at the end, None if not finite; `params` at the end; `status` of the
+    run, an `nk.Status`, and its `ok`.
     """
 
     name: str = eqx.field(static=True)
@@ -52,10 +52,11 @@ class Phase(Result, eqx.Module):
 
 
 def phase_of(losses: Any) -> str:
-    """The phase that a run's losses, one a step from the start on, show.
+    """The phase of a run, from its `losses`, one per step, beginning at initialization.
 
-    "divergent": not finite, above the start at the end, or growing there, by the rule of `nk.simulate`. "catapult":
-    rises by more than a hundredth of the loss at the start above an earlier value, and falls again. "lazy": neither.
+    "divergent": the loss is not finite, ends above its initial value, or is growing at the end, by the rules of
+    `nk.simulate`. "catapult": the loss rises above an earlier value by more than a hundredth of the initial loss, and
+    falls again. "lazy": neither.
     """
     losses = plain_array(losses, "losses")
     if losses.dtype.kind not in "iuf":
@@ -63,7 +64,7 @@ def phase_of(losses: Any) -> str:
     losses = losses.astype(np.float64)
     if losses.ndim != 1 or len(losses) < 2 or not np.isfinite(losses[0]):
         raise ValueError(
-            f"`losses` must be a vector of at least 2 that starts finite; got shape {losses.shape}."
+            f"`losses` must be a vector of at least 2 values, the first of them finite; got shape {losses.shape}."
         )
     return "divergent" if growth(losses) else _bounded_phase(losses)
 
@@ -78,14 +79,16 @@ def _bounded_phase(losses: np.ndarray, zero: float = 0.0) -> str:
 def learning_rate_phase(
     model: AbstractModel, params: Any, x: Any, y: Any, lr: float, steps: int = 1000, *, lr_factors: Any = None
 ) -> Phase:
-    """Trains `model` from `params` at a learning rate and says which phase that is.
+    r"""Trains `model` from `params` at a learning rate and determines its phase: lazy, catapult or divergent.
 
-    For a linear model lr < 2/lambda_0 converges and all else diverges, with lambda_0 the largest eigenvalue of the
-    tangent kernel at the start. A quadratic model of a wide network has a third phase between: up to 4/lambda_0
-    the loss grows until the kernel has shrunk below 2/lr, then falls. Real networks have their own upper limit.
+    A linear model converges for $\eta < 2/\lambda_0$ and diverges beyond, with $\lambda_0$ the largest eigenvalue of
+    the tangent kernel at initialization. The quadratic model of a wide network has a third phase in between: up to
+    $4/\lambda_0$ the loss grows until the kernel has shrunk below $2/\eta$, then falls. Real networks have other
+    upper limits.
 
-    **Arguments:** as in `nk.simulate`, with the squared loss; `steps` must suffice for the loss to come down again:
-    some multiples of log(width) / log|1 - lr lambda_0|.
+    **Arguments:** `model`, `params`, `x`, `y`, `lr_factors`: same as `nk.simulate`, with the squared loss; `lr`, the
+    learning rate; `steps`, enough for the loss to fall again: several multiples of
+    $\log(\text{width}) / \log|1 - \eta \lambda_0|$.
     """
     positive(lr, "lr")
     steps = whole(steps, "steps", 1)
@@ -105,13 +108,13 @@ def learning_rate_phase(
 
 
 def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1e-3) -> tuple[float, float]:
-    """The learning rates where the lazy phase ends and where divergence starts, found by bisection.
+    """The learning rates at which the lazy phase ends and divergence begins, found by bisection.
 
-    **Arguments:** `losses`, maps a learning rate to the losses of a run, one a step; `ntk`, the largest eigenvalue
-    of the tangent kernel at the start, which sets the scale: 0.1/ntk must be lazy; `rtol`, the relative width of
-    the final brackets.
+    **Arguments:** `losses`, a function that maps a learning rate to the losses of a run, one per step; `ntk`, the
+    largest eigenvalue of the tangent kernel at initialization, which sets the scale: 0.1/ntk must be lazy; `rtol`,
+    the relative width of the final brackets.
 
-    **Returns:** (onset, limit), in units of the learning rate. For a linear model the two coincide.
+    **Returns:** (onset, limit), both learning rates. For a linear model the two coincide.
     """
     if not callable(losses):
         raise TypeError(f"`losses` must be a function of a learning rate; got {shown(losses)}.")
@@ -128,7 +131,7 @@ def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1
     while found(high) != "divergent":
         high *= 2.0
         if high > 1e6 / ntk:
-            raise ValueError("`losses` does not diverge up to 1e6/ntk: no upper boundary.")
+            raise ValueError("`losses` does not diverge up to 1e6/ntk: there is no upper boundary.")
 
     def bisect(inside: Callable[[str], bool]) -> float:
         below, above = low, high

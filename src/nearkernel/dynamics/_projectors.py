@@ -14,13 +14,14 @@ _LARGEST = 2**30
 
 
 class Projectors(Result, eqx.Module):
-    r"""The algorithm projectors Z_A, Z_B and the inverting tensor X, each (N, N, N, N).
+    r"""The algorithm projectors `Z_A`, `Z_B` and the inverting tensor `X`, each (N, N, N, N).
 
-    z_b = z_b(0) - k K^-1 e + [mu_{1 b 2} - k K^-1 mu_{1 . 2}] Z_A^{1234} e_3 e_4
-                            + [mu_{b 1 2} - k K^-1 mu_{. 1 2}] Z_B^{1234} e_3 e_4,
+    $$z_b = z_b(0) - k K^{-1} e + [\mu_{1 b 2} - k K^{-1} \mu_{1 \cdot 2}]\, Z_A^{1234} e_3 e_4
+    + [\mu_{b 1 2} - k K^{-1} \mu_{\cdot 1 2}]\, Z_B^{1234} e_3 e_4,$$
 
-    with e the residual at the start and mu the meta-kernel. X solves X (K x 1 + 1 x K - lr K x K) = 1 x 1; it is None
-    for rules that know no time (direct optimization, minimum norm).
+    with $e$ the residual at initialization and $\mu$ the meta-kernel. $X$ solves
+    $X (K \otimes 1 + 1 \otimes K - \eta\, K \otimes K) = 1 \otimes 1$; it is None for algorithms without a time
+    (direct optimization, minimum norm).
     """
 
     Z_A: np.ndarray
@@ -34,7 +35,7 @@ def projectors(spectrum: Spectrum, algorithm: SpectralAlgorithm) -> Projectors:
     size = 3 * 8 * count**4
     if size > min(_LARGEST, available_bytes()):
         raise MemoryError(
-            f"the projectors of {count} points need {human_bytes(size)}: they are for looking at, use at most "
+            f"the projectors of {count} points need {human_bytes(size)}: they are for inspection, use at most "
             f"{int((_LARGEST / 24) ** 0.25)} points. Predictions do not need them."
         )
     lam = spectrum.lam
@@ -59,12 +60,12 @@ def _rotated(diagonal: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 def require_fitted(what: str, factor: AbstractFactor, outputs: int, algorithm: SpectralAlgorithm) -> None:
-    """Refuses what is defined only where training ends in a fit."""
+    """Raises `ValueError` unless training ends in a fit."""
     if factor.lam_max >= algorithm.limit():
         raise ValueError(f"{what} does not exist, since training {algorithm.advice(factor.lam_max)}.")
     if not math.isinf(algorithm.end()) or (isinstance(algorithm, Ridge) and algorithm.strength > 0):
         raise ValueError(
-            f"{what} exists for training to its end only: solve without `steps`, `time` or a ridge."
+            f"{what} exists only for training to convergence: solve without `steps`, `time` or a ridge."
         )
     if factor.rank < outputs:
         raise ValueError(

@@ -24,11 +24,11 @@ _RIDGE = 1e-3
 
 
 class RecursiveFeaturesResult(Result, eqx.Module):
-    """A kernel machine after each round of learning its matrix.
+    """Kernel machines after each round of learning the metric.
 
-    **Fields:** `matrices`, M of each round (d, d), the first the identity, all with trace d; `solutions`, one
-    `Solution` each; `overlaps`, of the leading directions of each M with the true subspace (r/d for the first,
-    which has none), None if none was given.
+    **Fields:** `matrices`, M of each round (d, d), the first is the identity, all have trace d; `solutions`, one
+    `Solution` per round; `overlaps` of the leading directions of each M with the true subspace (r/d for the first),
+    None if no subspace was given.
     """
 
     matrices: tuple[np.ndarray, ...]
@@ -37,12 +37,12 @@ class RecursiveFeaturesResult(Result, eqx.Module):
 
     @property
     def matrix(self) -> np.ndarray:
-        """M of the last round."""
+        """The matrix M of the last round."""
         return self.matrices[-1]
 
     @property
     def solution(self) -> Solution | MachineSolution:
-        """The machine of the last round, to predict with."""
+        """The kernel machine of the last round, for predictions."""
         return self.solutions[-1]
 
     def directions(self, count: int) -> np.ndarray:
@@ -72,13 +72,15 @@ def recursive_features(
     *,
     subspace: Any = None,
 ) -> RecursiveFeaturesResult:
-    r"""A recursive feature machine: f = k_M(., X) a, then M <- average of nabla f nabla f^T over X, and again.
+    r"""A recursive feature machine: alternates kernel regression and learning the metric from gradients.
 
-    k_M(x, y) = k(M^(1/2) x, M^(1/2) y) is `nk.kernels.Mahalanobis`; M starts as the identity and keeps the trace d.
+    Each round fits $f = k_M(\cdot, X)\, a$ and then sets $M$ to the average of $\nabla f\, \nabla f^\top$ over $X$.
+    $k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$ is `nk.kernels.Mahalanobis`; $M$ is the identity in the first round and
+    always has trace d.
 
-    **Arguments:** `kernel`, any that JAX can differentiate, `nk.kernels.Laplace(sqrt(2 d))` for None; `x` (n, d); `y`
-    (n,) or (n, out), best with mean 0; `algorithm`, as of `nk.solve`, `Ridge(1e-3)` by default; `rounds`, how often M
-    is learned, 0 for the plain kernel; `subspace`, true directions (r, d), if known, to compare with.
+    **Arguments:** `kernel`, any kernel that JAX can differentiate, `nk.kernels.Laplace(sqrt(2 d))` for None; `x` (n,
+    d); `y` (n,) or (n, out), best with mean 0; `algorithm`, same as `nk.solve`, `Ridge(1e-3)` by default; `rounds`,
+    how often M is learned, 0 for the plain kernel; `subspace`, true directions (r, d), if known, for comparison.
     """
     x = inputs(x)
     d = x.shape[1]
@@ -105,7 +107,7 @@ def recursive_features(
 
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
-    """Mean over `x` of nabla f nabla f^T for f = k(., centres) a; the centres are `x`, but for approximate solvers."""
+    """Mean over `x` of nabla f nabla f^T for f = k(., centers) a; the centers are `x`, but for approximate solvers."""
     centres = getattr(solution, "centres", x)
     return outer_product(
         lambda part: _gradients(kernel, centres, solution.coefficients, part),

@@ -28,12 +28,12 @@ _CALLS = {
 
 
 class RegimeResult(Result, eqx.Module):
-    """Where a network stands between a kernel machine and one that learns features.
+    """Where a network lies between a kernel machine and feature learning.
 
-    **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness`, of `nk.richness`, and `strength`, richness times
-    the root mean square of the targets (both None for models whose richness is not known); `width` of the last hidden
-    layer; `aspect`, the sum of 1/width over hidden layers: the size of corrections of order 1/width; `correction` as
-    given; `meaning` and `advice`, what that says of the network and what to call, in words.
+    **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness` from `nk.richness`, and `strength`, richness times
+    the root mean square of the targets (both None for models of unknown richness); `width` of the last hidden layer;
+    `aspect`, the sum of 1/width over hidden layers, the size of corrections of order 1/width; `correction` as given;
+    `meaning`, a description of the regime; `advice`, which function to use.
     """
 
     name: str = eqx.field(static=True)
@@ -45,17 +45,17 @@ class RegimeResult(Result, eqx.Module):
 
     @property
     def moved(self) -> float | None:
-        """How far training moves the tangent kernel, relative to its size: the square of `strength`, roughly."""
+        """The approximate relative change of the tangent kernel in training, the square of `strength`."""
         return None if self.strength is None else self.strength**2
 
     @property
     def noise(self) -> float:
-        """How far kernels of single networks are from infinite width, whatever the regime: the root of `aspect`."""
+        """The distance of a single kernel from infinite width, in any regime: the square root of `aspect`."""
         return math.sqrt(self.aspect)
 
     @property
     def narrow(self) -> bool:
-        """Whether one rich network is nearer to its own tangent kernel than to the limit, around which it scatters."""
+        """Whether one rich network is nearer to its own tangent kernel than to the limit."""
         return self.name == "rich" and self.strength is not None and self.strength < SCATTER * self.noise
 
     @property
@@ -74,20 +74,19 @@ class RegimeResult(Result, eqx.Module):
 
 
 def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
-    """Which theory predicts `model`, trained on targets `y` (n,) or (n, out)?
+    r"""Recommends a theory for `model` trained on targets `y` (n,) or (n, out).
 
-    Kernels move by the square of richness times targets. Below 0.1 the tangent kernel is right to a percent or two; up
-    to 0.3 the expansions hold; above, each order is worse than the last, and the rich limit is the theory. At any
-    richness, single networks differ from infinite width by about 1/sqrt(width), which only expansions around their own
-    initialization know: below 5/sqrt(width), a rich network is `narrow`.
+    Kernels change by the square of richness times targets. Below 0.1 the tangent kernel is accurate to one or two
+    percent; up to 0.3 the expansions hold; above that the expansions diverge, and the rich limit applies. At any
+    richness, single networks differ from infinite width by about $1/\sqrt{\text{width}}$, which only expansions
+    around their initialization include: below $5/\sqrt{\text{width}}$, a rich network is `narrow`.
 
     **Arguments:**
 
     - `model`: an `nk.MLP` or an `nk.Scaled` of one; any other model if `correction` is given.
-    - `correction`: what the linear theory leaves out, relative to what it says, if it is known: `correction` of a
-      prediction of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted,
-      and the network is rich whatever its richness. Of models whose richness is not known it alone decides: lazy below
-      0.02.
+    - `correction`: the relative size of what the linear theory neglects, if it is known: `correction` of a prediction
+      of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted, and the
+      network is rich at any richness. For models of unknown richness it alone decides: lazy below 0.02.
     """
     require_model(model)
     array = numeric(y, "y")

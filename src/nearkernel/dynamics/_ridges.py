@@ -25,7 +25,7 @@ _MOST_ON_CIRCLE = 1000  # steps; there are three poles a step
 
 
 class Ridges(NamedTuple):
-    """r(lam) = Re sum_j weights[j] strengths[j] / (lam + strengths[j]).
+    """A sum of ridges, r(lam) = Re sum_j weights[j] strengths[j] / (lam + strengths[j]).
 
     **Fields:** `strengths` (k,), `weights` (k,), complex; one real pair for a ridge.
     """

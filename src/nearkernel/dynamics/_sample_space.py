@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class SampleSpaceRun(Result, eqx.Module):
-    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time, (input, output) pairs as one index.
+    """`outputs` (steps + 1, m) and `kernel` (steps + 1, m, m) over time; (input, output) pairs form one index.
 
-    `status`, an `nk.Status` by the rule of `nk.simulate`, and its `ok`: also a model that trains well may diverge at
-    an order.
+    `status`, an `nk.Status` by the rules of `nk.simulate`, and its `ok`. A truncated order can diverge even if the
+    model itself trains well.
     """
 
     outputs: np.ndarray
@@ -67,8 +67,9 @@ def sample_space_descent(
 ) -> SampleSpaceRun:
     """Gradient descent as a recursion of outputs and their tensors, for few inputs: `x` first, then `x_new`.
 
-    **Arguments:** `order`: 1 freezes the meta-kernel, which leaves errors of second order in the curvature; 2 lets it
-    move by frozen second tensors (those of a cubic model), which leaves the third; 0 freezes the kernel.
+    **Arguments:** `model`, `params`, `x`, `y`: same as `nk.simulate`; `lr` and `steps` of gradient descent; `x_new`,
+    further inputs; `order`: 0 keeps the kernel fixed; 1 keeps the meta-kernel fixed, with errors of second order in
+    the curvature; 2 lets it change through fixed second tensors (those of a cubic model), with errors of third order.
     """
     whole(order, "order", 0)
     if order > 2:
@@ -79,7 +80,7 @@ def sample_space_descent(
     z = np.asarray(model(params, both)).reshape(-1)
     targets = numeric(y, "y").reshape(-1)
     if len(targets) * len(both) != len(z) * len(x):
-        raise ValueError(f"`y` must have one value an output of `x`; got {np.shape(y)}.")
+        raise ValueError(f"`y` must have one value per output at `x`; got {np.shape(y)}.")
     kernel = EmpiricalNTK(model, params).full(both).reshape(len(z), len(z))
     mu = EmpiricalDNTK(model, params)(both) if order else np.zeros((len(z),) * 3)
     shape = (len(z),) * 4 if order == 2 else (0,) * 4

@@ -25,7 +25,7 @@ from ._tangent import AbstractTangent
 
 
 class SGDSolution(AbstractSolution):
-    """A linear(ized) model after the steps of SGD: exact moments of its outputs over batches and noise.
+    """A linear(ized) model trained by SGD: exact moments of its outputs over batches and noise.
 
     **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`.
     """
@@ -68,7 +68,7 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """Mean at `x_new` (m, d), in the shape of `y`, and `cov`, (m, m) or (m, out, m, out), if anything is drawn."""
+        """The mean at `x_new` (m, d), in the shape of `y`, and `cov`, (m, m) or (m, out, m, out), if SGD is random."""
         if time is not None:
             return self.at(time).predict(x_new)
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
@@ -88,7 +88,7 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def at(self, moment: float) -> Self:
-        """The same after another number of steps, of which the schedule must know."""
+        """The same training after another number of steps, which the schedule must cover."""
         return type(self)(self._tangent, self._x, self._y, self.algorithm.at(moment), self._vector)
 
 

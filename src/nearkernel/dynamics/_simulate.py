@@ -35,11 +35,9 @@ if TYPE_CHECKING:
 _CHUNK = 400  # steps between two looks at the loss
 _MOST_RECORDS = 1000
 _MOST_DOUBLINGS = 60
-_NEVER_FINITE = "diverged: the loss at the start is not finite"
+_NEVER_FINITE = "diverged: the initial loss is not finite"
 _FINISHED, _CONVERGED = Status(StatusKind.finished, "finished"), Status(StatusKind.converged, "converged")
-_UNCHECKED = Status(
-    StatusKind.unchecked, "ran inside jit, vmap or measure: whether it diverged was not looked at"
-)
+_UNCHECKED = Status(StatusKind.unchecked, "ran inside jit, vmap or measure: divergence was not checked")
 
 
 def _by_name(observables: Any) -> Mapping[str, Any]:
@@ -53,12 +51,12 @@ def _by_name(observables: Any) -> Mapping[str, Any]:
 
 
 class Record(eqx.Module):
-    """What to keep of a run: the value of each observable, a JAX function of the parameters, every few steps.
+    """Which observables `nk.simulate` records, and how often.
 
-    **Arguments:** `observables`, a dict of name -> function, or a list of the names "outputs" (n, out), "features"
-    (n, out, P), "kernel" (n, out, n, out) and "weights", meant on the training inputs (in a dict, a name may stand in
-    place of its function); `every`, steps (or, for flows, time) between two records: about a thousand records by
-    default. The loss is always kept.
+    **Arguments:** `observables`, a dict of name -> JAX function of the parameters, or a list of the names "outputs"
+    (n, out), "features" (n, out, P), "kernel" (n, out, n, out) and "weights", evaluated on the training inputs (in a
+    dict, a name may replace its function); `every`, steps (or, for flows, time) between two records: about a thousand
+    records by default. The loss is always recorded.
     """
 
     observables: Any = eqx.field(default_factory=dict, converter=_by_name)
@@ -79,9 +77,9 @@ class Record(eqx.Module):
 class Trajectory(Result, eqx.Module):
     """The result of a training run.
 
-    **Fields:** `params` at the end, or the last that were seen to be finite; `history`, arrays by name, "time" and
-    "loss" among them, one row a record; `status`, an `nk.Status`; `ok`: the run finished or converged, and its loss
-    does not show that it diverged (the rule is in `nk.simulate`); `steps` taken (0 for flows).
+    **Fields:** `params` at the end, or the last finite ones; `history`, arrays by name, including "time" and "loss",
+    one row per record; `status`, an `nk.Status`; `ok`: the run finished or converged without diverging (by the rules
+    of `nk.simulate`); `steps` taken (0 for flows).
     """
 
     params: Any
@@ -129,30 +127,36 @@ def simulate(
 ) -> Trajectory:
     """Trains `model` from `params` on (`x`, `y`).
 
-    **Arguments:** `algorithm`: `GradientDescent`, `GradientFlow`, `SGD` (with a `key` if it draws), `Adam`, or any
-    transformation of optax as `nk.Optax`; without an end of its own it runs until the loss has fallen to `tol`^2 of its
-    start (of the loss of outputs 0, if that is more) or its gradient to `tol`, at most `max_steps`; `record`: what to
-    keep; `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function
-    loss(z, y); `lr_factors`: a tree like `params`, e.g. `net.lr_factors()`.
+    **Arguments:**
+
+    - `model`, `params`: any model and its initial parameters.
+    - `x` (n, d), `y` (n,) or (n, out): training data.
+    - `algorithm`: `GradientDescent`, `GradientFlow`, `SGD`, `Adam`, or any Optax optimizer as `nk.Optax`.
+    - `record`: an `nk.Record`, what to record.
+    - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
+    - `lr_factors`: learning-rate factors, a tree like `params`, e.g. `net.lr_factors()`.
+    - `key`: needed if the algorithm is random.
+    - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to `tol`^2 of its initial
+      value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most `max_steps`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
-    1. leaves the finite numbers;
-    2. ends above its start by more than 1%. A catapult that comes down again has not diverged; one that is cut short
-       at its height counts as diverged: give it more steps. Random batches keep even a fitted model in motion, so for
-       `SGD` the mean over the last tenth of the records must be more than 10 times the loss at the start; below that
-       the message tells the rise;
-    3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, be it below its
-       start (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
+    1. is not finite;
+    2. ends more than 1% above its initial value. A catapult that comes down again has not diverged; one that is cut
+      short at its peak counts as diverged: give it more steps. Random batches keep even a fitted model in motion, so
+      for `SGD` the mean over the last tenth of the records must exceed 10 times the initial loss; below that the
+      message reports the rise;
+    3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, even if it is
+      below its initial value (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
 
-    A loss that is rounding (below 64 eps times the loss of outputs 0) passes. Other runs of finitely many steps are
-    `finished`, be they near convergence or not. Inside `jit`, `vmap` or `nk.measure` a run is one JAX expression
-    (finite `steps` only): nothing is looked at, the status is `unchecked`, and `ok` is False.
+    A loss at rounding level (below 64 eps times the loss of zero outputs) is not checked. Other runs with finitely
+    many steps are `finished`, whether or not they are near convergence. Inside `jit`, `vmap` or `nk.measure` a run is
+    one JAX expression (finite `steps` only): nothing is checked, the status is `unchecked`, and `ok` is False.
     """
     require_model(model)
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD | Adam | Optax):
         raise TypeError(
-            "`algorithm` must move in time (GradientDescent, GradientFlow, SGD, Adam, Optax); got "
+            "`algorithm` must have steps or a time (GradientDescent, GradientFlow, SGD, Adam, Optax); got "
             f"{type(algorithm).__name__}."
         )
     record = Record() if record is None else record
@@ -200,7 +204,7 @@ def require_batches(algorithm: SGD | Optax, key: Any, n: int) -> jax.Array | Non
         return None
     if key is None:
         drawn = "noise" if algorithm.batch_size is None else "batches"
-        raise ValueError(f"`{type(algorithm).__name__}` draws {drawn}: give `key=jax.random.key(0)`.")
+        raise ValueError(f"`{type(algorithm).__name__}` draws {drawn}: pass `key=jax.random.key(0)`.")
     return random_key(key)
 
 
@@ -244,7 +248,7 @@ class _Run:
         where = f"by step {steps}" if steps else f"by time {float(state.time):.4g}"
         last = jax.tree.map(lambda a: a[None], observe(self.problem, self.loss, self.observables, state))
         if not self.keep(last):
-            return self.broken(before, f"diverged {where}: the loss left the finite numbers", steps)
+            return self.broken(before, f"diverged {where}: the loss is no longer finite", steps)
         run = self.ended(state, status, steps)
         status = judged(
             status, run.history["loss"], where, zero=self.zero, noisy=self.noisy, inertial=self.inertial
@@ -289,7 +293,7 @@ class _Run:
             )
             done += groups * inner
             if not self.keep(rows):
-                return self.broken(before, f"diverged by step {done}: the loss left the finite numbers", done)
+                return self.broken(before, f"diverged by step {done}: the loss is no longer finite", done)
             self.last = state, done
             report("simulate", done, total=math.inf if endless else total)
             if endless and self.converged():

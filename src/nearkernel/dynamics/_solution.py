@@ -20,12 +20,12 @@ from ._tangent import AbstractTangent
 
 
 class Solution(FactoredSolution):
-    """A trained linear(ized) model, factored once: predicts at any inputs and any time.
+    """A trained linear(ized) model, factored once: it predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, of `nk.regime`, or None; `rank`
-    of the kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
-    `lambda_max`; `coefficients`; `solver`, what found them, and for many points, where that is an iteration,
-    `iterations` and `history`, the relative residual at each.
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, of `nk.regime`, or None; `rank` of the
+    kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
+    `lambda_max`; `coefficients`; `solver`, the solver that found them; for an iterative solver also `iterations` and
+    `history`, the relative residual at each iteration.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Solution(FactoredSolution):
         return found
 
     def factor_for(self, algorithm: SpectralAlgorithm) -> AbstractFactor:
-        """The factor that is kept, if it serves `algorithm`; else another, kept from now on."""
+        """The stored factor if it serves `algorithm`; otherwise a new one, which is then stored."""
         shift, factor = algorithm.shift(), self._factor
         other = isinstance(factor, Cholesky) and factor.shift != shift
         if other or (isinstance(factor, ByProducts) and shift is None):
@@ -72,9 +72,9 @@ class Solution(FactoredSolution):
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> Self:
-        """The same problem at another time (steps for gradient descent), or trained by another algorithm.
+        """The same problem at another time (steps for gradient descent), or trained with another algorithm.
 
-        Kernels and factors are kept.
+        Kernels and factors are reused.
         """
         other = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         found = copy.copy(self)
@@ -100,16 +100,17 @@ class Solution(FactoredSolution):
 
     @in_float64
     def predict_each(self, x_new: Any, algorithms: Any) -> np.ndarray:
-        """Outputs (k, m) or (k, m, out) of the same data trained by each of `algorithms`: rates, times, ridges.
+        """Outputs (k, m) or (k, m, out) of the same data trained with each of `algorithms` (learning rates, times,
+        ridges).
 
-        One set of eigenvalues and one kernel with `x_new` serve all of them.
+        One eigendecomposition and one kernel with `x_new` serve all of them.
         """
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         chosen = listed(algorithms, "algorithms", "[nk.Ridge(0.1), nk.Ridge(1.0)]")
         for each in chosen:
             if not isinstance(each, SpectralAlgorithm):
                 raise TypeError(
-                    f"`algorithms` must be ones that act by a filter, e.g. nk.Ridge(0.1); got {shown(each)}."
+                    f"`algorithms` must be algorithms with a spectral filter, e.g. nk.Ridge(0.1); got {shown(each)}."
                 )
         if not chosen:
             raise ValueError("`algorithms` is empty.")
@@ -134,12 +135,12 @@ class Solution(FactoredSolution):
 
     @property
     def coefficients(self) -> np.ndarray:
-        """a in z(x) = z(x; 0) + k(x, X) a, (n, out); (n * out, 1) for an expanded model."""
+        r"""The coefficients $a$ in $z(x) = z(x; 0) + k(x, X)\, a$, (n, out); (n * out, 1) for an expanded model."""
         return -self._weights
 
     @in_float64
     def response(self, x_new: Any) -> np.ndarray:
-        """R = k(x_new, X) g(K), (m, n): how the trained outputs at `x_new` depend on the targets."""
+        r"""The response $R = k(x', X)\, g(K)$, (m, n): how the trained outputs at `x_new` depend on the targets."""
         cross = self._tangent.cross(inputs(x_new, "x_new", self._x.shape[1:]), self._x)
         return self.factor_for(self.algorithm).apply(self.algorithm, cross.T).T
 
@@ -158,7 +159,7 @@ class Solution(FactoredSolution):
     @property
     @in_float64
     def relative_residual(self) -> float:
-        """|y - (K + ridge) a| / |y| of the worst output, for algorithms that solve (K + ridge) a = y."""
+        """The residual |y - (K + ridge) a| / |y| of the worst output, for algorithms that solve (K + ridge) a = y."""
         shift = self.algorithm.shift()
         if shift is None:
             raise ValueError(
@@ -173,14 +174,14 @@ class Solution(FactoredSolution):
 
     @in_float64
     def leave_one_out(self, time: float | None = None) -> LeaveOneOut:
-        r"""What each point would be predicted by training on all others: exactly, without training again.
+        """Exact leave-one-out predictions: each point predicted by training on all others, without retraining.
 
-        For a ridge s the residual of a point that was left out is -[(K + s)^-1 y]_i / [(K + s)^-1]_ii. Every other
-        algorithm is a sum of such with complex s (`SpectralAlgorithm.ridges`), so one factorization serves all points:
-        twice the work of Cholesky's for a ridge, the eigenvalues of K for finite times. All outputs of a point are left
-        out together.
+        For a ridge $s$ the residual of a left-out point is $-[(K + s)^{-1} y]_i / [(K + s)^{-1}]_{ii}$. Every other
+        algorithm is a sum of such terms with complex $s$ (`SpectralAlgorithm.ridges`), so one factorization serves
+        all points: twice the work of a Cholesky factorization for a ridge, the eigendecomposition of $K$ for finite
+        times. All outputs of a point are left out together.
 
-        **Arguments:** `time`, as of `predict`.
+        **Arguments:** `time`: same as `predict`.
 
         **Returns:** a `LeaveOneOut`: `predictions`, `residuals`, `std`, `error`, `sem`, `log_score`, `error_rate()`.
         """
@@ -209,6 +210,6 @@ class Solution(FactoredSolution):
 def require_finite_coefficients(found: np.ndarray, residual: np.ndarray) -> None:
     if not np.isfinite(found).all():
         raise ValueError(
-            f"`y` differs from the start by up to {np.abs(residual).max():.3g}: coefficients of the kernel overflow. "
+            f"`y` differs from the initial outputs by up to {np.abs(residual).max():.3g}: coefficients overflow. "
             "Scale `y` towards 1, or use a larger ridge."
         )

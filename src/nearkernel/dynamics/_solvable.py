@@ -28,8 +28,8 @@ def require_sound(tangent: AbstractTangent, x: np.ndarray) -> None:
         raise ValueError("the model's outputs at `x` are not finite: check `params` and `x`.")
     if not np.array_equal(first, second):
         raise ValueError(
-            "the model gives other outputs when it is called again: switch its randomness off (dropout in evaluation "
-            "mode, a fixed key)."
+            "the model returns different outputs when it is called again: switch off its randomness (dropout in "
+            "evaluation mode, a fixed key)."
         )
     if not any(_depends(tangent, rows) for rows in (x[:_PROBES], x)):
         raise ValueError(
@@ -57,19 +57,19 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         bend = derivatives.bend(u, v)
     if not np.isfinite(bend).all():
         raise ValueError(
-            "the second derivative of this model is not finite at its start: check its parameters, or scale `x`."
+            "the second derivative of this model is not finite at initialization: check its parameters, or scale `x`."
         )
     if not bend.any() and not (derivatives.degree > 2 and derivatives.twist(u).any()):
         raise ValueError(
-            "the second derivative of this model is zero: it is linear in its parameters near its start, and order 0 "
-            "is all there is (relu and its like are piecewise linear: only products of two layers curve)."
+            "the second derivative of this model is zero: it is linear in its parameters near initialization, so "
+            "use order 0 (ReLU and the like are piecewise linear: only products of two layers have curvature)."
         )
     if isinstance(derivatives, FeatureDerivatives):
         _require_symmetric(derivatives, u, v)
     if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner):
         warnings.warn(
-            f"{_kinked(tangent.inner)} has kinks: its second derivative is zero almost everywhere, and what happens "
-            "when a neuron crosses its kink is in no order of the expansion. Orders 1 and 2 see only products of "
+            f"{_kinked(tangent.inner)} has kinks: its second derivative is zero almost everywhere, and no order of the "
+            "expansion includes a neuron that crosses its kink. Orders 1 and 2 include only products of "
             "different layers.",
             stacklevel=4,
         )
@@ -103,9 +103,9 @@ def _kinked(model: AbstractModel) -> str:
 
 
 def has_kinks(model: AbstractModel) -> bool:
-    """Whether all activations of a network are piecewise linear: no curvature anywhere, and yet not lines.
+    """Whether all activations of a network `model` are piecewise linear with kinks.
 
-    Of a PyTorch module: whether trained parameters meet an operation whose derivative jumps.
+    For a PyTorch module: whether trained parameters enter an operation with a discontinuous derivative.
     """
     model = model.model if isinstance(model, Scaled) else model
     if isinstance(model, TorchModel):

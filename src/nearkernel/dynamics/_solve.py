@@ -97,32 +97,32 @@ def solve(
     loss: Any = "squared",
     solver: Any = "auto",
 ) -> Solved:
-    r"""The trained model as formulas. At order 0, z(x; t) = z(x; 0) - k(x, X) g_t(K) (z(X; 0) - y).
+    r"""Solves training in closed form. At order 0, $z(x; t) = z(x; 0) - k(x, X)\, g_t(K)\, (z(X; 0) - y)$.
 
     **Arguments:**
 
-    - `problem`: a kernel (starts at 0), an `nk.FeatureModel` or `nk.QuadraticModel` (start at W = 0) or
-      `nk.expand(model, params, degree)` (starts at the model's own outputs).
+    - `problem`: a kernel (initial outputs 0), an `nk.FeatureModel` or `nk.QuadraticModel` (initial weights 0) or
+      `nk.expand(model, params, degree)` (initial outputs are those of the model).
     - `x` (n, d), `y` (n,) or (n, out).
     - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`; `SGD` with schedules,
       decay, momentum, batches and noise.
-    - `order`: 0, the linear theory; 1 and 2, what learning features adds, for quadratic models and expansions of degree
-      2 or 3: the error left is of order eps^(order + 1).
+    - `order`: 0, the linear theory; 1 and 2 add feature learning, for quadratic models and expansions of degree 2 or
+      3, with errors of order eps^(order + 1).
     - `loss`: "squared"; or "cross_entropy" (`y` one-hot, probabilities, or integer labels (n,)), another
-      `AbstractLoss` such as `nk.dynamics.Huber(0.5)`, or any JAX function loss(z, y), then integrated in function space
-      at a finite time.
-    - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products with
-      K and no n^2 memory; "nystrom", few centres and one pass; or an object with settings, such as
-      `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct to 4000 points, without a ridge also
-      beyond as long as it fits; else conjugate gradients.
+      `AbstractLoss` such as `nk.dynamics.Huber(0.5)`, or any JAX function loss(z, y); these are integrated in
+      function space and need a finite time.
+    - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products
+      with K and no n^2 memory; "nystrom", few centers and one pass over the data; or an object with settings, such as
+      `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct up to 4000 points, and without a ridge
+      as long as it fits in memory; otherwise conjugate gradients.
 
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status` (an `nk.Status`), `ok`,
-    `rank`, `cutoff`. A learning rate beyond the limit is a status, not an error. Beyond order 0 a
-    `NearlyKernelSolution`, with `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()` and
-    `feature_learning(x_test, y_test)` besides. From an iterative `solver` that was asked for a `MachineSolution`:
-    `predict`, `residual()`, `coefficients`, `relative_residual`, `iterations`, `status`. From another loss a
-    `FunctionSpaceSolution`. From `SGD` that draws batches or noise an `SGDSolution`, with a covariance.
-    All have `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
+    `rank`, `cutoff`. A learning rate beyond the stability limit is a status, not an error. Orders 1 and 2 return a
+    `NearlyKernelSolution`, which also has `weights`, `effective_kernel`, `trained_kernel`, `algorithm_projectors()`
+    and `feature_learning(x_test, y_test)`. An explicitly chosen iterative `solver` returns a `MachineSolution`:
+    `predict`, `residual()`, `coefficients`, `relative_residual`, `iterations`, `status`. Other losses return a
+    `FunctionSpaceSolution`. `SGD` with random batches or noise returns an `SGDSolution`, with a covariance. All have
+    `predict(x_new)`, `at(time)`, `residual()`, `loss()`, `status`, `ok` and `plot()`.
     """
     chosen, function = get_solver(solver), get_loss(loss)
     algorithm = GradientFlow() if algorithm is None else algorithm
@@ -137,8 +137,8 @@ def solve(
         algorithm = _solvable(algorithm, tangent, order, chosen, function)
     if order > 0 and tangent.degree == 1:
         raise ValueError(
-            f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. Models that learn "
-            "features: nk.QuadraticModel(phi, psi, eps), nk.expand(model, params, degree=2)."
+            f"`order` must be 0 for this problem, which is linear in its parameters; got {order}. For feature "
+            "learning use nk.QuadraticModel(phi, psi, eps) or nk.expand(model, params, degree=2)."
         )
     x = inputs(x, "x", tangent.input_dim())
     if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
@@ -157,7 +157,7 @@ def solve(
     if not isinstance(chosen, Direct | None):
         if not isinstance(problem, AbstractKernel) or not function.quadratic:
             raise ValueError(
-                f"`solver` {chosen.name!r} is for kernels and the loss 'squared'; use solver='direct' or 'auto'."
+                f"`solver` {chosen.name!r} needs a kernel and the loss 'squared'; use solver='direct' or 'auto'."
             )
         return solve_iteratively(problem, x, y, algorithm, chosen, vector)
     if not function.quadratic:

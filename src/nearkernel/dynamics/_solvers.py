@@ -18,6 +18,7 @@ from ..scale._store import open_store
 from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
+_SHARES = 8  # of a budget: half of it is for the tiles of products
 _MOST_COLUMNS = 3000  # of a preconditioner
 
 
@@ -32,7 +33,7 @@ class AbstractSolver(eqx.Module):
 
 
 class Direct(AbstractSolver):
-    """One factorization: n^2 memory, n^3 time, and every time and derivative of the solution for the asking."""
+    """One factorization, with n^2 memory and n^3 operations; it gives the solution at every time."""
 
     name = "direct"
 
@@ -46,11 +47,11 @@ class IterativeSolver(AbstractSolver):
     watch: eqx.AbstractVar[Any]
 
     def budget(self) -> int:
-        """Bytes that it may use: `memory`, or half of what is free."""
+        """The number of bytes it may use: `memory`, or half of the free memory."""
         return _budget(self.memory)
 
     def products(self, kernel: AbstractKernel, x: np.ndarray) -> AbstractProducts:
-        """With the matrix held, recomputed, or read from `blocks`."""
+        """Matrix products, with the matrix stored, recomputed, or read from `blocks`."""
         if self.blocks is None:
             return products_of(kernel, x, self.budget())
         store = open_store(self.blocks)
@@ -69,24 +70,25 @@ class IterativeSolver(AbstractSolver):
         return lambda k, residual: report("solve", k, f"relative residual {residual:.1e}")
 
     def _end_only(self, algorithm: SpectralAlgorithm) -> float:
-        """The ridge; refuses what has no end at (K + ridge)^-1 y."""
+        """The ridge; raises `ValueError` unless training ends at (K + ridge)^-1 y."""
         shift = algorithm.shift()
         if shift is None:
             fit = "'richardson', " * isinstance(algorithm, GradientDescent)
             raise ValueError(
-                f"`solver` {self.name!r} finds the end of training, not {algorithm!r}; for a finite time use "
+                f"`solver` {self.name!r} solves for the end of training, not for {algorithm!r}; for a finite time use "
                 f"{fit}'nystrom' or 'direct'."
             )
         return shift
 
 
 class ConjugateGradients(IterativeSolver):
-    """Conjugate gradients, preconditioned by randomly pivoted Cholesky: for the end of training and for ridges.
+    """Conjugate gradients, preconditioned by randomly pivoted Cholesky; for training to convergence and for ridges.
 
-    **Arguments:** `tol`, of the residual relative to y; `rank` of the preconditioner; unless given, 3 sqrt(n) if
-    the matrix is held, sqrt((d + 25) n / 2) if it is computed again in every product, at most 3000 and what fits;
-    `iterations` at most; `memory` such as "4GiB", half of what is free unless given; `seed` of the pivots;
-    `blocks`, the path of a matrix that `nk.scale.build` has made; `watch(iteration, residual)` is told of each step.
+    **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default 3 sqrt(n) for
+    a matrix that is held and sqrt((d + 25) n / 2) for one that is computed again in every product, at most 3000 and
+    what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
+    `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
+    `watch(iteration, residual)` called after each iteration.
     """
 
     tol: float = 1e-9
@@ -111,7 +113,7 @@ class ConjugateGradients(IterativeSolver):
         n = products.n
         wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
         fits = wanted
-        while fits > 1 and bytes_for(n, fits) > self.budget():
+        while fits > 1 and bytes_for(n, fits) > self.budget() // 2:  # the rest is for tiles
             fits = int(0.95 * fits)
         return max(1, min(wanted, fits, n))
 
@@ -128,11 +130,11 @@ class ConjugateGradients(IterativeSolver):
 
 
 class Richardson(IterativeSolver):
-    """Gradient descent itself, on the coefficients: exactly its `steps`, or until the tolerance.
+    """Gradient descent on the coefficients, for exactly its `steps` or until the tolerance is reached.
 
-    **Arguments:** `tol`, of the residual relative to y, for training without an end; `iterations` at most; `memory`,
-    `blocks` and `watch` as of `ConjugateGradients`.
-    The learning rate is that of `nk.GradientDescent`; other algorithms get 1/lambda_max.
+    **Arguments:** `tol`, tolerance of the residual relative to y, for training to convergence; `iterations`, the
+    maximum number; `memory`, `blocks` and `watch`: same as `ConjugateGradients`. The learning rate is that of
+    `nk.GradientDescent`; for other algorithms it is 1/lambda_max.
     """
 
     tol: float = 1e-6
@@ -163,10 +165,11 @@ class Richardson(IterativeSolver):
 
 
 class EigenPro(IterativeSolver):
-    """Stochastic gradients with the top eigendirections damped: for the end of training and loose tolerances.
+    """EigenPro: stochastic gradients with the top eigendirections damped; for convergence to loose tolerances.
 
-    **Arguments:** `tol`, of the residual relative to y; `epochs` at most; `rank`, eigendirections damped; `sample`,
-    points they are estimated from; `batch_size`; `seed`; `memory`, `blocks` and `watch` as of `ConjugateGradients`.
+    **Arguments:** `tol`, tolerance of the residual relative to y; `epochs`, the maximum number; `rank`, number of
+    damped eigendirections; `sample`, number of points from which they are estimated; `batch_size`; `seed`; `memory`,
+    `blocks` and `watch`: same as `ConjugateGradients`.
     """
 
     tol: float = 1e-3
@@ -189,14 +192,15 @@ class EigenPro(IterativeSolver):
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
-        sample = max(2, min(self.sample, self.budget() // (4 * 8 * products.n)))
+        sample = max(2, min(self.sample, self.budget() // (_SHARES * 8 * products.n)))
+        batch = max(1, min(self.batch_size, math.isqrt(self.budget() // (_SHARES * 8))))
         return eigenpro(
             products,
             right,
             shift,
             self.rank,
             sample,
-            self.batch_size,
+            batch,
             self.tol,
             self.epochs,
             self.seed,
@@ -205,10 +209,11 @@ class EigenPro(IterativeSolver):
 
 
 class Nystrom(AbstractSolver):
-    """A machine on few centres, from one pass over the data: any algorithm at any time, for millions of points.
+    """A kernel machine on few centers, from one pass over the data: any algorithm at any time, for millions of
+    points.
 
-    **Arguments:** `centres`, how many points to draw, or the points themselves (m, d); `memory`, as of
-    `ConjugateGradients`; `seed` of the draw. An approximation: with all points as centres it is exact.
+    **Arguments:** `centres`, the number of centers to draw, or the centers themselves (m, d); `memory`: same as
+    `ConjugateGradients`; `seed` for drawing. This is an approximation; with all points as centers it is exact.
     """
 
     centres: Any = 2000
@@ -228,7 +233,7 @@ class Nystrom(AbstractSolver):
         return _budget(self.memory)
 
     def points(self, x: np.ndarray) -> np.ndarray:
-        """The centres, given or drawn from `x`."""
+        """The centers, given or drawn from `x`."""
         if np.ndim(self.centres) > 0:
             return inputs(self.centres, "centres", x.shape[1:])
         count = min(self.centres, len(x))
@@ -238,7 +243,7 @@ class Nystrom(AbstractSolver):
         if needed > self.budget():
             raise MemoryError(
                 f"`centres` = {count} needs {needed / 2**30:.1f} GiB, more than `memory`: use at most "
-                f"{math.isqrt(self.budget() // 48)} centres."
+                f"{math.isqrt(self.budget() // 48)} centers."
             )
         return found
 

@@ -31,26 +31,29 @@ def _hashable(schedule: Any) -> Any:
 
 
 class SGD(AbstractAlgorithm):
-    """theta <- theta - lr (n/b) sum_{i in batch} grad L_i: descent on random batches of b = `batch_size` points.
+    r"""Stochastic gradient descent, $\theta \leftarrow \theta - \eta\, \frac{n}{b} \sum_{i \in \text{batch}} \nabla
+    L_i$.
 
-    Scaled by n/b, the mean of a batch's gradient is that of the whole loss. `nk.simulate` draws; `nk.solve` and
-    `nk.forecast` of linear models have mean and covariance over batches and noise in closed form; `nk.forecast` of
-    mean-field networks follows the batches of its `key`.
+    Batches have b = `batch_size` points. With the factor n/b, the mean of a batch gradient is the full gradient.
+    `nk.simulate` draws batches; `nk.solve` and `nk.forecast` of linear models compute mean and covariance over
+    batches and noise in closed form; `nk.forecast` of mean-field networks follows the batches of its `key`.
 
     **Arguments:**
 
     - `lr` > 0; `steps`.
-    - `batch_size`: None for all points, which makes descent with a schedule or a decay of it.
+    - `batch_size`: None for the full batch, i.e. gradient descent with a schedule or weight decay.
     - `momentum`: at least 0 and below 1.
-    - `weight_decay`: every step takes away lr weight_decay of the parameters, whatever their gradients and factors.
-    - `schedule`: a JAX function of the step, or an array (steps,), which multiplies the gradient's part, e.g.
-      `lambda step: 1 / (1 + step)`.
-    - `decay_to`: "zero", or "start": where decay pulls the parameters.
+    - `weight_decay`: every step subtracts lr * weight_decay times the parameters (decoupled decay).
+    - `schedule`: a JAX function of the step, or an array (steps,), which multiplies the learning rate of the
+      gradient, e.g. `lambda step: 1 / (1 + step)`.
+    - `decay_to`: "zero" or "start": whether decay pulls the parameters to 0 or to their initial values.
     - `batches`: "fixed", exactly b points without replacement; "bernoulli", each point with probability b/n.
     - `noise`: standard deviation of Gaussian noise added to each parameter's gradient in each step.
 
-    A step is u <- momentum u - lr schedule(step) (gradient + noise), theta <- theta - lr weight_decay (theta - anchor)
-    + u, with the anchor 0 or theta at the start.
+    With momentum $m$, weight decay $w$, schedule $s$ and anchor $\theta_a$ (0 or the initial $\theta$), step $k$ is
+
+    $$u \leftarrow m\, u - \eta\, s(k)\, (\text{gradient} + \text{noise}), \qquad
+    \theta \leftarrow \theta - \eta\, w\, (\theta - \theta_a) + u.$$
     """
 
     lr: float
@@ -81,24 +84,24 @@ class SGD(AbstractAlgorithm):
             )
 
     def at(self, time: float) -> "SGD":
-        """The same after `time` steps."""
+        """The same algorithm after `time` steps."""
         number = real_number(time, "time")
         steps = whole(int(number) if float(number).is_integer() else number, "time", 0)
         return dataclasses.replace(self, steps=steps)
 
     @property
     def plain(self) -> bool:
-        """Whether all steps are alike: no momentum, decay, schedule or noise."""
+        """Whether all steps are equal: no momentum, decay, schedule or noise."""
         return self.momentum == 0 and self.weight_decay == 0 and self.schedule is None and self.noise == 0
 
     @property
     def random(self) -> bool:
-        """Whether anything is drawn."""
+        """Whether batches or noise are random."""
         return self.batch_size is not None or self.noise > 0
 
     @property
     def kept(self) -> float:
-        """The share of the parameters' distance from their anchor that decay leaves in a step."""
+        """The fraction of the parameters' distance from their anchor that remains after the decay of one step."""
         return 1.0 - float(self.lr * self.weight_decay)
 
     def rate(self, step: Any) -> Any:
@@ -117,7 +120,7 @@ class SGD(AbstractAlgorithm):
             return float(self.lr) * np.asarray(self.schedule[: self.steps])
         found = np.asarray(jax.vmap(self.rate)(jnp.arange(self.steps, dtype=float)))
         if found.shape != (self.steps,) or not np.isfinite(found).all():
-            raise ValueError("`schedule` must give one finite number for every step.")
+            raise ValueError("`schedule` must return one finite number for every step.")
         return found
 
     def weights(self, n: int) -> tuple[float, float]:
@@ -130,7 +133,7 @@ class SGD(AbstractAlgorithm):
         return n / self.batch_size, n / self.batch_size * (self.batch_size - 1) / (n - 1)
 
     def spectral(self) -> SpectralAlgorithm:
-        """Its effect on each eigendirection of a kernel, if it draws nothing; weights decay to the start."""
+        """Its filter on eigendirections of a kernel, for SGD without randomness, decaying to the initial values."""
         if self.schedule is None and not self.weight_decay:
             return GradientDescent(self.lr, self.steps, self.momentum)
         return FullBatches(self)
@@ -183,8 +186,8 @@ class FullBatches(TimedAlgorithm):
 
     def advice(self, lam_max: float) -> str:
         return (
-            f"diverges: by step {self.sgd.steps} the residual along lambda_max = {lam_max:.6g} has grown; stable are "
-            f"eigenvalues up to {self.limit():.6g}"
+            f"diverges: by step {self.sgd.steps} the residual along lambda_max = {lam_max:.6g} has grown; "
+            f"eigenvalues up to {self.limit():.6g} are stable"
         )
 
 

@@ -1,4 +1,4 @@
-"""One stretch of training, predicted from the linearization at its start: weights, outputs, and how wrong they are."""
+"""One stretch of training, predicted from the linearization where it begins: weights, outputs, and their errors."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple

@@ -13,9 +13,10 @@ from .._precision import in_float64
 
 
 def subspace_overlap(found: Any, true: Any) -> float:
-    """|P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if orthogonal to it.
+    """The overlap |P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if
+    orthogonal.
 
-    A random subspace of k of d directions overlaps by k/d on average.
+    A random subspace of k of d directions has overlap k/d on average.
     """
     true = _directions(true, "true")
     found = _directions(found, "found", true.shape[1])
@@ -28,7 +29,7 @@ def _directions(rows: Any, name: str, dim: int | None = None) -> np.ndarray:
     rows = inputs(rows, name, dim)
     if len(rows) > rows.shape[1]:
         raise ValueError(
-            f"`{name}` has {len(rows)} directions of {rows.shape[1]} features: more than the space has. Directions are "
+            f"`{name}` has {len(rows)} directions of {rows.shape[1]} features, more than the space has. Directions are "
             f"rows; pass `{name}.T` if yours are columns."
         )
     return rows
@@ -54,11 +55,11 @@ def top_directions(matrix: np.ndarray, count: int) -> np.ndarray:
 
 @in_float64
 def average_gradient_outer_product(function: Callable, x: Any) -> np.ndarray:
-    """AGOP: the mean over the points of nabla f nabla f^T, (d, d), summed over outputs.
+    r"""The average gradient outer product (AGOP): the mean of $\nabla f\, \nabla f^\top$ over points, (d, d).
 
-    Its eigenvectors of large eigenvalue are the directions in which `function` varies.
+    It is summed over outputs. Its eigenvectors with large eigenvalues are the directions in which `function` varies.
 
-    **Arguments:** `function`, a JAX function (n, d) -> (n,) or (n, out) that treats each row by itself, such as
+    **Arguments:** `function`, a JAX function (n, d) -> (n,) or (n, out) that treats each row separately, such as
     `lambda x: net(params, x)`; `x` (n, d).
     """
     if not callable(function):
@@ -81,7 +82,7 @@ def outer_product(
 
 
 def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
-    """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass an output serves all of them."""
+    """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass per output serves all of them."""
 
     def columns(z):
         found = array_of(function(z), "function(x)")
@@ -100,7 +101,9 @@ def checked_subspace(subspace: Any, d: int) -> np.ndarray:
     """Rows (r, d) that span the true directions."""
     rows = _directions(subspace, "subspace", d)
     if len(_basis(rows, "subspace")) < len(rows):
-        raise ValueError("`subspace` must be independent directions; some of its rows depend on the others.")
+        raise ValueError(
+            "`subspace` must contain linearly independent directions; some of its rows depend on others."
+        )
     return rows
 
 

@@ -60,7 +60,7 @@ class AbstractTangent(Portable, abc.ABC):
         """Outputs (n, out) before training."""
 
     def drift(self, x: np.ndarray, out: int) -> np.ndarray:
-        """What the parameters at the start add to the outputs (n, out) by their features: what decay takes away."""
+        """The part of the outputs (n, out) that the initial parameters add by their features: decay removes it."""
         return np.zeros((len(x), out))
 
     @abc.abstractmethod
@@ -105,7 +105,7 @@ class CurvedTangent(AbstractTangent):
 
     @abc.abstractmethod
     def derivatives(self, x: np.ndarray) -> AbstractDerivatives:
-        """At the start, on inputs `x`."""
+        """At initialization, on inputs `x`."""
 
     @abc.abstractmethod
     def tree(self, moved: np.ndarray) -> Any:

@@ -23,10 +23,10 @@ _TIMES = 41
 
 
 class Tuned(Result, eqx.Module):
-    """The leave-one-out error of every strength or time that was tried.
+    """The leave-one-out error of every strength or time tried.
 
-    **Fields:** `values` (k,), strengths or times; `error` and `sem` (k,), of each; `value`, the best;
-    `algorithm`, with it.
+    **Fields:** `values` (k,), strengths or times; `error` and its `sem` (k,) for each; `value`, the best one;
+    `algorithm` with that value.
     """
 
     values: np.ndarray
@@ -36,7 +36,7 @@ class Tuned(Result, eqx.Module):
     algorithm: SpectralAlgorithm
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the leave-one-out error over the values that were tried on Matplotlib's `axes`."""
+        """Draw the leave-one-out error of the values tried on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         found = draw_lines(
@@ -76,18 +76,22 @@ def tune(
     noise: float | None = None,
     fixed: Any = None,
 ) -> Tuned | TunedKernel:
-    """What the data prefer: a ridge, a time of gradient flow, or all parameters of a kernel. No row is held out.
+    """Chooses a ridge, a time of gradient flow, or all parameters of a kernel, without held-out data.
 
-    - "ridge", "flow": the strength or time with the least leave-one-out error. One eigendecomposition serves all
-      values. A best value at an end of the list is a warning.
+    - "ridge", "flow": the strength or time with the smallest leave-one-out error. One eigendecomposition serves all
+      values. If the best value is at an end of the list, a warning says so.
     - "evidence": the parameters of a kernel, and the noise, by gradients of the marginal likelihood of the Gaussian
-      process: lengths (with `nk.kernels.ARD` one per column), periods, factors, and of `NNGP` and `NTK` the
+      process: lengths (with `nk.kernels.ARD` one per column), periods, factors, and for `NNGP` and `NTK` the
       `weight_var` and `bias_var` of the layers. A parameter that is 0 stays 0.
 
-    **Arguments:** `problem`, `x` (n, d), `y` (n,) or (n, out), as of `nk.solve`, for "evidence" a kernel; `kind`;
-    `values` (k,), the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x, x), or
-    41 times from 0.1/lambda_max to the end of training. For "evidence": `noise`, where to start, a tenth of the
-    variance of y by default; `fixed`, names of parameters that keep their values, e.g. `["noise", "period"]`.
+    **Arguments:**
+
+    - `problem`, `x` (n, d), `y` (n,) or (n, out): same as `nk.solve`; for "evidence" `problem` is a kernel.
+    - `kind`: "ridge", "flow" or "evidence".
+    - `values` (k,): the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x,
+      x), or 41 times from 0.1/lambda_max to the end of training.
+    - `noise`: for "evidence", its initial value, by default a tenth of the variance of y.
+    - `fixed`: for "evidence", names of parameters that keep their values, e.g. `["noise", "period"]`.
 
     **Returns:** a `Tuned`, or for "evidence" a `TunedKernel`: `kernel`, `noise`, `log_marginal_likelihood`.
     """
@@ -123,7 +127,8 @@ def tune(
     best = int(errors.argmin())
     if values is not None and len(tried) > 1 and best in (0, len(tried) - 1):
         warnings.warn(
-            f"the best of `values` is at their end, {tried[best]:g}: try others beyond.", stacklevel=3
+            f"the best of `values` is at an end of the range, {tried[best]:g}: try values beyond it.",
+            stacklevel=3,
         )
     return Tuned(
         tried, errors, np.array([each.sem for each in found]), float(tried[best]), make(float(tried[best]))

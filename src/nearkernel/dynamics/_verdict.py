@@ -17,7 +17,7 @@ TRUST, CARE = 0.2, 0.6  # largest checks of the first two verdicts
 
 
 class Verdict(enum.StrEnum):
-    """What the self-check says of a prediction."""
+    """The verdict of the self-check on a prediction."""
 
     trust = "trust"
     care = "with care"

@@ -1,9 +1,10 @@
-"""The theory as scikit-learn estimators: networks, kernels and models that learn features, fitted, tuned and piped.
+"""Scikit-learn estimators: kernel machines, wide networks and models that learn features.
 
     from nearkernel.estimators import NTKRegressor
     NTKRegressor(depth=3, activation="erf").fit(x, y).predict(x_new, return_std=True)
 
-The only mutable classes of the library, and thin: `fit` calls `nk.solve`, which factors once; `predict` reuses it.
+They are the only mutable classes of the library. `fit` calls `nk.solve`, which factors the kernel matrix once;
+`predict` reuses the factor.
 """
 
 from .. import _quietly as _quietly

@@ -33,13 +33,13 @@ class _Auto(Estimator):
 
     @property
     def kernels_(self) -> list[tuple[str, float, float]]:
-        """Name, weight and ridge (in units of the mean of k(x, x)) of each kernel in the average."""
+        """The name, weight and ridge (in units of the mean of k(x, x)) of each kernel in the average."""
         parts = sorted(self.blend_.parts, key=lambda part: -part.weight)
         return [(part.kernel.member.name, part.weight, part.ridge) for part in parts]
 
     @property
     def column_weights_(self) -> np.ndarray | None:
-        """(d,) weights that the learned metric gives to columns, the largest 1; None if it is not in the average."""
+        """Column weights (d,) of the learned metric, scaled to a maximum of 1; None if it is not in the average."""
         metric = self.blend_.metric
         if metric is None:
             return None
@@ -49,29 +49,32 @@ class _Auto(Estimator):
 
 
 class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
-    r"""Regression on a table that chooses for itself: an average of kernel machines, by leave-one-out.
+    r"""Regression on a table without settings: an average of kernel machines, chosen by leave-one-out error.
 
-    Columns are standardized, and also made normal by their ranks; new rows are kept within the range that was seen. On
-    these, tangent kernels (NTK) and Gaussian processes (NNGP) of relu networks, product-Laplace kernels
-    exp(-|x - z|_1 / s) and an NTK with a weight per column, learned by the marginal likelihood, are fitted. The ridge
-    of each is the one with the least leave-one-out error,
+    Columns are standardized and, as a second view, transformed to a normal distribution by their ranks. New rows are
+    clipped to the range of the training rows. On these views it fits tangent kernels (NTK) and Gaussian processes
+    (NNGP) of ReLU networks, product-Laplace kernels $\exp(-\lVert x - z\rVert_1 / s)$, and an NTK with one weight per
+    column, learned by maximum marginal likelihood. Each kernel gets the ridge $\lambda$ with the smallest
+    leave-one-out error,
 
-        e_i = [(K + ridge)^-1 y]_i / [(K + ridge)^-1]_ii,
+    $$e_i = \frac{[(K + \lambda)^{-1} y]_i}{[(K + \lambda)^{-1}]_{ii}},$$
 
-    and so are the non-negative weights of their average. Nothing is held out.
+    and the non-negative weights of the average minimize the same error. No rows are held out.
 
     **Arguments:**
 
-    - `target`: "plain"; "log", learn the logarithm of a positive target; "auto", the logarithm where a positive target
-      is skewed and leave-one-out prefers it.
-    - `scale`: "columns", divide each by its own deviation; "shared", all by one, for columns in one unit (pixels).
-    - `most_exact`: rows up to which all of them are centers of the kernels; beyond, `centers` of them are.
-    - `centers`: how many.
-    - `random_state`: of centers, and of the rows on which large tables choose.
+    - `target`: "plain", learn `y` itself; "log", learn the logarithm of a positive target; "auto", use the logarithm
+      if the target is positive and skewed and its leave-one-out error is smaller.
+    - `scale`: "columns", divide each column by its standard deviation; "shared", divide all columns by one standard
+      deviation, for columns in the same unit (such as pixels).
+    - `most_exact`: with at most this many rows, all rows are centers of the kernels; with more rows, `centers` of
+      them are.
+    - `centers`: the number of centers for larger tables.
+    - `random_state`: the seed for drawing centers, and the rows on which large tables choose their kernels.
 
-    **Fitted:** `kernels_`, name, weight and ridge of each kernel in the average; `column_weights_`, of the learned
-    metric, or None; `target_`, "plain" or "log"; `left_out_`, predictions of the training rows, each without itself, in
-    the shape of `y`; `n_features_in_`.
+    **Fitted:** `kernels_`, the name, weight and ridge of each kernel in the average; `column_weights_` of the learned
+    metric, or None; `target_`, "plain" or "log"; `left_out_`, leave-one-out predictions of the training rows, in the
+    shape of `y`; `n_features_in_`.
 
     ```python
     model = AutoRegressor().fit(x, y)
@@ -87,7 +90,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose, and learn `y` (n,) or (n, out) from `X` (n, d)."""
+        """Choose the kernels and learn `y` (n,) or (n, out) from `X` (n, d)."""
         x, y = regression_data(self, X, y)
         most_exact, centers = self._sizes()
         random = check_random_state(self.random_state)
@@ -129,9 +132,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         return self._shaped(mean), self._shaped(std)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
-        """Lower and upper bounds (m, 2), or (m, out, 2), that hold a new observation with probability `coverage`.
+        """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
 
-        They are quantiles of the errors of left-out training rows, scaled by the size of errors near `X`.
+        The bounds are quantiles of leave-one-out errors, scaled by the typical size of errors near `X`.
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
@@ -157,7 +160,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     def _chosen_target(self, x: np.ndarray, y: np.ndarray, random: np.random.RandomState) -> str:
         chosen = one_of(self.target, "target", _TARGETS)
         if chosen == "log" and y.min() <= 0:
-            raise ValueError(f'`target` = "log" needs `y` greater than 0; its least value is {y.min():g}.')
+            raise ValueError(f'`target` = "log" needs `y` greater than 0; its smallest value is {y.min():g}.')
         if chosen != "auto" or y.min() <= 0 or len(y) < 20 or np.ptp(y) == 0:
             return "plain" if chosen == "auto" else chosen
         centred = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), np.finfo(float).tiny)
@@ -175,20 +178,21 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
 
 
 class AutoClassifier(ClassifierMixin, _Auto):
-    r"""Classification of a table that chooses for itself: an average of kernel machines, by leave-one-out.
+    r"""Classification of a table without settings: an average of kernel machines, chosen by leave-one-out error.
 
-    The same as `AutoRegressor` on one-hot targets, without the learned metric. Probabilities are softmax(a f + b) of
-    the outputs f, with a and b most likely for the outputs of left-out rows: they are calibrated without held-out rows.
+    Works like `AutoRegressor` on one-hot targets, without the learned metric. The probabilities are
+    $\mathrm{softmax}(a f + b)$ of the outputs $f$; $a$ and $b$ maximize the likelihood of the leave-one-out outputs,
+    so the probabilities are calibrated without held-out rows.
 
     **Arguments:**
 
-    - `class_weight`: None, answer the most probable class; "balanced", that with the largest ratio of probability and
-      frequency, so that rare classes are found at the price of false alarms; or a dict of weights, class -> cost of
-      missing it. Probabilities stay what they are.
-    - `scale`, `most_exact`, `centers`, `random_state` as of `AutoRegressor`.
+    - `class_weight`: None, predict the most probable class; "balanced", predict the class with the largest ratio of
+      probability to frequency, which finds more of the rare classes at the cost of false alarms; or a dict, class ->
+      cost of missing it. The predicted probabilities do not depend on it.
+    - `scale`, `most_exact`, `centers`, `random_state`: same as `AutoRegressor`.
 
-    **Fitted:** `classes_`; `kernels_`; `left_out_proba_` (n, classes), probabilities of the training rows, each without
-    itself; `n_features_in_`.
+    **Fitted:** `classes_`; `kernels_`; `left_out_proba_` (n, classes), leave-one-out probabilities of the training
+    rows; `n_features_in_`.
 
     ```python
     model = AutoClassifier().fit(x, labels)
@@ -206,7 +210,7 @@ class AutoClassifier(ClassifierMixin, _Auto):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose, and learn the classes `y` (n,) from `X` (n, d)."""
+        """Choose the kernels and learn the classes `y` (n,) from `X` (n, d)."""
         x, one_hot, self.classes_ = class_data(self, X, y)
         self._preference = self._preferences(y)
         most_exact, centers = self._sizes()
@@ -231,19 +235,19 @@ class AutoClassifier(ClassifierMixin, _Auto):
         return np.log(found)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Of each class, (m, classes)."""
+        """The probability of each class, (m, classes)."""
         x = new_inputs(self, X)
         return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Logarithms of the probabilities (m, classes); for two classes their difference, (m,)."""
+        """Log probabilities (m, classes); for two classes their difference, (m,)."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.predict_proba(X))
         logs = logs + self._preference
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class that is answered, (m,)."""
+        """The predicted classes, (m,)."""
         decision = self.decision_function(X)
         index = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return self.classes_[index]

@@ -119,7 +119,7 @@ def planned(name: str, column: Column) -> tuple[Plan | None, list[Remark]]:
         remarks.append(Remark(name, f"{_of(column.infinite, n)} infinite", "taken as missing"))
     if column.unread:
         what = "numbers" if column.kind == "number" else "dates"
-        remarks.append(Remark(name, f"{_of(column.unread, n)} no {what}", "taken as missing"))
+        remarks.append(Remark(name, f"{_of(column.unread, n)} not {what}", "taken as missing"))
     if count == n:
         return None, [*remarks, Remark(name, "all values are missing", "left out")]
     if column.kind == "text":
@@ -156,17 +156,17 @@ def _category(name: str, column: Column, remarks: list[Remark]) -> tuple[Plan | 
     if len(levels) == 1:
         return None, [*remarks, Remark(name, f"always {levels[0]!r}", "left out")]
     if missing:
-        remarks.append(Remark(name, f"{_of(missing, n)} missing", "taken as a level of its own"))
+        remarks.append(Remark(name, f"{_of(missing, n)} missing", "treated as a separate level"))
     if rare:
         remarks.append(
-            Remark(name, f"{rare} rare level{'s' * (rare > 1)}", "put together as one", trouble=False)
+            Remark(name, f"{rare} rare level{'s' * (rare > 1)}", "merged into one level", trouble=False)
         )
     remarks.append(Remark(name, f"{len(counts)} levels", "one-hot encoded", trouble=False))
     return Category(name, levels), remarks
 
 
 def _is_id(name: str, values: np.ndarray) -> bool:
-    """Whole numbers, all different: nearly row numbers, or of a name that says so."""
+    """Integers, all different: nearly row numbers, or of a name that says so."""
     if (
         len(values) < _ID_ROWS
         or not np.all(values == np.rint(values))

@@ -14,7 +14,7 @@ from .._status import Status, StatusKind
 
 
 def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Checked copies, so that nothing the caller does to his arrays changes what was learnt."""
+    """Checked copies, so that later changes of the caller's arrays do not change what was learned."""
     _refuse_masks(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
     return x, check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
@@ -38,7 +38,7 @@ def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
 
 
 def vector_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
-    """As `regression_data`, for one output."""
+    """Same as `regression_data`, for one output."""
     _refuse_masks(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
     return x, np.asarray(y, dtype=np.float64)

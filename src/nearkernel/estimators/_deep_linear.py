@@ -13,25 +13,27 @@ from ._estimator import Estimator
 
 
 class DeepLinearBayes(RegressorMixin, Estimator):
-    r"""The exact posterior of a deep linear network z(x) = theta . x, theta = W^(L+1) ... W^(1), as a regressor.
+    r"""The exact posterior of a deep linear network $z(x) = \theta \cdot x$, $\theta = W^{(L+1)} \cdots W^{(1)}$, as a
+    regressor.
 
-    The mean is the shortest least-squares solution theta_*, whatever the depth. What depth and data decide is how far
-    predictions may be off where the data have not looked:
+    The posterior mean is the minimum-norm least-squares solution $\theta_*$ at every depth. Depth and data decide the
+    uncertainty in directions that the data do not cover:
 
-        z(x) = theta_* . x + |x_perp| sqrt(S) xi,   xi ~ N(0, 1),
-        p(S | data) ~ p(S) S^(-r/2) exp(-|theta_*|^2 / (2 S)),
+    $$z(x) = \theta_* \cdot x + \lVert x_\perp \rVert \sqrt{S}\, \xi, \qquad \xi \sim \mathcal{N}(0, 1), \qquad
+    p(S \mid \text{data}) \propto p(S)\, S^{-r/2} \exp\!\left(-\frac{\lVert\theta_*\rVert^2}{2 S}\right),$$
 
-    x_perp being what is left of x outside of the span of the data, of rank r. It is the limit of vanishing noise: where
-    the data cannot be fitted (more points than features), the nearest fit is taken, and nothing is left uncertain.
+    where $x_\perp$ is the part of $x$ outside the span of the data and $r$ is the rank of the data. This is the limit
+    of vanishing noise: if the data cannot be fitted (more points than features), it uses the least-squares fit, with
+    no uncertainty left.
 
     **Arguments:**
 
-    - `widths`: of the hidden layers, () for none.
-    - `prior_var`: variance of the weights times their fan-in; "best" for the one that makes the data most probable.
-    - `fit_intercept`: whether the means of inputs and targets are removed before and added after.
+    - `widths`: widths of the hidden layers, () for none.
+    - `prior_var`: variance of the weights times their fan-in; "best" for the value that maximizes the evidence.
+    - `fit_intercept`: whether to center inputs and targets before fitting and add the means back afterwards.
 
-    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, a `nk.statistics.DeepLinearPosteriorResult` of the centred
-    data; `prior_var_`; `log_evidence_`; `effective_depth_` = r sum 1/N_l; `n_features_in_`.
+    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, an `nk.statistics.DeepLinearPosteriorResult` of the centered
+    data; `prior_var_`; `log_evidence_`; `effective_depth_` $= r \sum_l 1/N_l$; `n_features_in_`.
 
     ```python
     model = DeepLinearBayes(widths=(200,) * 5, prior_var="best").fit(x, y)
@@ -78,7 +80,7 @@ class DeepLinearBayes(RegressorMixin, Estimator):
         return (mean, self.posterior_.std(x - self._x_mean)) if return_std else mean
 
     def quantile(self, X: Any, q: Any) -> np.ndarray:
-        """What predictions stay below with probability `q`: (m,), or (m, k) for k values of q."""
+        """Quantiles `q` of the posterior at `X`: (m,), or (m, k) for k values of `q`."""
         x = new_inputs(self, X) - self._x_mean
         centred = self.posterior_.quantile(x, q)
         return centred + (self.intercept_ + self._x_mean @ self.coef_)

@@ -8,7 +8,7 @@ from .._saved.verbs import save
 
 
 class Estimator(BaseEstimator):
-    """One that saves itself."""
+    """An estimator that can save itself."""
 
     def save(self, path: str | os.PathLike) -> None:
         """Write the fitted model to the file `path`, which `nk.load` reads: JSON and arrays, no code."""

@@ -19,7 +19,7 @@ _FAINT = 1e-10  # of the largest eigenvalue: a ridge that only data without a fi
 
 
 class _NearlyKernel(Estimator):
-    """Several networks, each expanded around its own start and solved for the same centred targets."""
+    """Several networks, each expanded around its own start and solved for the same centered targets."""
 
     def __init__(self, network=None, order=1, ensemble=4, scale=8.0, algorithm=None, random_state=0):
         self.network = network
@@ -73,32 +73,32 @@ class _NearlyKernel(Estimator):
         correction = max((f.correction for f in found if f.correction is not None), default=0.0)
         if correction > 0.1:
             warnings.warn(
-                f"|z^I|/|z^F| = {correction:.2g}: these networks learn so much that higher orders need not be "
-                "better; raise `scale` or the width.",
+                f"|z^I|/|z^F| = {correction:.2g}: the correction is too large for the expansion to be reliable; "
+                "increase `scale` or the width.",
                 stacklevel=4,
             )
         return np.stack([f.mean for f in found]) + self.target_mean_
 
 
 class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
-    r"""Networks of finite width after training, without training: the mean over several initializations.
+    r"""Predictions of trained finite-width networks without training them: the mean over several initializations.
 
-    Each network alpha [z(theta) - z(theta_0)] is expanded around its own start and solved: order 0 is the linearized
-    network, order 1 adds learned features, order 2 the next order. Targets are centred, inputs taken as they come:
-    scale them in a pipeline.
+    Each network $\alpha\,[z(\theta) - z(\theta_0)]$ is expanded around its initialization and solved. Order 0 is the
+    linearized network; order 1 adds feature learning; order 2 adds the next correction. Targets are centered. Inputs
+    are not scaled: scale them in a pipeline.
 
     **Arguments:**
 
     - `network`: any `nk` model, a function (in_dim, out_dim) -> model, or None for one tanh layer of width 256.
     - `order`: 0, 1 or 2.
-    - `ensemble`: how many initializations.
-    - `scale`: alpha, the lazy scale; large is a kernel machine, small learns features. Where the correction is more
-      than a tenth of the linear prediction, `predict` warns.
-    - `algorithm`: `nk.GradientFlow()`, to the end, by default (with a ridge of 1e-10 of the largest eigenvalue where
-      equal inputs have different targets, since training then has no end).
-    - `random_state`: of the initializations.
+    - `ensemble`: number of initializations.
+    - `scale`: the laziness scale $\alpha$. A large value gives a kernel machine, a small value learns features.
+      `predict` warns if the correction exceeds a tenth of the linear prediction.
+    - `algorithm`: `nk.GradientFlow()` to convergence by default. If equal inputs have different targets, training has
+      no end; then a ridge of 1e-10 times the largest eigenvalue is used.
+    - `random_state`: the seed of the initializations.
 
-    **Fitted:** `solutions_`, one an initialization; `network_`; `target_mean_`; `n_features_in_`.
+    **Fitted:** `solutions_`, one per initialization; `network_`; `target_mean_`; `n_features_in_`.
 
     ```python
     model = make_pipeline(StandardScaler(), NearlyKernelRegressor(order=1, ensemble=8))
@@ -118,7 +118,7 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The mean over initializations at `X` (m, d), in the shape of `y`; and the spread of single networks."""
+        """The mean over initializations at `X` (m, d), in the shape of `y`; with `return_std` also the deviation."""
         outputs = self._outputs(new_inputs(self, X))
         if not return_std:
             return outputs.mean(axis=0)
@@ -128,17 +128,18 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
 
 
 class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
-    """`NearlyKernelRegressor` on one-hot targets: the class of the largest mean output.
+    """`NearlyKernelRegressor` on one-hot targets; it predicts the class with the largest mean output.
 
-    **Arguments:** as of `NearlyKernelRegressor`.
+    **Arguments:** `network`, `order`, `ensemble`, `scale`, `algorithm`, `random_state`: same as
+    `NearlyKernelRegressor`.
 
-    **Fitted:** `classes_` besides.
+    **Fitted:** `classes_`, and the same as `NearlyKernelRegressor`.
     """
 
     classes_: np.ndarray
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Expand, factor and solve each network for `X` (n, d) and the classes `y` (n,), one output each."""
+        """Expand, factor and solve each network for `X` (n, d) and the classes `y` (n,), with one output per class."""
         x, one_hot, self.classes_ = class_data(self, X, y)
         self._learn(x, one_hot)
         return self
@@ -149,6 +150,6 @@ class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest mean output, (m,)."""
+        """The class with the largest mean output, (m,)."""
         outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
         return self.classes_[outputs.argmax(axis=1)]

@@ -151,7 +151,7 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
         seconds = values.astype("datetime64[us]").astype(np.int64).astype(float) / 1e6
         return Column("moment", np.where(np.isnat(values), np.nan, seconds), str(values.dtype))
     if values.dtype.kind not in "iuf":
-        raise ValueError(f"`X` must hold numbers, text or moments; got {values.dtype}.")
+        raise ValueError(f"`X` must hold numbers, text or dates; got {values.dtype}.")
     found = values.astype(np.float64)
     infinite = np.isinf(found)
     return Column("number", np.where(infinite, np.nan, found), name or str(values.dtype), int(infinite.sum()))

@@ -13,22 +13,23 @@ from ._tuned import chosen
 
 
 class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
-    r"""Regression with any kernel, trained in any way: f(x) = k(x, X) g(K) y, `nk.solve` as an estimator.
+    r"""Regression with any kernel and any training algorithm: $f(x) = k(x, X)\, g(K)\, y$, `nk.solve` as an estimator.
 
-    It starts at 0 and removes no mean: with `nk.Ridge(strength)` it is scikit-learn's `KernelRidge`. A singular
-    kernel matrix (repeated rows) gives the pseudo-inverse.
+    The initial function is 0 and targets are not centered: with `nk.Ridge(strength)` it equals scikit-learn's
+    `KernelRidge`. A singular kernel matrix (repeated rows) gives the pseudo-inverse.
 
     **Arguments:**
 
     - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
-      features, the distance at which inputs of unit variance lie.
-    - `algorithm`: `nk.GradientFlow()`, to the end, by default; "ridge" or "flow", with the strength or the time that
-      has the least leave-one-out error (`nk.dynamics.tune`).
-    - `solver`: as of `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with
-      settings. A tolerance that is not reached is a scikit-learn `ConvergenceWarning`.
+      features, the typical length of inputs of unit variance.
+    - `algorithm`: `nk.GradientFlow()` to convergence by default; "ridge" or "flow" choose the strength or the time
+      with the smallest leave-one-out error (`nk.dynamics.tune`).
+    - `solver`: same as `nk.solve`: "auto", "direct", "cg", "richardson", "eigenpro", "nystrom" or an object with
+      settings. If the tolerance is not reached, `fit` issues a scikit-learn `ConvergenceWarning`.
 
-    **Fitted:** `solution_`, what `nk.solve` gave; `dual_coef_` = g(K) y, in the shape of y; `X_fit_`, the rows they
-    belong to (the centres of "nystrom"); `n_features_in_`. Predictions are `kernel(x, X_fit_) @ dual_coef_`.
+    **Fitted:** `solution_`, the result of `nk.solve`; `dual_coef_` $= g(K)\, y$, in the shape of `y`; `X_fit_`, the
+    rows that the coefficients belong to (the centers for "nystrom"); `n_features_in_`. Predictions are `kernel(x,
+    X_fit_) @ dual_coef_`.
 
     ```python
     kernel = nk.kernels.Laplace(2.0) + 0.1 * nk.kernels.Linear()

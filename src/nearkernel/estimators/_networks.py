@@ -38,7 +38,7 @@ class Units:
 
 
 class _Network(Estimator, abc.ABC):
-    """What the four network estimators share: centred targets, learnt by the law of trained networks."""
+    """What the four network estimators share: centered targets, learned by the law of trained networks."""
 
     depth: int
     activation: Any
@@ -89,7 +89,7 @@ class _Network(Estimator, abc.ABC):
         return (mean if self._units is None else mean * self._units.target) + self.target_mean_
 
     def _std(self, x: np.ndarray, least: float = 0.0) -> np.ndarray:
-        """(m,); the variance is at least `least` times that at the start."""
+        """(m,); the variance is at least `least` times that at initialization."""
         floor = least * self._law.pair.start.diag(x) if least else 0.0
         std = np.sqrt(np.maximum(self._law.variance(x), floor))
         return std if self._units is None else std * self._units.target
@@ -160,7 +160,7 @@ class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, likewise."""
+        """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, in that shape."""
         x = self._new(X)
         mean = self._mean(x)
         if not return_std:
@@ -173,7 +173,7 @@ class _NetworkClassifier(ClassifierMixin, _Network):
     classes_: np.ndarray
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Factor the kernel matrix of `X` (n, d) and learn the classes `y` (n,), one output each."""
+        """Factor the kernel matrix of `X` (n, d) and learn the classes `y` (n,), with one output per class."""
         x, one_hot, self.classes_ = class_data(self, self._rows(X), y)
         self._learn(x, one_hot)
         return self
@@ -191,12 +191,12 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         return (outputs[:, 1] - outputs[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of the largest mean output, which is also the most probable one, (m,)."""
+        """The class with the largest mean output, which is also the most probable one, (m,)."""
         x = self._new(X)
         return self.classes_[self._mean(x).argmax(axis=1)]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The share of networks whose largest output is that of each class, (m, classes)."""
+        """For each class, the fraction of networks that predict it, (m, classes)."""
         decision = self.decision_function(X)
         if decision.ndim == 1:
             return ndtr(np.column_stack([-decision, decision]))
@@ -204,29 +204,32 @@ class _NetworkClassifier(ClassifierMixin, _Network):
 
 
 class NTKRegressor(_NetworkRegressor, _NTK):
-    r"""Infinitely wide networks, all layers trained: the mean over initializations and its standard deviation.
+    r"""Infinitely wide networks with all layers trained: the mean and standard deviation over initializations.
 
-    With T the tangent kernel and K the covariance of the outputs before training, and R = T_BA g(T_AA),
+    Let $\Theta$ be the tangent kernel, $K$ the covariance of the outputs at initialization, $A$ the training points
+    and $B$ the new points. With $R = \Theta_{BA}\, g(\Theta_{AA})$,
 
-        mean = R (y - ybar) + ybar,    variance = diag(K_BB - 2 R K_AB + R K_AA R^T),
+    $$\text{mean} = R\,(y - \bar y) + \bar y, \qquad
+    \text{variance} = \operatorname{diag}(K_{BB} - 2 R K_{AB} + R K_{AA} R^\top),$$
 
-    where g is the filter of the algorithm, T_AA^-1 at the end of training. The mean ybar of the targets is removed
-    before and added after, so that constants are learnt; inputs are taken as they come: scale them in a pipeline.
+    where $g$ is the filter of the algorithm, $\Theta_{AA}^{-1}$ at the end of training. The mean $\bar y$ of the
+    targets is subtracted before fitting and added afterwards, so constants are learned. Inputs are not scaled: scale
+    them in a pipeline.
 
     **Arguments:**
 
     - `depth`: number of hidden layers.
     - `activation`: a name, such as "relu", "erf", "gelu", "tanh", or a JAX function.
-    - `weight_var` C_W > 0 and `bias_var` C_b >= 0, as of `nk.MLP`.
-    - `algorithm`: how it is trained, and how it is regularized: `nk.GradientFlow()`, to the end, by default;
-      `nk.GradientFlow(time)` or `nk.GradientDescent(lr, steps)` stop early, `nk.Ridge(strength)` decays weights;
-      "ridge" or "flow", with the strength or the time that has the least leave-one-out error (`nk.dynamics.tune`).
-    - `network`: an `nk.MLP` or `nk.Network` instead of the arguments before it, e.g. `nk.CNN((8, 8, 1))`; `X` then may
-      be an array of images (n, 8, 8, 1), or have their pixels in rows.
-    - `standardize`: divide each feature by its standard deviation after removing its mean, and targets by theirs;
-      predictions come back in units of `y`.
+    - `weight_var` $C_W > 0$ and `bias_var` $C_b \ge 0$: same as `nk.MLP`.
+    - `algorithm`: the training algorithm, which is also the regularization. `nk.GradientFlow()` to convergence by
+      default; `nk.GradientFlow(time)` or `nk.GradientDescent(lr, steps)` stop early; `nk.Ridge(strength)` adds weight
+      decay; "ridge" or "flow" choose the strength or the time with the smallest leave-one-out error
+      (`nk.dynamics.tune`).
+    - `network`: an `nk.MLP` or `nk.Network` that replaces the arguments before it, e.g. `nk.CNN((8, 8, 1))`; `X` may
+      then be an array of images (n, 8, 8, 1), or one row of pixels per image.
+    - `standardize`: standardize features and targets; predictions are in the units of `y`.
 
-    **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
+    **Fitted:** `solution_`, the `Solution` for the centered targets; `target_mean_`; `n_features_in_`.
 
     ```python
     model = make_pipeline(StandardScaler(), NTKRegressor(depth=3, algorithm=nk.Ridge(0.1)))
@@ -238,19 +241,22 @@ class NTKRegressor(_NetworkRegressor, _NTK):
 class NNGPRegressor(_NetworkRegressor, _NNGP):
     r"""Infinitely wide networks with random weights as a prior: the Gaussian-process posterior.
 
-    With K the covariance of the outputs and R = K_BA (K_AA + noise)^-1,
+    Let $K$ be the covariance of the outputs at initialization, $A$ the training points and $B$ the new points. With
+    $R = K_{BA} (K_{AA} + \sigma^2)^{-1}$,
 
-        mean = R (y - ybar) + ybar,    variance = diag(K_BB - R K_AB),
+    $$\text{mean} = R\,(y - \bar y) + \bar y, \qquad \text{variance} = \operatorname{diag}(K_{BB} - R K_{AB}),$$
 
-    the variance of the function, without the noise of a new observation. Without noise this is also the law of
-    networks whose last layer alone is trained. Targets are centred, inputs taken as they come.
+    the variance of the function, without the noise of a new observation. Without noise this is also the distribution
+    of networks in which only the last layer is trained. Targets are centered. Inputs are not scaled.
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var` as of `NTKRegressor`; `noise` >= 0, the variance of
-    the observations around the function, in units of y squared (0: interpolate; in units of the variance of y with
-    `standardize`); "auto" or "loo", the noise with the least leave-one-out error; `network`, `standardize` as of
-    `NTKRegressor`.
+    **Arguments:**
 
-    **Fitted:** `solution_`, the `Solution` of the centred targets; `target_mean_`; `n_features_in_`.
+    - `depth`, `activation`, `weight_var`, `bias_var`, `network`, `standardize`: same as `NTKRegressor`.
+    - `noise`: the variance $\sigma^2 \ge 0$ of the observations around the function, in units of `y` squared (0:
+      interpolate), or in units of the variance of `y` with `standardize`; "auto" or "loo" choose the value with the
+      smallest leave-one-out error.
+
+    **Fitted:** `solution_`, the `Solution` for the centered targets; `target_mean_`; `n_features_in_`.
 
     ```python
     search = GridSearchCV(NNGPRegressor(), {"depth": [1, 2, 4], "noise": [1e-3, 1e-2, 1e-1]})
@@ -260,21 +266,22 @@ class NNGPRegressor(_NetworkRegressor, _NNGP):
 
 
 class NTKClassifier(_NetworkClassifier, _NTK):
-    r"""Infinitely wide networks, all layers trained on one-hot targets by the squared loss.
+    r"""Infinitely wide networks with all layers trained on one-hot targets with the squared loss.
 
-    Output c is Gaussian over initializations, independent of the others, with mean m_c and one variance s^2 for all, as
-    of `NTKRegressor` with the centred one-hot targets. The share of trained networks that answer c is then
+    Over initializations the outputs are independent Gaussians. Output $c$ has mean $m_c$, and all outputs have the
+    same variance $s^2$; both are those of `NTKRegressor` for the centered one-hot targets. The fraction of trained
+    networks that predict class $c$ is then
 
-        P(c) = E prod_{k != c} Phi(z + (m_c - m_k) / s),  z ~ N(0, 1),
+    $$P(c) = \mathbb{E} \prod_{k \ne c} \Phi\!\left(z + \frac{m_c - m_k}{s}\right), \qquad z \sim \mathcal{N}(0, 1).$$
 
-    which is `predict_proba`, by quadrature to 1e-12: how much the answer depends on the initialization, not how noisy
-    the labels are.
+    `predict_proba` returns it, by quadrature to 1e-12. It measures how much the predicted class depends on the
+    initialization, not how noisy the labels are.
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm`, `network`, `standardize` as of
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `algorithm`, `network`, `standardize`: same as
     `NTKRegressor`.
 
-    **Fitted:** `classes_`; `solution_`, the `Solution` of the centred one-hot targets; `target_mean_`, the share of
-    each class; `n_features_in_`.
+    **Fitted:** `classes_`; `solution_`, the `Solution` for the centered one-hot targets; `target_mean_`, the
+    frequency of each class; `n_features_in_`.
 
     ```python
     model = NTKClassifier(activation="erf").fit(x, labels)
@@ -286,15 +293,15 @@ class NTKClassifier(_NetworkClassifier, _NTK):
 class NNGPClassifier(_NetworkClassifier, _NNGP):
     r"""Infinitely wide networks with random weights as a prior, conditioned on one-hot targets.
 
-    Output c has the posterior mean m_c and, like all others, variance s^2, as of `NNGPRegressor`; the share of networks
-    of the posterior that answer c is `predict_proba`,
+    Output $c$ has the posterior mean $m_c$ and variance $s^2$ of `NNGPRegressor`. `predict_proba` is the fraction of
+    networks of the posterior that predict class $c$,
 
-        P(c) = E prod_{k != c} Phi(z + (m_c - m_k) / s),  z ~ N(0, 1).
+    $$P(c) = \mathbb{E} \prod_{k \ne c} \Phi\!\left(z + \frac{m_c - m_k}{s}\right), \qquad z \sim \mathcal{N}(0, 1).$$
 
-    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise`, `network`, `standardize` as of
+    **Arguments:** `depth`, `activation`, `weight_var`, `bias_var`, `noise`, `network`, `standardize`: same as
     `NNGPRegressor`.
 
-    **Fitted:** as `NTKClassifier`.
+    **Fitted:** same as `NTKClassifier`.
 
     ```python
     NNGPClassifier(depth=1, noise=0.1).fit(x, labels).predict_proba(x_new)

@@ -19,26 +19,29 @@ _HEADS = ("closed_form", "gradient_descent")
 
 
 class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
-    r"""A relu network of two layers, trained one layer after the other: `nk.one_step_features`, then ridge on the head.
+    r"""A two-layer ReLU network, trained layer by layer: `nk.one_step_features`, then ridge regression on the head.
 
-    It finds the few directions u of f*(x) = g(u_1.x, ..., u_r.x) from about d^2 points, where kernels that do not learn
-    need d^p for a polynomial of degree p; provided the average Hessian of f* sees them. Inputs are standardized,
-    feature by feature, and targets divided by their deviation; constant and linear part are learned by least squares.
+    It finds the few directions $u$ of a target $f_*(x) = g(u_1 \cdot x, \ldots, u_r \cdot x)$ from about $d^2$
+    points, if the average Hessian of $f_*$ depends on all of them. A kernel without feature learning needs $d^p$
+    points for a polynomial of degree $p$. Inputs are standardized feature by feature, and targets are divided by
+    their standard deviation. The constant and linear parts are fitted by least squares.
 
     **Arguments:**
 
-    - `width`: m, an even number of neurons.
-    - `lr`: of the one step, in standardized units; by default such that w.x has the mean square 0.5^2 after it.
-    - `ridge`: strength of `nk.Ridge` on the head, per training point: 1/2 mean (f - y)^2 + ridge/2 |a|^2; by default
-      the best of 13 values from 1e-6 to 1, features and head learned anew on each fold.
-    - `head`: "closed_form"; "gradient_descent", until it converges; or an `nk.GradientDescent(lr, steps)`, for the sum
+    - `width`: number of neurons $m$, even.
+    - `lr`: learning rate of the one step, in standardized units; by default such that the mean square of $w \cdot x$
+      after the step is $0.5^2$.
+    - `ridge`: strength of `nk.Ridge` on the head per training point,
+      $\frac12\, \text{mean}\,(f - y)^2 + \frac{\text{ridge}}{2} |a|^2$; by default the best of 13 values from 1e-6 to
+      1, with features and head relearned on each fold.
+    - `head`: "closed_form"; "gradient_descent", run to convergence; or an `nk.GradientDescent(lr, steps)` for the sum
       over points.
     - `cv`: number of folds.
-    - `random_state`: of the weights and folds.
+    - `random_state`: the seed of the weights and folds.
 
     **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its
     `OneStepFeaturesResult` (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared
-    error on the folds for each ridge tried, in units of the variance (None if given); `location_`,
+    error on the folds for each ridge tried, in units of the variance (None if `ridge` was given); `location_`,
     `scale_` of the inputs; `target_scale_`; `n_features_in_`.
 
     ```python

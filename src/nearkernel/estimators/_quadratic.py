@@ -22,32 +22,37 @@ _HALVINGS = 30
 
 
 class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
-    r"""A quadratic model, z = W phi(x) + eps/2 W W psi(x), solved order by order: `nk.solve(..., order)`.
+    r"""A quadratic model, $z = W \phi(x) + \frac{\epsilon}{2} W W \psi(x)$, solved order by order: `nk.solve(...,
+    order)`.
 
-    eps says how much features may learn. Every order is a polynomial in it, so one solution a fold serves all eps:
+    $\epsilon$ sets the strength of feature learning. Every order is a polynomial in $\epsilon$, so one solution per
+    fold serves all values:
 
-        z(eps) = z^F + eps z^I + eps^2 z^II,    eps* = -sum (z^F - y) z^I / sum [z^I^2 + 2 (z^F - y) z^II].
+    $$z(\epsilon) = z^{F} + \epsilon z^{I} + \epsilon^2 z^{II}, \qquad
+    \epsilon_* = -\frac{\sum (z^{F} - y)\, z^{I}}{\sum [(z^{I})^2 + 2 (z^{F} - y)\, z^{II}]}.$$
 
-    The mean of the targets is removed before and added after; inputs are taken as they come: scale them in a pipeline.
+    The mean of the targets is subtracted before fitting and added afterwards. Inputs are not scaled: scale them in a
+    pipeline.
 
     **Arguments:**
 
-    - `features`: "fourier" (random, of an RBF kernel of length sqrt(d)), "polynomial" (of second degree), "linear", or
-      a JAX function (n, d) -> (n, f).
-    - `meta_features`: "diagonal" (psi_jk = delta_jk phi_j: features that are used grow), "square" (psi_jk = phi_j
-      phi_k), or a JAX function x -> (n, f, f) or (x, u) -> (n, f), as of `nk.QuadraticModel`.
-    - `eps`: "cv", the best of `eps_grid` by cross-validation; "optimal", eps* over all held-out folds, halved until
-      it lowers their loss; or a number.
-    - `algorithm`: how it is trained, `nk.Ridge(1e-3)` by default.
-    - `order`: of the prediction, 1 or 2.
-    - `n_features`: how many "fourier" features.
-    - `eps_grid`: values to try; by default 0 and 12 of each sign, up to where |z^I| is half of |z^F|. eps* is sought
-      within the same bounds.
+    - `features`: "fourier" (random features of an RBF kernel of length $\sqrt d$), "polynomial" (of second degree),
+      "linear", or a JAX function (n, d) -> (n, f).
+    - `meta_features`: "diagonal" ($\psi_{jk} = \delta_{jk} \phi_j$, so features that are used grow), "square"
+      ($\psi_{jk} = \phi_j \phi_k$), or a JAX function x -> (n, f, f) or (x, u) -> (n, f), same as
+      `nk.QuadraticModel`.
+    - `eps`: "cv", the best of `eps_grid` by cross-validation; "optimal", $\epsilon_*$ over all held-out folds, halved
+      until it lowers their loss; or a number.
+    - `algorithm`: the training algorithm, `nk.Ridge(1e-3)` by default.
+    - `order`: order of the prediction, 1 or 2.
+    - `n_features`: number of "fourier" features.
+    - `eps_grid`: values to try; by default 0 and 12 values of each sign, up to the value at which $|z^{I}|$ is half
+      of $|z^{F}|$. $\epsilon_*$ is restricted to the same range.
     - `cv`: number of folds.
-    - `random_state`: of random features and folds.
+    - `random_state`: the seed of random features and folds.
 
-    **Fitted:** `eps_`; `model_`, the `nk.QuadraticModel`; `solution_`; `target_mean_`; `held_out_loss_`, that of
-    `eps_` and of 0, on the folds (None if eps was given); `n_features_in_`.
+    **Fitted:** `eps_`; `model_`, the `nk.QuadraticModel`; `solution_`; `target_mean_`; `held_out_loss_`, the loss of
+    `eps_` and of 0 on the folds (None if `eps` was given); `n_features_in_`.
 
     ```python
     model = make_pipeline(StandardScaler(), QuadraticRegressor("polynomial", eps="optimal"))
@@ -78,7 +83,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Choose eps, then solve for `X` (n, d) and `y` (n,) or (n, out)."""
+        """Choose `eps`, then solve for `X` (n, d) and `y` (n,) or (n, out)."""
         x, y = regression_data(self, X, y)
         if whole(self.order, "order", 1) > 2:
             raise ValueError(f"`order` must be 1 or 2; got {self.order}.")
@@ -98,7 +103,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """z at `X` (m, d), in the shape of `y`."""
+        """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         with warnings.catch_warnings():
             if isinstance(self.eps, str):  # held-out data have seen how large the correction is

@@ -19,22 +19,24 @@ _FEWEST = 8  # below, nothing is held out and all rounds are made
 
 
 class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
-    r"""Kernel regression in a learned metric: k(M^(1/2) x, M^(1/2) y), M the average outer product of f's gradients.
+    """Kernel regression in a learned metric $k(M^{1/2} x, M^{1/2} y)$, with $M$ the average outer product of gradients
+    of $f$.
 
-    M is learned round by round (`nk.dynamics.recursive_features`); a held-out quarter says how many rounds are good.
-    The mean of the targets is removed before and added after; inputs are taken as they come: scale them in a pipeline.
+    $M$ is learned in rounds (`nk.dynamics.recursive_features`); a held-out quarter of the data chooses the number of
+    rounds. The mean of the targets is subtracted before fitting and added afterwards. Inputs are not scaled: scale
+    them in a pipeline.
 
     **Arguments:**
 
-    - `kernel`: any of `nk.kernels`; by default `nk.kernels.Laplace(sqrt(2 d))`, the distance at which inputs of unit
-      variance lie.
-    - `rounds`: the most rounds; 0 is the plain kernel.
+    - `kernel`: any of `nk.kernels`; by default `nk.kernels.Laplace(sqrt(2 d))`, the typical distance between inputs
+      of unit variance.
+    - `rounds`: maximum number of rounds; 0 is the plain kernel.
     - `ridge`: strength of `nk.Ridge`.
-    - `random_state`: of the held-out quarter.
+    - `random_state`: the seed of the held-out quarter.
 
-    **Fitted:** `solution_`; `matrix_`, M (d, d) with trace d; `rounds_`, how many were made; `held_out_loss_`, mean
-    squared error after each round, in units of the variance (None for fewer than 8 points); `target_mean_`;
-    `n_features_in_`.
+    **Fitted:** `solution_`; `matrix_`, $M$ (d, d) with trace d; `rounds_`, the number of rounds made;
+    `held_out_loss_`, mean squared error after each round, in units of the variance (None for fewer than 8 points);
+    `target_mean_`; `n_features_in_`.
 
     ```python
     model = make_pipeline(StandardScaler(), RecursiveFeatureMachine()).fit(x, y)
@@ -49,7 +51,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn M and the machine for `X` (n, d) and `y` (n,) or (n, out)."""
+        """Learn the metric and the coefficients for `X` (n, d) and `y` (n,) or (n, out)."""
         if not isinstance(self.kernel, AbstractKernel | None):
             raise TypeError(
                 f"`kernel` must be a kernel, e.g. nk.kernels.RBF(1.0); got {type(self.kernel).__name__}."
@@ -74,10 +76,10 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at `X` (m, d), in the shape of `y`."""
+        """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         return self.solution_.predict(x).mean + self.target_mean_
 
     def directions(self, count: int) -> np.ndarray:
-        """Leading eigenvectors (count, d) of `matrix_`: the directions along which f varies most."""
+        """Leading eigenvectors (count, d) of `matrix_`: the directions along which the function varies most."""
         return top_directions(self.matrix_, count)

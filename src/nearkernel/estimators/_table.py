@@ -14,21 +14,22 @@ from ._frames import Column, Frame, frame_of, is_frame
 
 
 class PrepareTable(TransformerMixin, Estimator):
-    """Any table as columns of numbers: missing values, dates, categories, ids, constant and repeated columns.
+    """Turns any table into columns of numbers: handles missing values, dates, categories, ids, constant and repeated
+    columns.
 
     | column | becomes |
     |---|---|
-    | numbers, true/false | themselves; missing or infinite values are filled with the median and flagged in a column |
-    | text of few values | one column of 0 and 1 per level; rare levels share one, and unseen ones are counted there |
+    | numbers, true/false | unchanged; missing or infinite values are filled with the median and flagged in a column |
+    | text with few values | one column of 0 and 1 per level; rare and unseen levels share one column |
     | dates and times | days since the first, and sine and cosine of year, week and day, where they vary |
     | text that is nearly all different, row numbers, ids | left out |
     | constant, empty or repeated columns | left out |
 
-    Text that holds numbers (decimal comma, thousands, percent) or dates is read as such. New rows are treated as the
-    training rows were, whatever they hold.
+    Text that contains numbers (decimal comma, thousands separator, percent) or dates is parsed. New rows are treated in
+    the same way as the training rows, whatever they contain.
 
-    **Fitted:** `columns_`, the plan of each column that is used; `remarks_`, what was found in each column and what was
-    done; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
+    **Fitted:** `columns_`, the plan of each column that is used; `remarks_`, what was found in each column and how it
+    was handled; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
 
     ```python
     model = make_pipeline(PrepareTable(), AutoRegressor()).fit(frame, y)  # pandas, polars, Arrow, dict or array
@@ -68,7 +69,7 @@ class PrepareTable(TransformerMixin, Estimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """(m, k), columns as `get_feature_names_out()` calls them; columns that training rows had not are ignored."""
+        """The columns (m, k) that `get_feature_names_out()` lists; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
         if not self.columns_:
@@ -76,17 +77,17 @@ class PrepareTable(TransformerMixin, Estimator):
         return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the columns that `transform` gives."""
+        """The names of the columns that `transform` returns."""
         check_is_fitted(self)
         names = [name for plan in self.columns_ for name in plan.features]
         return np.array(names or ["nothing"], dtype=object)
 
     def sources_(self) -> np.ndarray:
-        """For each column that `transform` gives, the place in `columns_` of the column it comes from."""
+        """For each column that `transform` returns, the index in `columns_` of the column it comes from."""
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
     def surprises(self, X: Any) -> list[str]:
-        """What new rows have that training rows had not, in words: missing values and levels of categories."""
+        """Messages on missing values and category levels in new rows that the training rows did not have."""
         check_is_fitted(self)
         frame, found = self._checked(X), []
         for plan in self.columns_:

@@ -1,4 +1,4 @@
-"""Worked examples of the theory: small constructions to look at, rather than tools."""
+"""Small worked examples of the theory."""
 
 from .. import _quietly as _quietly
 from ..geometry._region_laws import zaslavsky as zaslavsky

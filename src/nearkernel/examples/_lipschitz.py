@@ -8,19 +8,21 @@ from .._check import numeric, plain_array, positive, shown
 
 
 def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
-    r"""The best code of a function with f(0) = 0 and Lipschitz constant `constant`: n bits, True for a rising slope.
+    r"""The optimal code of a function with f(0) = 0 and Lipschitz constant `constant`: n bits, True for a rising
+    slope.
 
-    **Arguments:** `values` (n + 1,), of f at h, 2 h, ..., (n + 1) h = `length`; `length`; `constant`.
+    **Arguments:** `values` (n + 1,) of f at h, 2 h, ..., (n + 1) h = `length`; `length`; `constant`.
 
     The decoded function is 0 on the first cell and has slope +-constant on each of the n others, towards f. If it is
-    within h * constant at one end of a cell, it can stay so up to the other, and in between the difference is monotone.
+    within h * constant at one end of a cell, it can be so at the other end, and the difference is monotone in
+    between.
     """
     values = numeric(values, "values")
     if values.ndim != 1 or len(values) < 1:
         raise ValueError(f"`values` must have shape (n + 1,), n at least 0; got {values.shape}.")
     step = float(positive(constant, "constant")) * float(positive(length, "length")) / len(values)
     if np.abs(np.diff(values, prepend=0.0)).max() > step * (1 + 1e-12):
-        raise ValueError(f"`values` rise by more than `constant` = {constant:g} allows, {step:g} a cell.")
+        raise ValueError(f"`values` rise by more than `constant` = {constant:g} allows, {step:g} per cell.")
     code, at = [], 0.0
     for value in values[1:]:
         code.append(bool(value >= at))
@@ -29,10 +31,13 @@ def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> n
 
 
 def lipschitz_decode(code: Any, x: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
-    """The function of `lipschitz_code`, at `x` in [0, length]."""
+    """Decodes `lipschitz_code`: the function at `x` in [0, length].
+
+    **Arguments:** `code`, the bits; `x`; `length`, `constant`: same as `lipschitz_code`.
+    """
     code = plain_array(code, "code")
     if code.ndim != 1 or code.dtype.kind not in "biu" or not np.isin(code, (0, 1)).all():
-        raise ValueError(f"`code` must be a vector of bits, as of `lipschitz_code`; got {shown(code)}.")
+        raise ValueError(f"`code` must be a vector of bits, e.g. from `lipschitz_code`; got {shown(code)}.")
     code = code.astype(bool)
     x, length = numeric(x, "x"), float(positive(length, "length"))
     if np.any((x < 0) | (x > length)):

@@ -7,7 +7,7 @@ from ..models import MLP
 
 
 def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
-    """A relu network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
+    """A ReLU network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
 
     The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
     has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.

@@ -9,16 +9,17 @@ from .._memory import require_fits
 
 
 def walk_density(steps: Any) -> np.ndarray:
-    """The stationary probabilities (n,) of a walk on a circle of n sites that jumps by +- steps[i] from site i.
+    """The stationary probabilities (n,) of a random walk on a circle of n sites that jumps by +- steps[i] from site
+    i.
 
-    The step is chosen where the walk stands (Ito), so the density falls like 1/step^2 for many sites: with steps 1
-    on one half and 2 on the other, 4/5 of the time is spent on the slow half.
+    The step is chosen at the current site (Itô), so the density is proportional to 1/step^2 for many sites: with
+    steps 1 on one half and 2 on the other, the walk spends 4/5 of the time on the slow half.
 
-    **Arguments:** `steps` (n,), whole numbers >= 1, such that every site can be reached from every other.
+    **Arguments:** `steps` (n,), integers >= 1, such that every site can be reached from every other.
     """
     steps = plain_array(steps, "steps")
     if steps.ndim != 1 or len(steps) < 3 or steps.dtype.kind not in "iu" or steps.min() < 1:
-        raise ValueError("`steps` must be a vector of at least 3 whole numbers, each at least 1.")
+        raise ValueError("`steps` must be a vector of at least 3 integers, each at least 1.")
     n = len(steps)
     require_fits(16 * n**2, f"the transitions between {n} sites", "use fewer sites")
     sites = np.arange(n)
@@ -27,6 +28,8 @@ def walk_density(steps: Any) -> np.ndarray:
         np.add.at(flow, ((sites + sign * steps) % n, sites), 0.5)
     balance = flow - np.eye(n)
     if np.linalg.matrix_rank(balance) < n - 1:
-        raise ValueError("`steps` do not connect all sites of the circle: there is no single stationary law.")
+        raise ValueError(
+            "`steps` do not connect all sites of the circle: there is no unique stationary distribution."
+        )
     balance[-1] = 1.0
     return np.linalg.solve(balance, np.eye(n)[-1])

@@ -1,4 +1,4 @@
-"""What shape have the loss and the function? Curvature, spectra, class structure, linear regions, entropy."""
+"""Geometry of losses and functions: curvature, spectra, class structure, linear regions, entropy."""
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved

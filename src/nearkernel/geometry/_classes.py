@@ -38,7 +38,7 @@ def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
         array = array.argmax(axis=1)
     names, index = np.unique(class_names(array, n), return_inverse=True)
     if len(names) < least:
-        raise ValueError(f"`labels` must name at least {least} classes; all are {names[0]!r}.")
+        raise ValueError(f"`labels` must have at least {least} classes; all are {names[0]!r}.")
     return index, len(names)
 
 
@@ -57,12 +57,15 @@ def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
     if array.ndim == 1 and array.dtype.kind in "iu" and 0 <= array.min() and array.max() < out:
         return array
     if classes != out:
-        raise ValueError(f"`labels` name {classes} classes; the model has {out} outputs.")
+        raise ValueError(f"`labels` have {classes} classes; the model has {out} outputs.")
     return index
 
 
 class ClassSplit(NamedTuple):
-    """Four parts that sum to `total`: a tuple of matrices (k, k) or of operators; see `gauss_newton_classes`."""
+    """A matrix split by class, as matrices (k, k) or operators; see `gauss_newton_classes`.
+
+    **Fields:** `between`, `cross`, `within`, `same`, which sum to `total`.
+    """
 
     between: Any
     cross: Any
@@ -127,9 +130,9 @@ class GaussNewtonPart(AbstractOperator):
 
 @in_float64
 def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any) -> ClassSplit:
-    """The Gauss-Newton matrix of the cross-entropy, split by classes into operators that sum to it exactly.
+    """The Gauss-Newton matrix of the cross-entropy, split by class into operators that sum to it exactly.
 
-    **Arguments:** `model` with one output a class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
+    **Arguments:** `model` with one output per class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
 
     **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
@@ -147,7 +150,7 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
 
 
 class FeatureSplit(NamedTuple):
-    """Second moments (k, k) of features: `between` class means and `within` classes, which sum to `total`."""
+    """Second moments (k, k) of features: `between` class means and `within` classes, with sum `total`."""
 
     between: np.ndarray
     within: np.ndarray
@@ -155,9 +158,11 @@ class FeatureSplit(NamedTuple):
 
 
 def feature_classes(features: Any, labels: Any) -> FeatureSplit:
-    """The second moment of `features` (n, k), split into class means and what is around them.
+    r"""The second moment of `features` (n, k), split into class means and deviations from them.
 
-    1/n sum_i h_i h_i^T = sum_c (n_c/n) m_c m_c^T + 1/n sum_i (h_i - m_c)(h_i - m_c)^T, for any sizes n_c of classes.
+    $$\frac1n \sum_i h_i h_i^\top = \sum_c \frac{n_c}{n} m_c m_c^\top + \frac1n \sum_i (h_i - m_c)(h_i - m_c)^\top$$
+
+    for classes of any sizes $n_c$. `labels` are (n,), or one-hot (n, classes).
     """
     features = inputs(features, "features")
     index, classes = class_labels(labels, len(features))
@@ -170,18 +175,18 @@ def feature_classes(features: Any, labels: Any) -> FeatureSplit:
 
 @in_float64
 def gradient_classes(model: AbstractNetwork, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
-    """The second moment of backpropagated gradients at one layer of a classifier, split by classes.
+    r"""The second moment of backpropagated gradients at one layer of a classifier, split by classes.
 
-    d_icc' is the gradient of the cross-entropy by the layer's outputs z^layer (preactivations of a dense layer, all
-    positions and channels of a convolution) if the label of point i were c'; the matrix is
-    1/n sum_icc' p_i(c') d_icc' d_icc'^T, and its parts are those of `gauss_newton_classes`.
+    $d_{icc'}$ is the gradient of the cross-entropy by the layer's outputs (preactivations of a dense layer,
+    all positions and channels of a convolution) if the label of point $i$ were $c'$. The matrix is
+    $\frac1n \sum_{icc'} p_i(c')\, d_{icc'} d_{icc'}^\top$, and its parts are those of `gauss_newton_classes`.
 
-    **Arguments:** `model`, an `nk.MLP` or `nk.Network` with one output a class; `params`; `x`; `labels`; `layer` =
-    1 ... L of the layers with parameters, where L is the last.
+    **Arguments:** `model`, an `nk.MLP` or `nk.Network` with one output per class; `params`; `x`; `labels`; `layer` =
+    1 ... L, counting layers with parameters.
     """
     if not isinstance(model, AbstractNetwork):
         raise TypeError(
-            f"`model` must be an nk.MLP or nk.Network, whose layers are known; got {type(model).__name__}."
+            f"`model` must be an nk.MLP or nk.Network, which has layers; got {type(model).__name__}."
         )
     x = inputs(x, "x", model.in_shape)
     depth = sum(each.has_params() for each in model.layers.layers)

@@ -1,4 +1,4 @@
-"""Neural collapse: how close last-layer features are to one point a class, on a simplex, seen by its own axes."""
+"""Neural collapse: how close last-layer features are to one point per class, on a simplex, seen by its own axes."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ from ._classes import class_labels
 
 
 class CollapseResult(Result, eqx.Module):
-    """Four distances from neural collapse, each 0 when collapsed. M are the class means minus their mean.
+    """The four metrics of neural collapse, each 0 at collapse. M are the class means minus the global mean.
 
-    **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the
-    standard deviation of |M_c| over its mean; `nc2_angles`, the mean of |cos(M_c, M_c') + 1/(C - 1)|, a simplex
-    having 0; `nc3`, self-duality: |W/|W| - M/|M||^2 in Frobenius norms; `nc4`, the share of points that the
-    classifier and the nearest class mean put into different classes.
+    **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the standard
+    deviation of |M_c| over its mean; `nc2_angles`, the mean of |cos(M_c, M_c') + 1/(C - 1)|, 0 for a simplex; `nc3`,
+    self-duality: |W/|W| - M/|M||^2 in Frobenius norms; `nc4`, the fraction of points for which the classifier
+    disagrees with the nearest class mean.
     """
 
     nc1: float
@@ -33,9 +33,9 @@ class CollapseResult(Result, eqx.Module):
 def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
     """The metrics of neural collapse of `features` (n, k) with `labels` (n,), or one-hot (n, C).
 
-    **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of
-    the output layer, or (weights, biases); (k, C) is turned if k is not C. Without it the least-squares classifier
-    of the features is taken, which is 0 in `nc3` and `nc4` too if they are collapsed.
+    **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of the
+    output layer, or (weights, biases); (k, C) is transposed if k is not C. Without it the least-squares classifier of
+    the features is used, for which `nc3` and `nc4` are also 0 at collapse.
     """
     h = inputs(features, "features")
     index, classes = class_labels(labels, len(h))
@@ -94,7 +94,7 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
 def last_layer(
     model: AbstractNetwork, params: Any, x: Any
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """Features (n, width) of a network and what acts on them: (weights (out, width), biases (out,)).
+    """The last-layer features (n, width) of a network, and its readout (weights (out, width), biases (out,)).
 
     **Arguments:** `model`, an `nk.MLP` with hidden layers, or an `nk.Network` that ends in `Dense`; `params`; `x`.
     """

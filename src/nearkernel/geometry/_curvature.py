@@ -58,7 +58,7 @@ class AbstractCurvature(AbstractOperator):
         if not is_traced(params, x, y):
             value = float(_value(self))
             if not np.isfinite(value):
-                raise ValueError(f"the loss at `params` is {value}: it has no curvature there.")
+                raise ValueError(f"the loss at `params` is {value}, so it has no curvature.")
 
     @property
     def size(self) -> int:
@@ -66,11 +66,11 @@ class AbstractCurvature(AbstractOperator):
 
     @in_float64
     def gradient(self) -> np.ndarray:
-        """The gradient of the loss (P,)."""
+        """The gradient (P,) of the loss."""
         return np.asarray(_gradient(self))
 
     def product(self, vector: jax.Array) -> jax.Array:
-        """Summed over chunks of points, which bounds the memory."""
+        """The product with a vector, summed over chunks of points to bound the memory."""
         direction = ravel_pytree(self.params)[1](vector)
         n, whole = len(self.x), len(self.x) // _ROWS * _ROWS
 
@@ -111,7 +111,7 @@ class GaussNewton(AbstractCurvature):
 
 
 class Fisher(AbstractCurvature):
-    __doc__ = "The Fisher information of the model's own labels. " + (AbstractCurvature.__doc__ or "")
+    __doc__ = "The Fisher information, with labels drawn from the model. " + (AbstractCurvature.__doc__ or "")
     __init__ = AbstractCurvature.__init__
 
     def __check_init__(self):
@@ -122,7 +122,7 @@ class Fisher(AbstractCurvature):
 
 
 class EmpiricalFisher(AbstractCurvature):
-    __doc__ = "The sum of the points' squared gradients, sum_i g_i g_i^T. " + (
+    __doc__ = "The empirical Fisher matrix, the sum of squared gradients, sum_i g_i g_i^T. " + (
         AbstractCurvature.__doc__ or ""
     )
     __init__ = AbstractCurvature.__init__

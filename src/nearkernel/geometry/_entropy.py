@@ -25,7 +25,7 @@ _SPLITS = np.geomspace(0.02, 50.0, 12)
 
 
 class EntropyBounds(Result, eqx.Module):
-    """Certain bounds on entropy numbers: lower <= eps_n <= upper.
+    """Rigorous bounds on entropy numbers: lower <= eps_n <= upper.
 
     **Fields:** `bits` n (k,); `lower` and `upper` (k,).
     """
@@ -35,7 +35,7 @@ class EntropyBounds(Result, eqx.Module):
     upper: np.ndarray
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw both bounds over the number of bits on Matplotlib's `axes`."""
+        """Draw both bounds against the number of bits on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         bounds = np.stack([self.lower, self.upper], axis=1)
@@ -53,29 +53,28 @@ class EntropyBounds(Result, eqx.Module):
 def _whole_bits(bits: Any) -> np.ndarray:
     array = np.atleast_1d(plain_array(bits, "bits"))
     if array.ndim != 1 or array.dtype.kind not in "iu" or array.min(initial=0) < 0 or not array.size:
-        raise ValueError(
-            f"`bits` must be a whole number of at least 0, or a vector of them; got {shown(bits)}."
-        )
+        raise ValueError(f"`bits` must be an integer of at least 0, or a vector of them; got {shown(bits)}.")
     if array.max() > _MOST_BITS:
         raise ValueError(f"`bits` must be at most {_MOST_BITS}; got {array.max()}.")
     return array.astype(np.int64)
 
 
 def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
-    r"""Entropy numbers of the ellipsoid sum_i x_i^2 / s_i^2 <= 1 of a Hilbert space.
+    r"""Bounds on the entropy numbers of the ellipsoid $\sum_i x_i^2 / s_i^2 \le 1$ in a Hilbert space.
 
-    **Arguments:** `axes` s_1, s_2, ... (k,), half-axes in any order; `bits` n, a number or a vector; `tail`, a bound on
-    all half-axes that are not listed (0: there are none).
+    **Arguments:** `axes`, half-axes $s_1, s_2, \ldots$ (k,) in any order; `bits` n, a number or a vector; `tail`, a
+    bound on all half-axes that are not listed (0: there are none).
 
-    Lower bound, by volumes of the first k axes: 2^n balls cover no more than theirs, eps_n^k 2^n >= s_1 ... s_k.
-    Upper bound: points of the first k axes that are d apart, as many as possible, cover these axes within d; balls of
-    radius r = d/2 around them are disjoint and inside of the ellipsoid grown by r, itself inside of one with axes
-    a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2 for every c > 0. So there are at most prod a_i / r of them; the other axes
-    cost s_(k+1), at right angles. The best of all k, c, d is taken, or that of boxes which halve one axis a bit.
+    The lower bound compares volumes in the first k axes: $2^n$ balls cover the ellipsoid only if
+    $\epsilon_n^k\, 2^n \ge s_1 \cdots s_k$. The upper bound takes a maximal set of points in the first k axes at
+    mutual distance d, which covers these axes within d. Balls of radius r = d/2 around them are disjoint and lie in
+    the ellipsoid grown by r, which lies in one with axes $a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2$ for every c > 0.
+    There are thus at most $\prod a_i / r$ of them; the other axes add $s_{k+1}$ in quadrature. The best of all k, c,
+    d is taken, or the cover by boxes that halves one axis per bit.
     """
     s = np.sort(numeric(axes, "axes").ravel())[::-1]
     if not s.size or s[-1] < 0 or s[0] == 0:
-        raise ValueError("`axes` must hold at least one number, all at least 0 and one greater than 0.")
+        raise ValueError("`axes` must have at least one value, all at least 0 and one greater than 0.")
     n, tail = _whole_bits(bits), float(positive(tail, "tail", zero=True))
     s = s[s > 0]
     k = np.arange(1, len(s) + 1)
@@ -110,19 +109,20 @@ def _boxes(s: np.ndarray, most: int, tail: float) -> np.ndarray:
 
 
 def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
-    """Half-axes (r,), descending, of the functions of norm at most 1 in the Hilbert space of `kernel`.
+    """The half-axes (r,), descending, of the unit ball in the Hilbert space of `kernel`.
 
-    The distance of two functions is the root of the mean square of their difference over the points `x` (n, d), with
-    `weights` (n,) as of `nk.kernels.mercer`: the axes are the roots of its eigenvalues.
+    The distance of two functions is the root mean square of their difference over the points `x` (n, d), with
+    `weights` (n,), same as `nk.kernels.mercer`. The half-axes are the square roots of its eigenvalues.
     """
     return np.sqrt(mercer(kernel, x, weights).values)
 
 
 def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
-    """Entropy numbers of a finite set, each row of `functions` (N, D) one member of a Euclidean space.
+    """Bounds on the entropy numbers of a finite set, the rows of `functions` (N, D), for `bits` n.
 
-    Each next centre is the member farthest from those before. The first m leave a radius r_m uncovered: an upper
-    bound. They and the next one are at least r_m apart, two of them share a ball: r_m / 2 is a lower bound.
+    Each new center is the member farthest from all previous ones. The first m centers cover the set with radius r_m,
+    an upper bound. These and the next one are at least r_m apart, and two of them share a ball, so r_m / 2 is a lower
+    bound.
     """
     functions, n = inputs(functions, "functions"), _whole_bits(bits)
     _, radii = farthest_points(functions, min(2 ** int(n.max()), len(functions)))
@@ -131,7 +131,7 @@ def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
 
 
 def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices (count,) of centres, the first nearest to the mean, and the radius (count,) that the first m leave."""
+    """Indices (count,) of centers, the first nearest to the mean, and the radius (count,) that the first m leave."""
     start = int(np.argmin(np.sum((functions - functions.mean(axis=0)) ** 2, axis=1)))
     chosen, radii = [start], []
     nearest = np.full(len(functions), np.inf)
@@ -145,14 +145,17 @@ def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.n
 
 
 def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> EntropyBounds:
-    r"""Entropy numbers of the functions f on [0, length] with |f(x) - f(y)| <= constant |x - y| and f(0) = 0, in the
-    largest difference: exactly
+    r"""The exact entropy numbers of Lipschitz functions on an interval, in the maximum norm.
 
-        eps_n = constant * length / (n + 1).
+    The functions satisfy $|f(x) - f(y)| \le C |x - y|$ on $[0, \ell]$ and $f(0) = 0$, and
 
-    Upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The 2^(n+1)
-    functions with slope +constant or -constant on each differ pairwise by 2 h constant somewhere, so no two share a
+    $$\epsilon_n = \frac{C\, \ell}{n + 1}.$$
+
+    Upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The
+    $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two share a
     smaller ball.
+
+    **Arguments:** `bits`, n, a number or a vector; `length`, $\ell$ > 0; `constant`, C > 0.
     """
     n = _whole_bits(bits)
     exact = float(positive(constant, "constant")) * float(positive(length, "length")) / (n + 1.0)
@@ -160,11 +163,13 @@ def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> 
 
 
 def ellipsoid_width(axes: Any, dims: int) -> float:
-    r"""The stable width delta_n of an ellipsoid, exactly s_(n+1), its (n + 1)-th half-axis; `dims` n.
+    r"""The stable width $\delta_n$ of an ellipsoid: exactly its (n + 1)-th half-axis $s_{n+1}$.
 
-    The first n coordinates and back are 1-Lipschitz and lose s_(n+1). No continuous pair is better: a continuous
-    map of a ball of radius s_(n+1) in n + 1 dimensions to n dimensions sends some f and -f of its surface to one point
-    (Borsuk and Ulam), and whatever that is decoded to is s_(n+1) away from one of the two.
+    Projecting to the first n coordinates and back is 1-Lipschitz and has error $s_{n+1}$. No continuous pair is
+    better: a continuous map of a sphere of radius $s_{n+1}$ in n + 1 dimensions to n dimensions sends some f and -f
+    to the same point (Borsuk-Ulam), and any decoding is at least $s_{n+1}$ away from one of the two.
+
+    **Arguments:** `axes`, half-axes in any order; `dims`, n.
     """
     s = np.sort(numeric(axes, "axes").ravel())[::-1]
     n = whole(dims, "dims", 0)

@@ -11,7 +11,7 @@ _SAME = 16 * EPS  # positions in [0, 1] that are closer than this are one
 
 
 class CrossingsResult(NamedTuple):
-    """Where neurons switch along a line, sorted by position: one entry each time that a neuron changes sign.
+    """The positions along a line where neurons change sign, sorted: one entry per sign change.
 
     **Fields:** `position` (k,) in (0, 1); `layer` (k,), 1 for the first hidden layer; `neuron` (k,), 0 for the first.
     """
@@ -21,22 +21,22 @@ class CrossingsResult(NamedTuple):
     neuron: np.ndarray
 
     def per_layer(self, depth: int) -> np.ndarray:
-        """How many there are in each of `depth` hidden layers, (depth,)."""
+        """The number of sign changes in each of `depth` hidden layers, (depth,)."""
         return np.bincount(self.layer, minlength=depth + 1)[1:]
 
 
 @in_float64
 def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
-    """Where the outputs of a piecewise linear network bend between two points, exactly: sorted, in (0, 1).
+    """The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
 
-    x(t) = start + t (end - start). Every preactivation is piecewise linear in t, so its roots follow by interpolation;
-    the kinks of one layer are the ends of the next one's pieces. There is no grid: two bends may be 1e-14 apart. A
-    neuron that switches where nothing behind it looks at it makes no bend; `crossings` has all that switch.
-    The network has `len(breakpoints(...)) + 1` linear pieces on the way.
+    The line is x(t) = start + t (end - start). Every preactivation is piecewise linear in t, so its roots follow by
+    interpolation. There is no grid: two bends may be 1e-14 apart. A sign change of a neuron that does not affect the
+    output makes no bend; `crossings` lists all sign changes. The network has `len(breakpoints(...)) + 1` linear
+    pieces on the line.
 
-    **Arguments:** `net`, an `nk.MLP` with relu, leaky relu or abs, of any depth, or an `nk.Network` of such activations
-    and affine layers (convolutions, pooling, Flatten); `params`; `start`, `end`, two points (d,), or numbers if d = 1.
-    Images have their pixels in one row.
+    **Arguments:** `net`, an `nk.MLP` with ReLU, leaky ReLU or abs, of any depth, or an `nk.Network` of such
+    activations and affine layers (convolutions, pooling, Flatten); `params`; `start`, `end`, two points (d,), or
+    numbers if d = 1. Images are flattened into one row.
     """
     layers = layers_of(net, params)
     cut = _cut(layers, *two_points(start, end, layers.in_dim))
@@ -47,9 +47,10 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
 
 @in_float64
 def crossings(net: Any, params: Any, start: Any, end: Any) -> CrossingsResult:
-    """Every place where a neuron of a piecewise linear network changes sign between two points.
+    """All positions where a neuron of a piecewise linear network changes sign between two points.
 
-    **Arguments:** as of `breakpoints`. A preactivation that is zero on a whole piece does not change sign there.
+    **Arguments:** `net`, `params`, `start`, `end`: same as `breakpoints`. A preactivation that is zero on a whole
+    piece does not change sign there.
     """
     layers = layers_of(net, params)
     return crossings_of(layers, *two_points(start, end, layers.in_dim))

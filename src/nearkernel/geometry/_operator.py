@@ -13,12 +13,12 @@ from .._precision import Portable, in_float64
 
 
 class AbstractOperator(Portable, eqx.Module):
-    """A symmetric (P, P) matrix; calling it multiplies it with a vector (P,) or with columns (P, k)."""
+    """A symmetric (P, P) matrix; calling it returns its product with a vector (P,) or with columns (P, k)."""
 
     @property
     @abc.abstractmethod
     def size(self) -> int:
-        """P."""
+        """The number of parameters P."""
 
     @abc.abstractmethod
     def product(self, vector: jax.Array) -> jax.Array:

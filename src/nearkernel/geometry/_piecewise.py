@@ -49,7 +49,7 @@ def require_piecewise_linear(net: Any) -> None:
     """Refuses everything but an `nk.MLP` whose activation has one kink, at zero, and is linear on both sides."""
     if not isinstance(net, MLP):
         raise TypeError(
-            f"`net` must be an nk.MLP, whose layers are known; got {type(net).__name__}: "
+            f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
             'copy its weights into an nk.MLP with parametrization="standard".'
         )
     if not isinstance(net.activation, PiecewiseLinear):
@@ -94,15 +94,13 @@ def _sequence(net: Network, params: Any) -> Layers:
             parts.append(Affine([], shape))
         elif any(isinstance(leaf, Activation) for leaf in leaves(layer)):
             raise TypeError(
-                f"`layers[{k}]`, {layer!r}, has an activation inside: lines are followed through plain sequences."
+                f"`layers[{k}]`, {layer!r}, contains an activation; only plain sequences of layers are supported."
             )
         else:
             parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
         shape = layer.shape(shape)
     if len(slopes) > 1:
-        raise TypeError(
-            "`net` must have the same activation everywhere: lines are followed through one kind of kink."
-        )
+        raise TypeError("`net` must have the same activation everywhere.")
     right, left = next(iter(slopes), (1.0, 1.0))
     weights, biases = zip(*(part.matrix() for part in parts), strict=True)
     return Layers(list(weights), list(biases), right, left)

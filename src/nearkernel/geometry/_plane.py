@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Region(NamedTuple):
-    """One polygon and what the network is on it: z(u) = gradient u + offset.
+    """One polygon and the affine function of the network on it, z(u) = gradient u + offset.
 
-    **Fields:** `vertices` (k, 2), counterclockwise; `gradient` (out, 2); `offset` (out,); `label`, the number of the
+    **Fields:** `vertices` (k, 2), counterclockwise; `gradient` (out, 2); `offset` (out,); `label`, the index of the
     linear region it belongs to; `area`.
     """
 
@@ -32,10 +32,10 @@ class Region(NamedTuple):
 
 
 class RegionsResult(Result, eqx.Module):
-    """Convex polygons that fill a box, on each of which all neurons keep their signs: a sequence of `Region`.
+    """A partition of a box into convex polygons on which all neurons keep their signs: a sequence of `Region`.
 
-    A *linear region* is a largest connected set on which the gradient is constant. It is one polygon, or several where
-    a neuron switches that nothing behind it looks at; polygons of the same region have the same `labels`.
+    A *linear region* is a maximal connected set on which the gradient is constant. It consists of several polygons if
+    a neuron changes sign without affecting the output; polygons of the same region have the same `labels`.
 
     **Fields:** `vertices`, p arrays (k, 2); `gradients` (p, out, 2) and `offsets` (p, out) of the affine maps; `labels`
     (p,) from 0 to `count` - 1; `areas` (p,); `box` (2, 2).
@@ -51,7 +51,7 @@ class RegionsResult(Result, eqx.Module):
 
     @property
     def count(self) -> int:
-        """How many linear regions there are."""
+        """The number of linear regions."""
         return int(self.labels.max()) + 1
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ class RegionsResult(Result, eqx.Module):
         return (self[i] for i in range(len(self)))
 
     def locate(self, points: Any) -> np.ndarray:
-        """In which polygon each of `points` (n, 2) lies, (n,); -1 outside of the box."""
+        """The index of the polygon that contains each of `points` (n, 2), (n,); -1 outside the box."""
         points = inputs(points, "points", 2)
         centre, half = _centre_and_half(self.box)
         units = (points - centre) / half
@@ -85,12 +85,13 @@ class RegionsResult(Result, eqx.Module):
 
 @in_float64
 def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult:
-    """The polygons on which a piecewise linear network is linear, exactly, within a box.
+    """The exact polygons within a box on which a piecewise linear network is affine.
 
-    Each layer's preactivations are affine on the polygons of the layer before, and each neuron cuts the polygons that
-    its zero line passes through. Time and memory grow with the number of polygons, about (sum of widths)^2 / 2.
+    The preactivations of each layer are affine on the polygons of the previous layer, and each neuron cuts the
+    polygons that its zero line crosses. Time and memory grow with the number of polygons, about (sum of widths)^2 /
+    2.
 
-    **Arguments:** `net`, as of `breakpoints`, with two inputs; `params`; `box`,
+    **Arguments:** `net`, same as `breakpoints`, with two inputs; `params`; `box`,
     ((x_low, x_high), (y_low, y_high)); `plane`, (origin (d,), axes (2, d)), for a network of d inputs:
     x = origin + u_1 axes[0] + u_2 axes[1], and box, polygons and gradients are in the coordinates u.
     """

@@ -1,4 +1,4 @@
-"""Many convex polygons at once: cutting them by lines, finding points in them and neighbours among them."""
+"""Many convex polygons at once: cutting them by lines, finding points in them and neighbors among them."""
 
 from typing import NamedTuple
 

@@ -13,17 +13,17 @@ _MOST_AXES = 100_000
 
 
 def projection_dims(points: int, eps: float) -> int:
-    """The least whole number above 8 log(points) / eps^2: dimensions in which `points` points keep their distances."""
+    """The smallest integer above 8 log(points) / `eps`^2: in this dimension `points` points keep their distances."""
     return int(np.floor(8 * np.log(whole(points, "points", 1)) / _share(eps) ** 2)) + 1
 
 
 def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarray:
-    """A matrix A (d, m) with (1 - eps) |x_i - x_j| <= |x_i A - x_j A| <= |x_i - x_j| for all rows of `x`.
+    """A random projection A (d, m) with (1 - eps) |x_i - x_j| <= |x_i A - x_j A| <= |x_i - x_j| for all rows of `x`.
 
-    They exist (Johnson and Lindenstrauss) for m = `projection_dims`, whatever d. Entries are normal, and scaled
-    so that no distance grows. Where d is not larger than m, A is the identity.
+    It exists for m = `projection_dims` at any d (Johnson-Lindenstrauss). Entries are normal, scaled so that no
+    distance grows. If d <= m, A is the identity.
 
-    **Arguments:** `x` (n, d); `eps` between 0 and 1; `key`; `tries`, how many matrices may be drawn until one is good.
+    **Arguments:** `x` (n, d); `eps` between 0 and 1; `key`; `tries`, the maximum number of matrices to draw.
     """
     x, eps, tries = inputs(x, "x"), _share(eps), whole(tries, "tries", 1)
     dims = projection_dims(len(x), eps)
@@ -36,11 +36,13 @@ def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarr
         matrix /= largest_stretch(x, x @ matrix)
         if largest_stretch(x @ matrix, x) <= 1 / (1 - eps):
             return matrix
-    raise ValueError(f"none of `tries` = {tries} projections kept distances to `eps` = {eps:g}: draw more.")
+    raise ValueError(
+        f"none of `tries` = {tries} projections kept distances to `eps` = {eps:g}: increase `tries`."
+    )
 
 
 def sobolev_axes(count: int, dim: int = 1) -> np.ndarray:
-    r"""The `count` largest half-axes of the functions on the unit cube whose integral of f^2 + |grad f|^2 is at most 1.
+    r"""The `count` largest half-axes of the Sobolev ball $\int (f^2 + |\nabla f|^2) \le 1$ on the unit cube.
 
     Distances are root mean squares. The axes are 1/sqrt(1 + pi^2 |k|^2) along products of cosines cos(pi k_i x_i), with
     k_i = 0, 1, ...

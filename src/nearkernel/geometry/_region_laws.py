@@ -13,10 +13,12 @@ from ._piecewise import Layers, require_piecewise_linear, two_points
 
 
 def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
-    r"""The most regions into which hyperplanes divide a space, reached in general position: sum_{k <= d} C(n, k).
+    r"""The maximum number of regions into which $n$ hyperplanes divide a space: $\sum_{k \le d} \binom{n}{k}$.
 
-    **Arguments:** `planes`, their number n; `dim` of the space, d; `central`: whether all pass through one point, as
-    those of neurons without biases do: 2 sum_{k < d} C(n - 1, k).
+    It is reached in general position.
+
+    **Arguments:** `planes`, their number $n$; `dim` of the space, $d$; `central`: whether all pass through one point,
+    as for neurons without biases: $2 \sum_{k < d} \binom{n - 1}{k}$.
     """
     n, d = whole(planes, "planes", 0), whole(dim, "dim", 1)
     if d >= n:  # every combination of sides occurs
@@ -27,11 +29,11 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
 
 
 class RegionBoundsResult(NamedTuple):
-    """Numbers of linear regions that no parameters exceed, as whole numbers.
+    """Upper bounds on the number of linear regions for all parameters, as integers.
 
     **Fields:** `layers`, prod_l sum_{k <= d_l} C(n_l, k) with d_l = min(n_0, ..., n_{l-1}): every layer divides each
-    region of the layer before at most as `zaslavsky` says; for one input prod_l (n_l + 1). `signs`, 3^neurons: every
-    neuron is positive, zero or negative.
+    region of the previous layer into at most `zaslavsky` regions; for one input prod_l (n_l + 1). `signs`, 3^neurons:
+    every neuron is positive, zero or negative.
     """
 
     layers: int
@@ -39,7 +41,7 @@ class RegionBoundsResult(NamedTuple):
 
 
 def region_bounds(net: Any) -> RegionBoundsResult:
-    """Upper bounds on the linear regions of a piecewise linear `nk.MLP`, for all of its parameters."""
+    """Upper bounds on the number of linear regions of `net`, a piecewise linear `nk.MLP`, for all parameters."""
     require_piecewise_linear(net)
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
     layers = prod(zaslavsky(n, d) for n, d in zip(net.widths, narrowest, strict=True))
@@ -47,12 +49,13 @@ def region_bounds(net: Any) -> RegionBoundsResult:
 
 
 def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
-    r"""How often a neuron switches between two points, on average over initializations at infinite width: (depth,).
+    r"""The mean number of sign changes of a neuron between two points at infinite width, in each layer: (depth,).
 
-    A preactivation is a Gaussian process whose variance along the line is a parabola, A t^2 + 2 B t + C. By the formula
-    of Kac and Rice its expected number of zeros is [arctan((A t + B) / sqrt(A C - B^2)) / pi] from t = 0 to 1.
-    That is at most 1 in every layer: on average regions grow as the number of neurons, not exponentially. Corrections
-    are of order depth/width; the first layer has none.
+    Over initializations a preactivation is a Gaussian process whose variance along the line is a parabola,
+    $A t^2 + 2 B t + C$. By the Kac-Rice formula its expected number of zeros is
+    $\frac1\pi \arctan\frac{A t + B}{\sqrt{A C - B^2}}$ from $t = 0$ to 1. This is at most 1 in every layer: on average
+    the number of regions grows with the number of neurons, not exponentially. Corrections are of order depth/width;
+    the first layer has none.
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `start`, `end`, two points (d,), or numbers if d = 1.
     """
@@ -74,10 +77,11 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
 
 
 def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Estimate:
-    """The experiment beside `mean_crossings`: `size` networks are drawn and cut exactly; (depth,) with standard errors.
+    """Measures `mean_crossings` in `size` random networks, which are cut exactly; (depth,) with standard errors.
 
-    **Arguments:** as of `mean_crossings`; `size`, number of networks, at least 2; `key`. Networks follow the law of
-    `net.init`, but are drawn by NumPy, since a thousand small ones take less time than one compilation.
+    **Arguments:** `net`, `start`, `end`: same as `mean_crossings`; `size`, number of networks, at least 2; `key`.
+    Networks have the distribution of `net.init`, but are drawn with NumPy, because a thousand small networks take
+    less time than one compilation.
     """
     require_piecewise_linear(net)
     start, end = two_points(start, end, net.in_dim)

@@ -26,9 +26,9 @@ _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 
 
 class Eigenpairs(Result, eqx.Module):
-    """Some eigenvalues `values` (k,), sorted as asked, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
+    """Eigenvalues `values` (k,), sorted as requested, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
 
-    `status`, an `nk.Status`, says how many pairs were found if not all were; `ok`: all were.
+    `status`, an `nk.Status`, says how many pairs were found; `ok` is True if all were found.
     """
 
     values: np.ndarray
@@ -51,7 +51,7 @@ class Eigenpairs(Result, eqx.Module):
 def top_eigenpairs(
     operator: AbstractOperator, k: int, which: str = "largest", *, tol: float = 1e-8, seed: int = 0
 ) -> Eigenpairs:
-    """The `k` eigenpairs at one end of the spectrum, by Lanczos iteration (ARPACK) on products with vectors.
+    """The `k` eigenpairs at one end of the spectrum, by Lanczos iteration (ARPACK) with matrix-vector products.
 
     **Arguments:** `operator`, e.g. `Hessian(...)`; `k`, at most its size; `which`: "largest" (first), "smallest"
     (first) or "magnitude" (largest absolute values first); `tol`, relative accuracy of the values; `seed` of the
@@ -100,11 +100,11 @@ def sharpness(
     steps: int = 40,
     seed: int = 0,
 ) -> Any:
-    """The largest eigenvalue of the loss's Hessian: gradient descent is stable where lr * sharpness < 2.
+    """The largest eigenvalue of the Hessian of the loss: gradient descent is stable if lr * sharpness < 2.
 
-    **Arguments:** `model`, `params`, `x`, `y`, `loss` as for `Hessian`; `steps` of Lanczos where it is traced, as
-    in `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which follows it along a run;
-    else it is iterated to a relative 1e-8; `seed` of the first vector.
+    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`; `steps` of Lanczos if it is traced, as in
+    `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which records it along a run; otherwise
+    it is iterated to a relative error of 1e-8; `seed` of the first vector.
     """
     hessian = Hessian(model, params, x, y, loss)
     steps = whole(steps, "steps", 1)
@@ -126,7 +126,7 @@ def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array,
 
 
 class SpectralDensityResult(Result, eqx.Module):
-    """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of all others.
+    """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of the others.
 
     **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
     """
@@ -137,7 +137,7 @@ class SpectralDensityResult(Result, eqx.Module):
     size: int = eqx.field(static=True)
 
     def moment(self, order: int) -> Estimate:
-        """trace(A^order) / P with the standard error over probes."""
+        r"""$\mathrm{tr}(A^k) / P$ for k = `order`, with the standard error over probes."""
         order = whole(order, "order", 0, most=1000)
         rest = (self.size - len(self.outliers)) / self.size
         each = np.sum(self.outliers**order) / self.size + rest * np.sum(
@@ -148,7 +148,7 @@ class SpectralDensityResult(Result, eqx.Module):
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
     def density(self, grid: Any, width: float) -> np.ndarray:
-        """The density at `grid` (m,), each eigenvalue smeared to a Gaussian of deviation `width`; its integral is 1."""
+        """The density at `grid` (m,), each eigenvalue a Gaussian of deviation `width`; its integral is 1."""
         grid, width = numeric(grid, "grid"), positive(width, "width")
         rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
         nodes = np.concatenate([self.outliers, self.nodes.ravel()])
@@ -182,12 +182,12 @@ def spectral_density(
 ) -> SpectralDensityResult:
     """The distribution of all eigenvalues by stochastic Lanczos quadrature.
 
-    The few eigenvalues of largest magnitude are computed exactly and projected out, since they would dominate the
-    variance; the rest is seen by random probes, whose `steps` of Lanczos give a Gauss quadrature each (2 steps - 1
-    moments exact).
+    The few eigenvalues of largest magnitude are computed exactly and projected out, because they would dominate the
+    variance. The rest is estimated with random probes, each of which gives a Gauss quadrature from its `steps` of
+    Lanczos (exact for 2 steps - 1 moments).
 
-    **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, how many are exact; `probes`; `steps` a probe; `seed`.
-    Costs about probes * steps products, and memory for `steps` vectors.
+    **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, the number of exact eigenvalues; `probes`; `steps` per
+    probe; `seed`. It costs about probes * steps products, and memory for `steps` vectors.
     """
     from scipy.linalg import eigh_tridiagonal
 
@@ -239,7 +239,9 @@ def _checked(operator: Any) -> AbstractOperator:
 
 
 def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
-    """The share of the loss's gradient, as a squared length, that lies in the span of `vectors` (P, k)."""
+    """The fraction of the squared length of the gradient of `curvature`'s loss in the span of `vectors` (P, k)."""
     if not isinstance(curvature, AbstractCurvature):
-        raise TypeError(f"`curvature` must be one such as nk.geometry.Hessian(...); got {shown(curvature)}.")
+        raise TypeError(
+            f"`curvature` must be a curvature such as nk.geometry.Hessian(...); got {shown(curvature)}."
+        )
     return subspace_overlap(numeric(vectors, "vectors").T, curvature.gradient()[None])

@@ -2,12 +2,12 @@ r"""Coding functions by numbers, stably: a random projection and a Lipschitz ext
 
 A pair a: K -> R^m, M: R^m -> X is stable if both are 2-Lipschitz; the stable width delta_m(K) is the least error
 sup |f - M(a(f))| of such pairs. It is at most 3 eps_n for m = 32 n. The proof is a construction: cover K by 2^n balls
-of radius r; project at random, which leaves distances within a factor of 2; send the projected centres back, and extend
-this map, 2-Lipschitz on them, to everywhere. Then with the nearest centre f_i
+of radius r; project at random, which leaves distances within a factor of 2; send the projected centers back, and extend
+this map, 2-Lipschitz on them, to everywhere. Then with the nearest center f_i
 
     |f - M(a(f))| <= |f - f_i| + |M(a(f_i)) - M(a(f))| <= r + 2 r.
 
-A projection that keeps the distances of centres need not be 1-Lipschitz on all of K, which the last step uses: here it
+A projection that keeps the distances of centers need not be 1-Lipschitz on all of K, which the last step uses: here it
 is scaled until it is, on all pairs of the set.
 """
 
@@ -27,13 +27,13 @@ _STEPS, _GAP = 20_000, 1e-11
 
 
 class LipschitzExtension(Result, eqx.Module):
-    r"""A map of given values at finitely many points to everywhere, with the same Lipschitz constant (Kirszbraun).
+    r"""Extends given values at finitely many points to all points, with the same Lipschitz constant (Kirszbraun).
 
-    At x it is sum_i l_i f_i, where the weights l >= 0, sum l = 1 minimize
+    At $x$ it is $\sum_i l_i f_i$, where the weights $l \ge 0$, $\sum_i l_i = 1$ minimize
 
-        2 sum_i l_i |z_i - x|^2 - Var_l(z) - Var_l(f) / c^2,
+    $$2 \sum_i l_i \lVert z_i - x\rVert^2 - \mathrm{Var}_l(z) - \mathrm{Var}_l(f) / c^2,$$
 
-    c the Lipschitz constant of z_i -> f_i. It is convex, and at x = z_i the whole weight is on i.
+    with $c$ the Lipschitz constant of $z_i \to f_i$. This is convex, and at $x = z_i$ all weight is on $i$.
 
     **Fields:** `sources` z (k, m); `values` f (k, D); `constant` c.
     """
@@ -43,12 +43,12 @@ class LipschitzExtension(Result, eqx.Module):
     constant: float
 
     def __call__(self, x: Any) -> np.ndarray:
-        """(q, m) -> (q, D)."""
+        """The extension at points `x` (q, m): (q, D)."""
         with one_thread():
             return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
 
     def weights(self, x: np.ndarray) -> np.ndarray:
-        """(q, k), by accelerated projected gradients that start anew whenever they overshoot."""
+        """The weights (q, k), by accelerated projected gradients with restarts."""
         away = squared_distances(x, self.sources)
         unit = max(float(away.max()), 1e-300)
         pairs = squared_distances(self.sources, self.sources)
@@ -80,7 +80,7 @@ class LipschitzExtension(Result, eqx.Module):
 
 
 class StablePairResult(Result, eqx.Module):
-    """A random projection of a finite set, and the Lipschitz extension that leads back.
+    """A random projection of a finite set, and the Lipschitz extension that inverts it.
 
     **Fields:** `bits` n; `dims` m; `projection` (D, m), scaled to be 1-Lipschitz on the set; `decoder`; `radius` r of
     the cover by 2^n balls, so that r/2 <= eps_n <= r; `error`, the largest |f - M(a(f))| over the set;
@@ -107,19 +107,19 @@ class StablePairResult(Result, eqx.Module):
         return self.error <= 1.5 * self.radius
 
     def encode(self, functions: Any) -> np.ndarray:
-        """(q, D) -> (q, m)."""
+        """The codes (q, m) of `functions` (q, D)."""
         return inputs(functions, "functions", len(self.projection)) @ self.projection
 
     def decode(self, codes: Any) -> np.ndarray:
-        """(q, m) -> (q, D)."""
+        """The functions (q, D) of `codes` (q, m)."""
         return self.decoder(codes)
 
 
 def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePairResult:
-    """The pair that shows delta_(32 n) <= 3 eps_n on a finite set, with its measured error.
+    r"""A pair of maps that proves $\delta_{32 n} \le 3\, \epsilon_n$ on a finite set, with its measured error.
 
-    **Arguments:** `functions` (N, D), one a row, in a Euclidean space; `bits` n >= 1; `key` of the projection; `tries`,
-    how many projections may be drawn until one keeps distances within a factor of 2.
+    **Arguments:** `functions` (N, D), one per row, in a Euclidean space; `bits` n >= 1; `key` of the projection;
+    `tries`, the maximum number of projections to draw until one keeps distances within a factor of 2.
     """
     functions, n = inputs(functions, "functions"), whole(bits, "bits", 1, most=1000)
     require_fits(
@@ -137,7 +137,7 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
             break
     else:
         raise ValueError(
-            f"none of `tries` = {tries} projections kept distances within a factor of 2: draw more."
+            f"none of `tries` = {tries} projections kept distances within a factor of 2: increase `tries`."
         )
     decoder = LipschitzExtension(centres @ projection, centres, constant)
     codes = functions @ projection

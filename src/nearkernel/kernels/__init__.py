@@ -1,4 +1,4 @@
-"""How alike are two inputs? Contracted features, with no averages and no time."""
+"""Kernels: NNGP and tangent kernels of networks, classical kernels, and the constructions that kernels define."""
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved

@@ -51,21 +51,21 @@ class _Pair(AbstractKernel):
 
 
 class Sum(_Pair):
-    """k1 + k2."""
+    """The sum of two kernels, `k1 + k2`, of `left` and `right`."""
 
     combine = staticmethod(operator.add)
     combine_in_place = staticmethod(operator.iadd)
 
 
 class Product(_Pair):
-    """k1 * k2, entry by entry."""
+    """The entrywise product of two kernels, `k1 * k2`, of `left` and `right`."""
 
     combine = staticmethod(operator.mul)
     combine_in_place = staticmethod(operator.imul)
 
 
 class Multiple(AbstractKernel):
-    """factor * k."""
+    """A multiple of a kernel, `factor` times `kernel`, with `factor` >= 0."""
 
     kernel: AbstractKernel
     factor: Any

@@ -13,16 +13,28 @@ from .._executor import devices
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import Portable, in_float64, is_traced, working_dtype
 from ._finite import require_finite
-from ._tiles import TILE, Side, Tiles, as_column, as_row, matrices, ready, symmetric_tiles, traced_matrices
+from ._tiles import (
+    TILE,
+    Side,
+    Tiles,
+    as_column,
+    as_row,
+    matrices,
+    pieces,
+    ready,
+    symmetric_tiles,
+    traced_matrices,
+)
 
 _SHARES = 5  # of a budget: the block, the one before it, and three for what is needed on the way
+_COPIES = 3  # of inputs that are made ready: as they are, of length 1, and on the way
 
 
 class AbstractKernel(Portable, eqx.Module):
-    """`kernel(x1, x2)` gives the matrix (n1, n2); `kernel(x)` the symmetric one (n, n).
+    """A kernel: `kernel(x1, x2)` returns the matrix (n1, n2), `kernel(x)` the symmetric matrix (n, n).
 
-    Concrete arrays in give float64 NumPy arrays out; arrays traced by the caller's `jit`, `grad` or `vmap` stay
-    JAX arrays. Kernels add, multiply and scale: `k1 + k2`, `k1 * k2`, `2.0 * k`.
+    Concrete inputs give float64 NumPy arrays; inputs traced by the caller's `jit`, `grad` or `vmap` give JAX arrays.
+    Kernels can be added, multiplied and scaled: `k1 + k2`, `k1 * k2`, `2.0 * k`.
     """
 
     @in_float64
@@ -36,29 +48,29 @@ class AbstractKernel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """The matrix of checked, concrete inputs."""
+        """The kernel matrix of checked, concrete inputs."""
 
     @abc.abstractmethod
     def traced(self, x1: Any, x2: Any) -> jax.Array:
-        """The matrix as a JAX expression."""
+        """The kernel matrix as a JAX expression."""
 
     @abc.abstractmethod
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """k(x_i, x_i) of checked, concrete inputs."""
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """`matrix`, refused unless all of it is finite: what is to be computed with."""
+        """Same as `matrix`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
-        """How many features an input must have, or its shape if it is no vector; None for any vector."""
+        """The number of features of an input, or its shape if it is not a vector; None for vectors of any length."""
         return None
 
     @in_float64
     def diag(self, x: Any) -> np.ndarray:
-        """k(x_i, x_i), (n,), without the matrix."""
+        """The diagonal k(x_i, x_i), (n,), without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)
@@ -68,20 +80,21 @@ class AbstractKernel(Portable, eqx.Module):
     def blocks(
         self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """The matrix in horizontal blocks (rows, block), in about `memory` beside the inputs, of one row or more.
+        """Yields the matrix in horizontal blocks (rows, block) that fit in about `memory`, at least one row each.
 
-        That counts a block, the one before it if you keep it so long, and what is needed on the way.
+        `memory` covers a block, the previous block if you still hold it, and temporary arrays; the inputs come on
+        top.
         """
         share = parse_bytes(memory) // _SHARES
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
         x2 = x1 if x2 is None else inputs(x2, "x2", x1.shape[1:])
         rows = rows_that_fit(working_dtype().itemsize * len(x2), share)
-        return self._blocks(
-            x1, x2, 1 << rows.bit_length() - 1 if rows < TILE else rows
-        )  # as tiles are padded
+        rows = 1 << rows.bit_length() - 1 if rows < TILE else rows  # as tiles are padded
+        across = rows_that_fit(_COPIES * 8 * x2[0].size, share)
+        return self._blocks(x1, x2, min(rows, across), across)
 
     def tiles(self, x: np.ndarray) -> Tiles:
-        """Any tile of the symmetric matrix of checked, concrete inputs, for matrices that are never held whole."""
+        """Single tiles of the symmetric matrix of checked, concrete inputs, for matrices that do not fit in memory."""
 
         def tile(i: slice, j: slice) -> np.ndarray:
             with jax.enable_x64(True):
@@ -89,11 +102,17 @@ class AbstractKernel(Portable, eqx.Module):
 
         return Tiles(tile, 2000, len(devices()))  # one call keeps all cores of a device busy
 
-    def _blocks(self, x1, x2, rows: int) -> Iterator[tuple[slice, np.ndarray]]:
+    def _blocks(self, x1, x2, rows: int, across: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """In blocks of `rows`, each of which looks at `across` inputs at a time."""
         for start in range(0, len(x1), rows):
             with jax.enable_x64(True):  # not held across the yield: the caller runs in between
                 part = slice(start, min(start + rows, len(x1)))
-                block = self.entries(x1[part], x2)
+                if across >= len(x2):
+                    block = self.entries(x1[part], x2)
+                else:
+                    block = np.empty((part.stop - part.start, len(x2)), working_dtype())
+                    for piece in pieces(slice(0, len(x2)), across):
+                        block[:, piece] = self.entries(x1[part], x2[piece])
             yield part, block
             del block  # the caller's now
 

@@ -19,7 +19,7 @@ def _dot(rows1, rows2, gap):
 
 
 def _squared_distance(rows1, rows2, gap):
-    """A sum of positive terms: exact also for neighbours."""
+    """A sum of positive terms: exact also for neighbors."""
     r1, r2 = rows1["norm"], rows2["norm"]
     return (r1 - r2) ** 2 + 2.0 * r1 * r2 * gap
 
@@ -46,7 +46,7 @@ class _OfNorms(InvariantKernel):
 
 
 class Linear(_OfNorms):
-    """k(x, y) = x.y."""
+    r"""The linear kernel $k(x, y) = x \cdot y$."""
 
     def pairs(self, rows1, rows2, gap):
         return (_dot(rows1, rows2, gap),)
@@ -56,7 +56,10 @@ class Linear(_OfNorms):
 
 
 class Polynomial(_OfNorms):
-    """k(x, y) = (x.y + bias)^degree, the dot product of `features`."""
+    r"""The polynomial kernel $k(x, y) = (x \cdot y + b)^p$, the dot product of `features`.
+
+    **Arguments:** `degree`, p >= 1; `bias`, b >= 0.
+    """
 
     degree: int = eqx.field(static=True, default=2)
     bias: Any = 1.0
@@ -72,9 +75,10 @@ class Polynomial(_OfNorms):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
     def features(self, x: Any) -> np.ndarray:
-        """The explicit map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree.
+        """The explicit feature map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree.
 
-        Each carries the root of its multinomial coefficient, so that `features(x) @ features(y).T == k(x, y)`.
+        Each is multiplied by the square root of its multinomial coefficient, so that `features(x) @ features(y).T` is
+        k(x, y).
         """
         x = inputs(x)
         require_fits(
@@ -94,7 +98,7 @@ class Polynomial(_OfNorms):
 
 
 class RBF(_OfNorms):
-    """k(x, y) = exp(-|x - y|^2 / (2 length^2))."""
+    r"""The Gaussian (RBF) kernel $k(x, y) = \exp(-\lVert x - y\rVert^2 / (2 \ell^2))$, with $\ell$ = `length` > 0."""
 
     length: Any = 1.0
 
@@ -118,7 +122,7 @@ class RBF(_OfNorms):
 
 
 class Laplace(_OfNorms):
-    """k(x, y) = exp(-|x - y| / length), |.| the Euclidean length."""
+    r"""The Laplace kernel $k(x, y) = \exp(-\lVert x - y\rVert_2 / \ell)$, with $\ell$ = `length` > 0."""
 
     length: Any = 1.0
 
@@ -133,10 +137,12 @@ class Laplace(_OfNorms):
 
 
 class Matern(_OfNorms):
-    r"""The Matern kernel of smoothness `nu` = 1/2, 3/2 or 5/2: a polynomial of r = sqrt(2 nu) |x - y| / length, e^-r.
+    r"""The Matérn kernel $p_\nu(r)\, e^{-r}$ with $r = \sqrt{2 \nu}\, \lVert x - y\rVert / \ell$.
 
-    1 for nu = 1/2 (the Laplace kernel), 1 + r for 3/2, 1 + r + r^2/3 for 5/2. Functions of its process have one
-    derivative less than nu + 1/2.
+    $p_{1/2} = 1$ (the Laplace kernel), $p_{3/2} = 1 + r$ and $p_{5/2} = 1 + r + r^2/3$. Sample paths of its Gaussian
+    process have $\nu - 1/2$ derivatives.
+
+    **Arguments:** `length`, $\ell$ > 0; `nu`, the smoothness 0.5, 1.5 or 2.5.
     """
 
     length: Any = 1.0

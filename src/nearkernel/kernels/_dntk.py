@@ -34,18 +34,18 @@ class _Meta(Portable, eqx.Module):
         found = numeric(p, name)
         if found.size != derivatives.outputs:
             raise ValueError(
-                f"`{name}` must have one weight an output, {derivatives.outputs}; got {found.shape}."
+                f"`{name}` must have one weight per output, {derivatives.outputs}; got {found.shape}."
             )
         return found.reshape(1, -1)
 
 
 class EmpiricalDNTK(_Meta):
-    r"""The meta-kernel mu_abc = sum z_a'' z_b' z_c' of a model at given parameters: how its tangent kernel moves.
+    r"""The meta-kernel $\mu_{abc} = \sum z_a'' z_b' z_c'$ of a model: how its tangent kernel changes in training.
 
-    Under training the kernel changes by -(mu_{12a} + mu_{21a}) e_a at each unit of time. Symmetric in its last two
-    indices only.
+    The tangent kernel changes at the rate $-(\mu_{12a} + \mu_{21a})\, e_a$, with $e$ the errors. $\mu$ is symmetric
+    in its last two indices only.
 
-    **Arguments:** `model`, any model with second derivatives; `params`.
+    **Arguments:** `model`, any model with second derivatives; `params`, its parameters.
     """
 
     @in_float64
@@ -65,9 +65,9 @@ class EmpiricalDNTK(_Meta):
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:
-        """sum_bc mu_abc p1_b p2_c, (n0, out), at the price of two gradients and one second derivative.
+        r"""$\sum_{bc} \mu_{abc}\, p^1_b\, p^2_c$, (n0, out), at the cost of two gradients and one second derivative.
 
-        `p1` and `p2` weigh the outputs at `x1` and `x2`, (n,) or (n, out).
+        `p1` and `p2` weight the outputs at `x1` and `x2`, (n,) or (n, out).
         """
         first, second = self._derivatives(x1, "x1"), self._derivatives(x2, "x2")
         u = first.pull(self._weights(p1, "p1", first))
@@ -77,9 +77,11 @@ class EmpiricalDNTK(_Meta):
 
 
 class EmpiricalDDNTK(_Meta):
-    r"""How the meta-kernel moves: nu_abcd = z_a''' z_b' z_c' z_d' and kappa_abcd = (z_a'' z_c') . (z_b'' z_d').
+    r"""The two kernels by which the meta-kernel changes in training.
 
-    **Arguments:** `model`, any model with third derivatives; `params`.
+    $$\nu_{abcd} = z_a''' z_b' z_c' z_d', \qquad \kappa_{abcd} = (z_a'' z_c') \cdot (z_b'' z_d')$$
+
+    **Arguments:** `model`, any model with third derivatives; `params`, its parameters.
     """
 
     @in_float64
@@ -97,7 +99,7 @@ class EmpiricalDDNTK(_Meta):
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any) -> np.ndarray:
-        """sum_bcd nu_abcd p1_b p1_c p1_d, (n0, out), by one third derivative along one gradient."""
+        r"""$\sum_{bcd} \nu_{abcd}\, p^1_b\, p^1_c\, p^1_d$, (n0, out), by one third derivative along one gradient."""
         first = self._derivatives(x1, "x1")
         rows = self._derivatives(x0, "x0")
         return _finite(rows.twist(first.pull(self._weights(p1, "p1", first))).reshape(-1, rows.out))

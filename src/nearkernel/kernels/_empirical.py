@@ -23,16 +23,19 @@ METHODS = ("auto", "layers", "jacobian", "products")
 
 
 class EmpiricalNTK(AbstractKernel):
-    r"""Theta_{ij} = sum_mu factor_mu dz_i/dtheta_mu dz_j/dtheta_mu at `params`.
+    r"""The tangent kernel of a model, $\Theta_{ij} = \sum_\mu \lambda_\mu\, \partial_\mu z_i\, \partial_\mu z_j$.
 
-    `kernel(x1, x2)` (n1, n2) is the mean over outputs of the diagonal blocks (the trace divided by their number);
-    `kernel.full(x1, x2)` (n1, out, n2, out) has all of them.
+    `kernel(x1, x2)` (n1, n2) is the mean over outputs of the diagonal blocks (the trace divided by the number of
+    outputs); `kernel.full(x1, x2)` (n1, out, n2, out) contains all blocks.
 
-    **Arguments:** `model`, any model; `params`; `lr_factors`, a tree like `params` of factors on the learning rate,
-    e.g. `net.lr_factors()` (1 if not given); `method`: "layers" contracts layer by layer and never forms a
-    Jacobian (networks of dense and convolutional layers), "jacobian" contracts Jacobians in chunks, "products" pushes
-    each gradient through the model, which is cheaper for models of many outputs; "auto" takes what costs the fewest
-    operations.
+    **Arguments:**
+
+    - `model`: any model.
+    - `params`: its parameters.
+    - `lr_factors`: learning-rate factors $\lambda_\mu$, a tree like `params`, e.g. `net.lr_factors()`; 1 by default.
+    - `method`: "layers" contracts layer by layer and never forms a Jacobian (for networks of dense and convolutional
+      layers); "jacobian" contracts Jacobians in chunks; "products" pushes each gradient through the model, which is
+      cheaper for models with many outputs; "auto" chooses the method with the fewest operations.
     """
 
     model: AbstractModel
@@ -69,7 +72,7 @@ class EmpiricalNTK(AbstractKernel):
 
     @in_float64
     def full(self, x1: Any, x2: Any = None) -> Any:
-        """(n1, out, n2, out): every pair of outputs."""
+        """The kernel of every pair of outputs, (n1, out, n2, out)."""
         if is_traced(self, x1, x2):
             return self._traced_full(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -78,9 +81,10 @@ class EmpiricalNTK(AbstractKernel):
 
     @in_float64
     def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
-        """(n1, out, n2, out): d/ds J(params + s `direction`)(x1) . J(params)(x2), a tree like `params` of steps.
+        """d/ds J(params + s `direction`)(x1) . J(params)(x2) at s = 0, (n1, out, n2, out).
 
-        As parameters move along `direction`, the kernel grows by half_drift(x1, x2) plus its transpose.
+        `direction` is a tree like `params`. When the parameters move along it, the kernel changes by half_drift(x1,
+        x2) plus its transpose.
         """
         direction = floating_params(self.model, direction, "direction")
         x1 = inputs(x1, "x1", self.input_dim())

@@ -64,7 +64,7 @@ def _features(kernel: AbstractFeatureKernel, x):
 
 
 class FeatureKernel(AbstractFeatureKernel):
-    """The dot product of given features `phi`, a JAX function (n, d) -> (n, f)."""
+    """The kernel of given features: the dot product of `phi`, a JAX function (n, d) -> (n, f)."""
 
     phi: Callable = eqx.field(static=True)
 
@@ -77,11 +77,15 @@ class FeatureKernel(AbstractFeatureKernel):
 
 
 class RandomFeatures(AbstractFeatureKernel):
-    r"""phi(x) = s(sqrt(C_W/d) W x + sqrt(C_b) b) / sqrt(size): a layer that is drawn once and not trained.
+    r"""The kernel of random features: a layer that is drawn once and not trained.
 
-    Tends to the covariance E[s(u) s(v)] of that layer as `size` grows, with error of order 1/sqrt(size).
+    $$\phi(x) = \frac{1}{\sqrt m}\, s\!\left(\sqrt{C_W/d}\; W x + \sqrt{C_b}\; b\right)$$
 
-    **Arguments:** `in_dim`; `size`, number of features; `key`; `activation`, `weight_var`, `bias_var` as of `nk.MLP`.
+    As $m$ = `size` grows, the kernel converges to the covariance $\mathbb{E}[s(u)\, s(v)]$ of that layer, with an
+    error of order $1/\sqrt m$.
+
+    **Arguments:** `in_dim`, number of inputs d; `size`, number of features; `key`; `activation`, `weight_var`,
+    `bias_var`: same as `nk.MLP`.
     """
 
     weight: jax.Array

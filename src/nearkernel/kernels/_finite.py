@@ -26,7 +26,7 @@ def require_finite(found: np.ndarray, x1: np.ndarray, x2: np.ndarray | None, nam
     )
     lengths = " and ".join(f"row {i}, of length {length(x[i]):.3g}" for i, x in rows)
     raise ValueError(
-        f"`{name}` is {found[at]} for {lengths}: a number overflows on the way. Scale the inputs or the settings of "
+        f"`{name}` is {found[at]} for {lengths}: the computation overflows. Scale the inputs or the settings of "
         "the kernel towards 1."
     )
 

@@ -33,7 +33,7 @@ class Gather(abc.ABC):
         return np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
 
     def total(self, at: At, start: Callable, add: Callable) -> Any:
-        """All distances, one after the other."""
+        """The sum over all distances, one after the other."""
         first = jax.eval_shape(lambda o: at(tuple(o))[0], jax.ShapeDtypeStruct((len(self.grid),), jnp.int32))
 
         def step(found, offset):

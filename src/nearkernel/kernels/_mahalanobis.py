@@ -11,10 +11,10 @@ from ._base import AbstractKernel, require_kernel
 
 
 class Mahalanobis(AbstractKernel):
-    r"""k_M(x, y) = k(M^(1/2) x, M^(1/2) y): for kernels of a distance, that distance is sqrt((x - y)^T M (x - y)).
+    r"""$k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$; a distance kernel then sees $\sqrt{(x - y)^\top M (x - y)}$.
 
-    **Arguments:** `kernel`, any kernel; `matrix` (d, d), symmetric, without negative eigenvalues. The identity gives
-    `kernel` itself; learned matrices come from `nk.dynamics.recursive_features`.
+    **Arguments:** `kernel`, any kernel; `matrix`, M (d, d), symmetric and positive semidefinite. The identity gives
+    `kernel` itself; `nk.dynamics.recursive_features` learns such a matrix.
     """
 
     kernel: AbstractKernel

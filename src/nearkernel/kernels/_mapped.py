@@ -1,4 +1,4 @@
-"""Kernels that look at their inputs through a map: lengths of their own for each column, or a circle."""
+"""Kernels of mapped inputs: a separate length for each column, or a circle."""
 
 import abc
 from typing import Any
@@ -41,7 +41,10 @@ class _Mapped(AbstractKernel):
 
 
 class Periodic(_Mapped):
-    r"""k(x, y) = exp(-2 sum_j sin^2(pi (x_j - y_j) / period) / length^2): that of functions with a period."""
+    r"""The kernel of periodic functions, $k(x, y) = \exp\left(-2 \sum_j \sin^2(\pi (x_j - y_j) / P) / \ell^2\right)$.
+
+    **Arguments:** `period`, P > 0; `length`, $\ell$ > 0.
+    """
 
     period: Any = 1.0
     length: Any = 1.0
@@ -59,9 +62,10 @@ class Periodic(_Mapped):
 
 
 class ARD(_Mapped):
-    """k(x / lengths, y / lengths): a kernel with a length of its own for each column of the inputs.
+    """A kernel with a separate length scale for each column of the inputs: k(x / lengths, y / lengths).
 
-    A column of great length hardly counts: automatic relevance determination. `nk.dynamics.tune` learns the lengths.
+    A column with a large length has little influence (automatic relevance determination). `nk.dynamics.tune` learns
+    the lengths.
 
     **Arguments:** `kernel`, any kernel of vectors; `lengths` (d,), greater than 0.
     """

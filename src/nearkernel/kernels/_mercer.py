@@ -13,12 +13,12 @@ from ._positivity import KernelLike, cross, positive_gram
 
 
 class Mercer(AbstractFeatureKernel):
-    r"""k_r(x, y) = sum_{i <= r} lambda_i phi_i(x) phi_i(y): a kernel of finite rank, made by `mercer`.
+    r"""A kernel of finite rank, made by `mercer`: $k_r(x, y) = \sum_{i \le r} \lambda_i\, \phi_i(x)\, \phi_i(y)$.
 
-    On the nodes it equals the kernel if r is its full rank; elsewhere it is the Nystrom approximation.
+    On the nodes it equals the kernel if $r$ is the full rank; elsewhere it is the Nyström approximation.
 
     **Fields:** `values` (r,), eigenvalues, largest first; `nodes` (n, d) and `weights` (n,) of the measure; `kernel`;
-    `coefficients` (n, r): phi_i = sum_j coefficients[j, i] k(., x_j).
+    `coefficients` (n, r): $\phi_i = \sum_j$ `coefficients[j, i]` $k(\cdot, x_j)$.
     """
 
     kernel: KernelLike
@@ -29,14 +29,14 @@ class Mercer(AbstractFeatureKernel):
 
     @in_float64
     def functions(self, x: Any) -> Any:
-        """Eigenfunctions (m, r) at any points `x` (m, d), by Nystrom's extension; orthonormal in the measure."""
+        """Eigenfunctions (m, r) at any points `x` (m, d), by the Nyström extension; orthonormal in the measure."""
         if is_traced(self, x):
             return self.kernel(x, self.nodes) @ self.coefficients
         return self._at(inputs(x, dim=self.nodes.shape[1])) @ self.coefficients
 
     @in_float64
     def features(self, x: Any) -> Any:
-        """The explicit feature map sqrt(lambda_i) phi_i(x), (m, r): `features(x) @ features(y).T` is this kernel."""
+        r"""The feature map $\sqrt{\lambda_i}\, \phi_i(x)$, (m, r): `features(x) @ features(y).T` is this kernel."""
         return self.functions(x) * self.values**0.5
 
     def feature_rows(self, x: np.ndarray) -> np.ndarray:
@@ -51,20 +51,24 @@ class Mercer(AbstractFeatureKernel):
 
 @in_float64
 def mercer(kernel: KernelLike, x: Any, weights: Any = None, rank: int | None = None) -> Mercer:
-    r"""Eigenvalues and eigenfunctions of a kernel on a measure: int k(x, y) phi(y) dmu(y) = lambda phi(x).
+    r"""Eigenvalues and eigenfunctions of a kernel in a measure: $\int k(x, y)\, \phi(y)\, d\mu(y) = \lambda\, \phi(x)$.
 
-    The measure is mu = sum_j w_j delta(x_j). With the nodes and weights of a quadrature rule the pairs are those of the
-    continuous measure, to the rule's accuracy; with a sample and equal weights, their estimates. Made from
-    the eigenvectors u of sqrt(w_i w_j) k(x_i, x_j): phi(x) = sum_j sqrt(w_j) k(x, x_j) u_j / lambda.
+    The measure is $\mu = \sum_j w_j\, \delta(x_j)$. The nodes and weights of a quadrature rule give the eigenpairs of
+    the continuous measure, to the accuracy of the rule; a sample with equal weights gives estimates of them. The
+    eigenvectors $u$ of $\sqrt{w_i w_j}\, k(x_i, x_j)$ give $\phi(x) = \sum_j \sqrt{w_j}\, k(x, x_j)\, u_j / \lambda$.
 
-    **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `weights` (n,)
-    > 0, 1/n each if not given; `rank`, how many pairs; all that are not zero to rounding if not given.
+    **Arguments:**
+
+    - `kernel`: positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2).
+    - `x`: nodes (n, d).
+    - `weights`: (n,) > 0; 1/n each by default.
+    - `rank`: number of eigenpairs; by default all eigenvalues that are nonzero to rounding.
     """
     x = inputs(x)
     n = len(x)
     w = np.full(n, 1 / n) if weights is None else numeric(weights, "weights")
     if w.shape != (n,) or np.any(w <= 0):
-        raise ValueError(f"`weights` must be ({n},) positive numbers, one a point; got shape {w.shape}.")
+        raise ValueError(f"`weights` must be ({n},) positive numbers, one per point; got shape {w.shape}.")
     kept = n if rank is None else whole(rank, "rank", 1)
     if kept > n:
         raise ValueError(f"`rank` must be at most the number of points, {n}; got {rank}.")

@@ -46,7 +46,7 @@ def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: Any) -> np.
         a = a + size * step
         f = matrix @ a
     raise ValueError(
-        "`loss` has no minimum that Newton's method finds: is it convex and smooth in its outputs?"
+        "Newton's method found no minimum of `loss`: it must be convex and smooth in the outputs."
     )
 
 

@@ -73,18 +73,19 @@ class _NetworkKernel(AbstractKernel):
 
 
 class NNGP(_NetworkKernel):
-    """Covariance of one output of the infinitely wide `net` over initializations (its widths do not matter).
+    r"""Covariance of one output of the infinitely wide `net` over initializations (its widths are ignored).
 
-    K^1 = C_b + C_W x.y/d,    K^{l+1} = C_b + C_W E[s(u) s(v)],    (u, v) ~ N(0, K^l)
+    $$K^1 = C_b + C_W \frac{x \cdot y}{d}, \qquad K^{l+1} = C_b + C_W\, \mathbb{E}[s(u)\, s(v)], \qquad
+    (u, v) \sim \mathcal{N}(0, K^l)$$
     """
 
     output = "nngp"
 
 
 class NTK(_NetworkKernel):
-    """Tangent kernel of one output of the infinitely wide `net`, trained with `net.lr_factors()`.
+    r"""Tangent kernel of one output of the infinitely wide `net`, trained with `net.lr_factors()`.
 
-    Theta^1 = K^1,    Theta^{l+1} = K^{l+1} + C_W E[s'(u) s'(v)] Theta^l
+    $$\Theta^1 = K^1, \qquad \Theta^{l+1} = K^{l+1} + C_W\, \mathbb{E}[s'(u)\, s'(v)]\, \Theta^l$$
     """
 
     output = "ntk"
@@ -92,7 +93,7 @@ class NTK(_NetworkKernel):
 
 @in_float64
 def nngp_and_ntk(net: AbstractNetwork, x1: Any, x2: Any = None) -> tuple[Any, Any]:
-    """Both kernels of a network in one pass: (NNGP(net)(x1, x2), NTK(net)(x1, x2))."""
+    """Both kernels of `net` in one pass: (NNGP(net)(x1, x2), NTK(net)(x1, x2)); `x2` is `x1` by default."""
     if not isinstance(net, AbstractNetwork):
         require_wide(net, "nngp_and_ntk")
     if is_traced(net, x1, x2):
@@ -111,9 +112,9 @@ def both_kernels(
 
 @in_float64
 def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """(NNGP, NTK, 1 - correlation) after every layer with parameters, each (n, n), for inputs `x` (n, *in_shape).
+    """(NNGP, NTK, 1 - correlation) of `net` after every layer with parameters, each (n, n), for `x` (n, *in_shape).
 
-    Where outputs still have positions, these are means over equal positions, as `Flatten` would give.
+    If the outputs of a layer still have positions, these are means over equal positions, same as `Flatten` gives.
     """
     require_wide(net, "layer_kernels")
     x = inputs(x, "x", net.in_shape)

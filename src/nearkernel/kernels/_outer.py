@@ -2,7 +2,7 @@
 
 The gradient of an output by the weights of a layer is a sum over positions of outer products: what enters the layer,
 times the signal that comes back to it. Signals are derivatives by a *tap*, a zero that is added to what the layer puts
-out; so branches, norms and nesting need nothing of their own.
+out; so branches, norms and nesting need no special treatment.
 
 Without positions, dot products of such gradients are entrywise products of two small Gram matrices. With many positions
 it is cheaper to sum the outer products first, layer by layer.

@@ -2,7 +2,7 @@
 
 Two ways through the network. Where only equal positions are ever compared (convolutions, then Flatten), all arrays are
 (*positions, n1, n2). Where a layer compares every two positions (pooling, attention), convolutions with stride 1 before
-it keep the distance of two positions: each distance is an image of its own, and one after the other is computed and
+it keep the distance of two positions: each distance is a separate image, and one after the other is computed and
 added to what that layer needs. Nothing of the size of all pairs of positions is held for those layers, which are most
 of the work.
 """
@@ -194,7 +194,7 @@ class PositionWide(eqx.Module):
         layers = Sequential((*ready.layers, *rest.layers))
         if not trusted(layers):
             raise ValueError(
-                "`net` has an activation with a kink that is not known by name, whose averages over nearly equal "
+                "`net` has a kinked activation without a known name, whose averages over nearly equal "
                 'positions need quadrature: use "relu", "leaky_relu(slope)", "abs" or a smooth activation.'
             )
         return PositionWide(layers, self.in_shape, self.outputs)

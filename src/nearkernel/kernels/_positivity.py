@@ -19,11 +19,12 @@ TOLERANCE = 1e-10
 
 
 class PositivityResult(Result, eqx.Module):
-    """Whether a kernel is symmetric and positive semidefinite on points, with a witness if it is not.
+    """Whether a kernel is symmetric and positive semidefinite on given points, with a counterexample if it is not.
 
-    **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest` eigenvalue of the
-    matrix (of its symmetric part); `points`, the indices of a set that breaks it and from which none can be left out,
-    empty if `ok`; `weights`, one for each of these points, a unit vector a with a^T K a < 0; `value` = a^T K a.
+    **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest`, the smallest
+    eigenvalue of the matrix (of its symmetric part); `points`, the indices of a minimal set of points on which the
+    kernel is not positive, empty if `ok`; `weights`, a unit vector a on these points with a^T K a < 0; `value` = a^T
+    K a.
     """
 
     status: Status
@@ -39,13 +40,14 @@ class PositivityResult(Result, eqx.Module):
 
 @in_float64
 def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> PositivityResult:
-    """Checks that `kernel` is symmetric and positive semidefinite on `x` (n, d), and says which points break it.
+    """Checks whether `kernel` is symmetric and positive semidefinite on `x` (n, d), and finds points where it is not.
 
-    By interlacing, a set of points that breaks it stays broken when points are added. So a smallest set is found by
-    leaving out points: first those that the eigenvector of the most negative eigenvalue does not need, then one by one.
+    If a set of points gives a negative eigenvalue, so does every larger set (eigenvalue interlacing). A minimal set
+    is found by removing points: first those with small entries in the eigenvector of the most negative eigenvalue,
+    then one by one.
 
-    **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x`; `tolerance`: eigenvalues down
-    to -tolerance |K| count as rounding, |K| being the largest sum of absolute values in a row.
+    **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x`; `tolerance`: eigenvalues
+    above -tolerance |K| count as rounding errors, with |K| the largest absolute row sum.
     """
     matrix = gram(kernel, inputs(x))
     tolerance = positive(tolerance, "tolerance", zero=True)

@@ -40,10 +40,10 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @in_float64
 def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
-    """`size` independent functions f ~ GP(0, k) at the points `x` (n, d): (size, n), E[f(x) f(y)] = k(x, y).
+    """`size` independent samples of a Gaussian process, f ~ GP(0, k), at the points `x` (n, d): an array (size, n).
 
-    **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); it may be singular on `x`;
-    `x`; `size`; `key`.
+    **Arguments:** `kernel`, positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2); it may be
+    singular on `x`; `x`; `size`; `key`.
     """
     x, size = inputs(x), whole(size, "size", 1)
     require_fits(16 * size * len(x), f"`size` = {size} functions at {len(x)} points", "draw fewer")
@@ -52,13 +52,13 @@ def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
 
 
 class DPP(Result, eqx.Module):
-    r"""The determinantal point process of a kernel on n points: P(S) = det(K_S) / det(1 + K) for each subset S.
+    r"""The determinantal point process of a kernel on n points: $P(S) = \det(K_S) / \det(1 + K)$ for each subset $S$.
 
-    Points that are alike seldom come together: |S| = 2 has the weight k(x,x) k(y,y) - k(x,y)^2. The number of points is
-    a sum of independent coin throws; scale the kernel, `c * kernel`, to have more or fewer, or ask for a fixed number.
-    The matrix is factored once, for all samples.
+    Similar points rarely appear together: a pair has the weight $k(x,x)\, k(y,y) - k(x,y)^2$. The number of points is
+    a sum of independent Bernoulli variables; scale the kernel, `c * kernel`, for more or fewer points, or ask for a
+    fixed number. The matrix is factored once for all samples.
 
-    **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d).
+    **Arguments:** `kernel`, positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d).
     """
 
     values: np.ndarray  # (r,) eigenvalues of the matrix
@@ -69,18 +69,19 @@ class DPP(Result, eqx.Module):
         self.values, self.vectors = _spectrum(positive_gram(kernel, inputs(x)))
 
     def expected_size(self) -> float:
-        """E|S| = sum_i lambda_i / (1 + lambda_i)."""
+        r"""The expected number of points, $\mathbb{E}|S| = \sum_i \lambda_i / (1 + \lambda_i)$."""
         return float(np.sum(self.values / (1 + self.values)))
 
     def inclusion(self) -> np.ndarray:
-        """P(i in S) for each point, (n,): the diagonal of K (1 + K)^-1."""
+        """The probability that S contains each point, (n,): the diagonal of $K (1 + K)^{-1}$."""
         return self.vectors**2 @ (self.values / (1 + self.values))
 
     def sample(self, key: Key, size: int | None = None) -> np.ndarray:
-        """A random subset, as sorted indices; with `size` one of exactly that many points (a k-DPP).
+        """A random subset, as sorted indices; with `size` a subset of exactly that many points (a k-DPP).
 
-        First eigenvectors are chosen, each by a coin of lambda/(1 + lambda), or `size` of them in proportion to the
-        product of their eigenvalues; then points, one by one, from the projection onto these: exact, in O(n |S|^2).
+        It first selects eigenvectors, each with probability lambda/(1 + lambda), or `size` of them with probability
+        proportional to the product of their eigenvalues. It then draws points one by one from the projection onto
+        these eigenvectors. The sampling is exact and costs O(n |S|^2).
         """
         rng = generator(key)
         if size is None:
@@ -90,7 +91,7 @@ class DPP(Result, eqx.Module):
         return _from_projection(self.vectors[:, chosen], rng)
 
     def log_probability(self, points: Any, size: int | None = None) -> float:
-        """ln P(S) of a subset, given by its indices; with `size` among all subsets of that many points."""
+        """ln P(S) of a subset, given by its indices `points`; with `size`, among all subsets of that many points."""
         points = plain_array(points, "points")
         fine = points.ndim == 1 and (points.size == 0 or points.dtype.kind in "iu")
         if not fine or len(np.unique(points)) < len(points) or np.any((points < 0) | (points >= self._n())):

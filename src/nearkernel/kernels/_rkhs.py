@@ -18,10 +18,11 @@ from ._positivity import KernelLike, cross, gram, positive_gram
 
 
 class RKHSFunction(Result, eqx.Module):
-    r"""f = sum_i a_i k(x_i, .), a function of the kernel's reproducing Hilbert space in representer form.
+    r"""A function of the kernel's reproducing kernel Hilbert space, $f = \sum_i a_i\, k(x_i, \cdot)$.
 
-    <f, g> = a^T k(x, x') b, and k(x, .) reproduces: <f, k(x, .)> = f(x), so |f(x)| <= |f| sqrt(k(x, x)). Functions of
-    one kernel add, subtract and scale.
+    The inner product is $\langle f, g\rangle = a^\top k(x, x')\, b$, and $k(x, \cdot)$ reproduces:
+    $\langle f, k(x, \cdot)\rangle = f(x)$, so $|f(x)| \le \lVert f\rVert \sqrt{k(x, x)}$. Functions of the same
+    kernel can be added, subtracted and scaled.
 
     **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `coefficients` a (n,).
     """
@@ -36,7 +37,7 @@ class RKHSFunction(Result, eqx.Module):
         self.coefficients = numeric(coefficients, "coefficients")
         if self.coefficients.shape != (len(self.x),):
             raise ValueError(
-                f"`coefficients` must have shape ({len(self.x)},), one a point; got {self.coefficients.shape}."
+                f"`coefficients` must have shape ({len(self.x)},), one per point; got {self.coefficients.shape}."
             )
 
     def __call__(self, x_new: Any) -> np.ndarray:
@@ -49,7 +50,7 @@ class RKHSFunction(Result, eqx.Module):
         return float(self.coefficients @ cross(self.kernel, self.x, other.x) @ other.coefficients)
 
     def norm(self) -> float:
-        """|f| = sqrt(a^T K a)."""
+        r"""The norm $\lVert f\rVert = \sqrt{a^\top K a}$."""
         square = self.coefficients @ gram(self.kernel, self.x) @ self.coefficients
         if square < 0:
             positive_gram(self.kernel, self.x)  # raises, unless it is a rounding error
@@ -79,7 +80,7 @@ class RKHSFunction(Result, eqx.Module):
         if not isinstance(other, RKHSFunction):
             raise TypeError(f"`other` must be an RKHSFunction; got {type(other).__name__}.")
         if self.kernel is not other.kernel and not eqx.tree_equal(self.kernel, other.kernel):
-            raise ValueError("the two functions have different kernels: they live in different spaces.")
+            raise ValueError("the two functions have different kernels, so they belong to different spaces.")
         if self.x.shape[1] != other.x.shape[1]:
             raise ValueError(
                 f"the two functions have inputs of {self.x.shape[1]} and {other.x.shape[1]} features."
@@ -90,19 +91,25 @@ class RKHSFunction(Result, eqx.Module):
 def representer(
     kernel: KernelLike, x: Any, y: Any, ridge: float = 0.0, loss: Any = "squared"
 ) -> RKHSFunction:
-    r"""The minimizer of loss(f(x), y) + ridge/2 |f|^2 over the whole space, which the representer theorem makes finite.
+    r"""The function that minimizes $\text{loss}(f(x), y) + \frac{\lambda}{2} \lVert f\rVert^2$ over the whole space.
 
-    For the squared loss 1/2 sum (f(x_i) - y_i)^2 it is a = (K + ridge)^-1 y. With `ridge` = 0 that is the interpolant
-    of least norm (of least squares, if no function of the space interpolates). Other losses are minimized by Newton's
-    method: at the end a = -loss'(f)/ridge.
+    By the representer theorem it is a combination of the $k(x_i, \cdot)$. For the squared loss
+    $\frac12 \sum_i (f(x_i) - y_i)^2$ the coefficients are $a = (K + \lambda)^{-1} y$; with $\lambda = 0$ this is the
+    minimum-norm interpolant (or the least-squares solution, if no function of the space interpolates). Other losses
+    are minimized by Newton's method; at the minimum $a = -\text{loss}'(f)/\lambda$.
 
-    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `ridge` >= 0, and > 0 for other losses; `loss`: "squared";
-    "logistic", sum log(1 + exp(-y f)) with `y` of -1 and 1; or any JAX function loss(f, y) of vectors (n,) that is
-    convex and smooth in f.
+    **Arguments:**
+
+    - `kernel`: positive semidefinite.
+    - `x`: inputs (n, d).
+    - `y`: targets (n,).
+    - `ridge`: $\lambda \ge 0$, and > 0 for other losses than "squared".
+    - `loss`: "squared"; "logistic", $\sum \log(1 + e^{-y f})$ with `y` of -1 and 1; or any JAX function loss(f, y) of
+      vectors (n,) that is convex and smooth in f.
     """
     x, y = inputs(x), numeric(y, "y")
     if y.shape != (len(x),):
-        raise ValueError(f"`y` must have shape ({len(x)},), one number a point; got {y.shape}.")
+        raise ValueError(f"`y` must have shape ({len(x)},), one value per point; got {y.shape}.")
     ridge = positive(ridge, "ridge", zero=True)
     matrix = positive_gram(kernel, x)
     if not isinstance(loss, str) or loss != "squared":
@@ -116,7 +123,7 @@ def representer(
 
 
 class NormBoundedResult(NamedTuple):
-    """A `function` (`RKHSFunction`) and the `ridge` of which it is the minimizer, 0 if the bound does not bind."""
+    """A minimizer `function` (an `RKHSFunction`) and its `ridge`, which is 0 if the norm bound is not active."""
 
     function: RKHSFunction
     ridge: float
@@ -124,11 +131,12 @@ class NormBoundedResult(NamedTuple):
 
 @in_float64
 def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBoundedResult:
-    r"""The minimizer of sum (f(x_i) - y_i)^2 over |f| <= `norm`: that of a ridge, which is returned beside it.
+    r"""The minimizer of $\sum_i (f(x_i) - y_i)^2$ over $\lVert f\rVert \le$ `norm`, with its equivalent ridge.
 
-    |f|^2 = y^T K (K + ridge)^-2 y falls as the ridge grows, so every norm below that of the interpolant has one ridge.
+    $\lVert f\rVert^2 = y^\top K (K + \lambda)^{-2} y$ decreases as the ridge $\lambda$ grows, so every norm below
+    that of the interpolant belongs to one ridge.
 
-    **Arguments:** `kernel`, positive; `x` (n, d); `y` (n,); `norm` > 0.
+    **Arguments:** `kernel`, positive semidefinite; `x` (n, d); `y` (n,); `norm` > 0.
     """
     norm = float(positive(norm, "norm"))
     free = representer(kernel, x, y)
@@ -150,10 +158,10 @@ def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBounded
 
 @in_float64
 def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
-    r"""Explicit features (n, f) of a kernel of finite rank: `feature_map(k, x) @ feature_map(k, y).T` is k(x, y).
+    """Explicit features (n, f) of a kernel of finite rank: `feature_map(k, x) @ feature_map(k, y).T` is k(x, y).
 
-    For linear and polynomial kernels, given and random features, those of `mercer`, and sums (features side by side),
-    products (all products of two features) and multiples of such kernels.
+    **Arguments:** `kernel`: linear, polynomial, of given or random features, or made by `mercer`; also sums (features
+    side by side), products (all products of two features) and multiples of such kernels. `x`: inputs (n, d).
     """
     x = inputs(x)
     if isinstance(kernel, Linear):

@@ -6,6 +6,7 @@ An experiment is a frozen settings object that answers by theory at once and, on
 from .. import _quietly as _quietly
 from .._settings import setting as setting
 from ._experiment import Experiment as Experiment
+from ._experiment import Preset as Preset
 from ._experiment import Watch as Watch
 from ._picture import Answer as Answer
 from ._picture import Cells as Cells

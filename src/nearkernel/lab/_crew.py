@@ -86,7 +86,8 @@ class Crew:
         kinds = self._kinds.get(question.get("name", ""), {})
 
         def size(name: str, text: str) -> Any:
-            return {"number": None, "points": text.count(";")}.get(kinds.get(name, ""), text)
+            sizes = {"number": None, "points": text.count(";"), "table": text.count("\n")}
+            return sizes.get(kinds.get(name, ""), text)
 
         typed = question.get("typed", {})
         return (

@@ -7,7 +7,10 @@ from typing import Any
 from latex2mathml.converter import convert
 
 from .._settings import Setting
-from ._experiment import Experiment
+from ._experiment import Experiment, Preset
+from ._registry import group
+
+_A_LINE = 500  # characters that a box of one line is for; text that may be longer is a table
 
 
 @functools.cache
@@ -19,19 +22,29 @@ def typeset(formula: str) -> str:
 def about(experiment: type[Experiment]) -> dict[str, Any]:
     return {
         "name": experiment.name(),
+        "group": group(experiment.name()),
         "title": experiment.title,
+        "menu": experiment.menu or experiment.title,
         "about": experiment.about,
         "formulas": [typeset(formula) for formula in experiment.formulas],
         "button": experiment.button,
+        "presets": [preset(experiment, each) for each in experiment.presets],
+        "movie": experiment.movie,
         "controls": [control(each) for each in experiment.settings()],
     }
 
 
+def preset(experiment: type[Experiment], each: Preset) -> dict[str, Any]:
+    """What a page needs to offer a preset: its settings as they are typed."""
+    known = {found.name: found for found in experiment.settings()}
+    typed = {name: known[name].typed(known[name].checked(value)) for name, value in each.settings.items()}
+    return {"title": each.title, "settings": typed, "see": each.see}
+
+
 def control(each: Setting) -> dict[str, Any]:
     """What a page needs to show a setting."""
-    kind = {int: "whole", float: "number", tuple: "points"}.get(
-        each.kind, "choice" if each.choices else "text"
-    )
+    word = "choice" if each.choices else "table" if _A_LINE < each.high < math.inf else "text"
+    kind = {int: "whole", float: "number", tuple: "points"}.get(each.kind, word)
     low, high = (None if math.isinf(bound) else bound for bound in (each.low, each.high))
     return {
         "name": each.name,

@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from .._settings import Settings
@@ -31,6 +31,15 @@ class Watch:
 
 
 @dataclasses.dataclass(frozen=True)
+class Preset:
+    """A view worth looking at: a `title` for its button, `settings` that differ from the defaults, and what to see."""
+
+    title: str
+    settings: Mapping[str, Any]
+    see: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Experiment(Settings, abc.ABC):
     """A page of the lab; its fields are its controls. The docstring of a subclass says what is to be seen.
 
@@ -39,8 +48,11 @@ class Experiment(Settings, abc.ABC):
     """
 
     title: ClassVar[str]
+    menu: ClassVar[str] = ""  # a shorter title for the menu
     formulas: ClassVar[tuple[str, ...]] = ()  # LaTeX, one a line
     button: ClassVar[str] = ""  # words on the button that starts `check`; none without
+    presets: ClassVar[tuple[Preset, ...]] = ()  # views to try
+    movie: ClassVar[str] = ""  # the setting that Play moves, and that an exported page can move; none without
     about: ClassVar[str]
 
     def __init_subclass__(cls) -> None:

@@ -7,7 +7,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LONGEST_QUERY = 2000
+LONGEST_QUERY = 12_000  # a table of numbers fits, with its signs encoded
 SECURITY = {
     # No code, picture or font from anywhere else; the plotting library writes styles into elements.
     "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "

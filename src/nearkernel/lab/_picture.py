@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("line", "dashes", "dots", "points", "bars")
+KINDS = ("line", "dashes", "thin", "dots", "points", "bars")
 
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
     """y over x, with a `band` (lower, upper) or error bars `sem` around it.
 
-    `kind`: "line", "dashes", "dots" (markers), "points" (markers that the user drags) or "bars". `series` chooses the
-    colour, 1 to 6, the same in all pictures of a page; 0 is grey.
+    `kind`: "line", "dashes", "thin" (a pale line, one of many with the same name), "dots" (markers), "points" (markers
+    that the user drags) or "bars". `series` chooses the color, 1 to 6, the same in all pictures of a page; 0 is grey.
+    The legend lists curves of the same `group` together, and curves of the same name once.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Curve:
     series: int = 1
     band: tuple[Any, Any] | None = None
     sem: Any = None
+    group: str = ""
 
     def __post_init__(self) -> None:
         assert self.kind in KINDS and len(self.x) == len(self.y), (self.name, self.kind)

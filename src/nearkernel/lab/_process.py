@@ -132,11 +132,15 @@ class Worker:
         """The next message, if it comes in time. What has been read of it is kept for the next call."""
         if self._reading is None:
             self._reading = asyncio.ensure_future(_message(process))
-        done, _ = await asyncio.wait({self._reading}, timeout=patience)
+        reading = self._reading
+        done, _ = await asyncio.wait({reading}, timeout=patience)
         if not done:
             return None
-        found, self._reading = self._reading, None
-        return found.result()
+        if self._reading is reading:
+            self._reading = None
+        if reading.cancelled():
+            raise BrokenPipeError("the process was ended meanwhile")
+        return reading.result()
 
     async def _left(self, process: Process) -> None:
         """Nobody reads any more: ends the work, or at last the process."""

@@ -6,16 +6,18 @@ import inspect
 from .._spelling import nearest
 from ._experiment import Experiment
 
-NAMES = (
-    "regression",
-    "criticality",
-    "catapult",
-    "quadratic",
-    "circle",
-    "regions",
-    "bias",
-    "deep-linear",
-)
+GROUPS = {
+    "Random networks": ("criticality", "regions"),
+    "Kernels": ("circle", "regression", "finite-width"),
+    "Features": ("quadratic", "lazy-rich", "catapult", "bias", "deep-linear"),
+    "Data": ("learning-curve", "images", "own-data"),
+}
+NAMES = tuple(name for names in GROUPS.values() for name in names)
+
+
+def group(name: str) -> str:
+    """What a page is about."""
+    return next(words for words, names in GROUPS.items() if name in names)
 
 
 def find(name: str) -> type[Experiment]:

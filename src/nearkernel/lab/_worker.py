@@ -9,6 +9,7 @@ import functools
 import json
 import os
 import queue
+import re
 import struct
 import sys
 import threading
@@ -79,7 +80,9 @@ def _reply(question: Question, watch: Watch) -> tuple[int, Any]:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).removeprefix("--").split()) or repr(error)
+    """The message, with the name of a setting first as the page has it."""
+    words = re.sub(r"^(?:--|`(\w+)`(?=[ :]))", r"\1", str(error))
+    return " ".join(words.split()) or repr(error)
 
 
 def _chosen(question: Question) -> Experiment:
@@ -88,10 +91,11 @@ def _chosen(question: Question) -> Experiment:
 
 def _answer(question: Question, watch: Watch) -> Any:
     chosen = _chosen(question)
-    return _shown(chosen.theory(), chosen.python())
+    return shown(chosen.theory(), chosen.python())
 
 
-def _shown(answer: Answer, python: str) -> dict[str, Any]:
+def shown(answer: Answer, python: str) -> dict[str, Any]:
+    """An answer as a page reads it."""
     return {**plain(answer), "csv": [picture.csv() for picture in answer.pictures], "python": python}
 
 
@@ -104,7 +108,7 @@ def _runnable(question: Question, watch: Watch) -> Any:
 
 def _check(question: Question, watch: Watch) -> Any:
     chosen = _chosen(question)
-    return {"share": 1.0, "words": "done", "answer": _shown(chosen.check(watch), chosen.python(checked=True))}
+    return {"share": 1.0, "words": "done", "answer": shown(chosen.check(watch), chosen.python(checked=True))}
 
 
 def _progress(question: Question, send: Callable[[int, Any], None]) -> Callable[..., None]:
@@ -113,7 +117,7 @@ def _progress(question: Question, send: Callable[[int, Any], None]) -> Callable[
 
     def show(share: float, words: str, answer: Answer | None) -> None:
         event = {"share": share, "words": words}
-        send(PROGRESS, event if answer is None else {**event, "answer": _shown(answer, python())})
+        send(PROGRESS, event if answer is None else {**event, "answer": shown(answer, python())})
 
     return show
 

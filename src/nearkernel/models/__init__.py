@@ -1,4 +1,4 @@
-"""What is the function, and how does it depend on its parameters?"""
+"""Models: networks, linear, quadratic and cubic models, models of other libraries, and their derivatives."""
 
 from .. import _quietly as _quietly
 from ._base import AbstractModel as AbstractModel

@@ -11,7 +11,7 @@ from ._layout import Layout
 
 
 class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
-    """s(z), elementwise; a name such as "relu" or "tanh", or any JAX callable (see `nk.activations.get`)."""
+    """An elementwise activation. `function`: a name such as "relu", or a JAX function (see `nk.activations.get`)."""
 
     function: activations.AbstractActivation
 
@@ -28,7 +28,7 @@ class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
             )
         if kind == "features":
             raise ValueError(
-                "an activation of what is not Gaussian has no closed limit: put Dense or Conv before it"
+                "an activation of inputs that are not Gaussian has no closed-form limit: put Dense or Conv before it"
             )
         return "features"
 

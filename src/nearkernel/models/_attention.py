@@ -21,19 +21,21 @@ MECHANISMS = {
 
 
 class Attention(AbstractWideLayer):
-    r"""Each position looks at all others: heads zeta(G) V with scores G = sqrt(C_QK) Q K^T, then output weights.
+    r"""Multi-head attention: heads $\zeta(G)\, V$ with scores $G = \sqrt{C_{QK}}\, Q K^\top$, then output weights.
 
-    - `scaling="linear"`: scores are divided by the dimension d of a head, and queries and keys share their weights. As
-      d grows the scores become the covariances of the input, G_ab = sqrt(C_QK) K_ab, and with g = zeta(G)
+    - `scaling="linear"`: scores are divided by the dimension $d$ of a head, and queries and keys share their weights.
+      As $d$ grows, the scores become the covariances of the input, $G_{ab} = \sqrt{C_{QK}}\, K_{ab}$, and with $g =
+      \zeta(G)$
 
-        K' = C_OV g K g'^T + C_b,    Theta' = C_OV g (Theta + 2 K) g'^T + C_b.
+        $$K' = C_{OV}\, g K g'^\top + C_b, \qquad \Theta' = C_{OV}\, g (\Theta + 2 K) g'^\top + C_b.$$
 
-    - `scaling="sqrt"`: scores are divided by sqrt(d), as in practice, and stay random; infinitely many heads average
-      over them. Known in closed form for `mechanism="identity"`.
+    - `scaling="sqrt"`: scores are divided by $\sqrt d$, as in practice, and remain random; infinitely many heads
+      average over them. This has a closed form for `mechanism="identity"`.
 
-    **Arguments:** `width`, output channels; `heads`; `head_dim`, d (default: `width`); `mechanism`: "softmax" over
-    positions, "identity", "relu" or "abs"; `qk_var` = C_QK, `ov_var` = C_OV > 0; `bias_var` = C_b >= 0.
-    Parameters are dict(query, key (if scaling is "sqrt"), value, output, bias).
+    **Arguments:** `width`, output channels; `heads`, number of heads; `head_dim`, d (default: `width`); `scaling`,
+    "linear" or "sqrt"; `mechanism`, the function $\zeta$: "softmax" over positions, "identity", "relu" or "abs";
+    `qk_var` = C_QK, `ov_var` = C_OV > 0; `bias_var` = C_b >= 0. Parameters are dict(query, key (for scaling "sqrt"),
+    value, output, bias).
     """
 
     width: int = eqx.field(static=True)
@@ -72,7 +74,7 @@ class Attention(AbstractWideLayer):
     def after(self, kind: str) -> str:
         if self.scaling == "sqrt" and self.mechanism != "identity":
             raise ValueError(
-                f"scores divided by sqrt(d) stay random, and {self.mechanism!r} of them has no closed form: use "
+                f"scores divided by sqrt(d) stay random, and {self.mechanism!r} has no closed form for them: use "
                 '`scaling="linear"` or `mechanism="identity"`'
             )
         return "gaussian"
@@ -85,7 +87,7 @@ class Attention(AbstractWideLayer):
 
     def shape(self, shape: Shape) -> Shape:
         if len(shape) < 2:
-            raise ValueError(f"it looks at positions, and its input of shape {shape} has none")
+            raise ValueError(f"attention needs positions, and its input of shape {shape} has none")
         return (*shape[:-1], self.width)
 
     def init(self, key: jax.Array, shape: Shape) -> Params:

@@ -16,7 +16,7 @@ Params = Any  # a tree of arrays
 
 
 class AbstractModel(Portable, eqx.Module):
-    """A function of parameters and inputs. Parameters are passed, never stored: theory differentiates by them."""
+    """A function of parameters and inputs. Parameters are passed as an argument and never stored in the model."""
 
     @property
     def in_shape(self) -> tuple[int, ...] | None:
@@ -26,14 +26,14 @@ class AbstractModel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
-        """Parameters to start from."""
+        """Random initial parameters."""
 
     @abc.abstractmethod
     def __call__(self, params: Params, x: Any) -> jax.Array:
         """Outputs (n, out) at inputs `x` (n, d)."""
 
     def parameter_shapes(self) -> Any:
-        """A tree like the parameters of `jax.ShapeDtypeStruct`; None if they are not known beforehand."""
+        """A tree like the parameters, of `jax.ShapeDtypeStruct`; None if the shapes are not known beforehand."""
         return None
 
 
@@ -51,7 +51,7 @@ def count_parameters(params: Params) -> int:
 
 
 def at_least_float(x: Any) -> jax.Array:
-    """`x` as a JAX array of floats: NumPy and whole numbers in the working precision, JAX floats as they are."""
+    """`x` as a JAX array of floats: NumPy and integers in the working precision, JAX floats as they are."""
     if not is_traced(x):
         numeric(x, "x")
     if isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jnp.floating):

@@ -36,7 +36,7 @@ class AbstractBranches(AbstractContainer):
         lists = listed(branches, "branches", "[[nk.layers.Dense(64)], []]")
         self.parts = tuple(Sequential(layer_list(part, f"branches[{i}]")) for i, part in enumerate(lists))
         if not self.parts:
-            raise ValueError("`branches` must have at least one branch, a list of layers; got [].")
+            raise ValueError("`branches` must contain at least one branch, a list of layers; got [].")
 
     @abc.abstractmethod
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
@@ -65,7 +65,7 @@ class AbstractBranches(AbstractContainer):
     def require_independent(self) -> None:
         if sum(not part.fresh() for part in self.parts) > 1:
             raise ValueError(
-                "two of its branches have no weights of their own, so that they are not independent: put Dense "
+                "two of its branches have no weights, so they are not independent: put Dense "
                 "or Conv into all branches but one"
             )
 
@@ -124,7 +124,7 @@ class AbstractBranches(AbstractContainer):
 
 
 class Sum(AbstractBranches, AbstractPiecewiseLayer):
-    """The sum of branches, `Sum([branch1, branch2])`, lists of layers; [] is the identity."""
+    """The sum of `branches`, `Sum([branch1, branch2])`. Each branch is a list of layers; [] is the identity."""
 
     def after(self, kind: str) -> str:
         self.require_independent()
@@ -161,7 +161,7 @@ class Sum(AbstractBranches, AbstractPiecewiseLayer):
 
 
 class Residual(AbstractContainer, AbstractPiecewiseLayer):
-    """x + branch(x), with the layers of a branch."""
+    """A residual block, x + branch(x); `layers` is the list of layers of the branch."""
 
     branch: Sequential
 
@@ -171,7 +171,7 @@ class Residual(AbstractContainer, AbstractPiecewiseLayer):
     def after(self, kind: str) -> str:
         if not self.branch.fresh():
             raise ValueError(
-                "its branch has no weights, so that it is not independent of its input: add Dense or Conv"
+                "its branch has no weights, so it is not independent of its input: add Dense or Conv"
             )
         with located("branch", self):
             return kind if self.branch.after(kind) == kind != "groups" else "features"
@@ -189,7 +189,7 @@ class Residual(AbstractContainer, AbstractPiecewiseLayer):
         with located("branch", self):
             after = self.branch.shape(shape)
         if after != shape:
-            raise ValueError(f"its branch maps shape {shape} to {after}, so that they cannot be added")
+            raise ValueError(f"its branch maps shape {shape} to {after}, so the two cannot be added")
         return shape
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
@@ -221,7 +221,10 @@ class Residual(AbstractContainer, AbstractPiecewiseLayer):
 
 
 class Concat(AbstractBranches, AbstractPiecewiseLayer):
-    """The channels of all branches, side by side."""
+    """Concatenates the channels of all `branches`, lists of layers.
+
+    `weights` are the fractions of channels from each branch; by default the network infers them from the widths.
+    """
 
     weights: Any  # share of each branch in the channels; known once the input's shape is
 
@@ -276,13 +279,13 @@ class Concat(AbstractBranches, AbstractPiecewiseLayer):
 
 
 class Product(AbstractBranches):
-    """The product of branches, number by number, as in gates; weights must come before the next activation."""
+    """The elementwise product of `branches`, as in gates; put a layer with weights before the next activation."""
 
     def after(self, kind: str) -> str:
         self.require_independent()
         if "inputs" in self.each("after", kind):
             raise ValueError(
-                "a branch hands on the inputs themselves, whose channels are not infinitely many"
+                "a branch passes the inputs on unchanged, and they do not have infinitely many channels"
             )
         return "features"
 

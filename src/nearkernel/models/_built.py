@@ -18,10 +18,10 @@ from ._repeat import Repeat
 
 
 class ResMLP(Network):
-    """Fully connected residual blocks, x + W s(LayerNorm(x)), between a first and a last layer.
+    """A fully connected residual network: blocks x + W s(LayerNorm(x)) between a first and a last layer.
 
-    **Arguments:** `in_dim`; `width`; `blocks`, how many; `out_dim`; `activation`; `weight_var` and `bias_var` of the
-    branches; `norm`, whether branches begin with layer normalization.
+    **Arguments:** `in_dim`; `width`; `blocks`, number of blocks; `out_dim`; `activation`; `weight_var` and `bias_var`
+    of the branches; `norm`, whether each branch begins with layer normalization.
     """
 
     def __init__(
@@ -45,12 +45,12 @@ class ResMLP(Network):
 
 
 class CNN(Network):
-    """Convolutions with activations, then pooling or flattening, then a dense layer.
+    """A convolutional network: convolutions with activations, then pooling or flattening, then a dense layer.
 
-    **Arguments:** `in_shape`, (height, width, channels) or (length, channels); `widths`, channels of each convolution;
-    `out_dim`; `activation`; `filter`, the side of the filters; `weight_var`, `bias_var` of convolutions; `padding`;
-    `pool`, the side of average pooling after each convolution but the last, or None; `head`, "pool" (mean over all
-    positions) or "flatten".
+    **Arguments:** `in_shape`, (height, width, channels) or (length, channels); `widths`, channels of each
+    convolution; `out_dim`; `activation`; `filter`, side length of the filters; `weight_var`, `bias_var` of the
+    convolutions; `padding`, same as `nk.layers.Conv`; `pool`, side length of average pooling after each convolution
+    but the last, or None; `head`, "pool" (mean over all positions) or "flatten".
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class CNN(Network):
 
 
 class Transformer(Network):
-    """Blocks of attention and dense layers, each normalized and added to its input; then the mean over positions.
+    """A transformer: normalized residual blocks of attention and dense layers, then a mean over positions.
 
-    **Arguments:** `in_shape`, (length, channels); `width`; `blocks`; `heads`; `out_dim`; `activation` of dense parts;
-    `qk_var` of the scores; `embedding`, the variance of position embeddings, or None. Attention is that with a
-    deterministic limit, `scaling="linear"`.
+    **Arguments:** `in_shape`, (length, channels); `width`; `blocks`; `heads`; `out_dim`; `activation` of the dense
+    layers; `qk_var` of the scores; `embedding`, the variance of position embeddings, or None. It uses attention with
+    `scaling="linear"`, which has a deterministic limit.
     """
 
     def __init__(

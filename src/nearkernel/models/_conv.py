@@ -1,4 +1,4 @@
-"""Convolutions, and filters with weights of their own at each position."""
+"""Convolutions, and filters with separate weights at each position."""
 
 import math
 from typing import Any
@@ -125,12 +125,12 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
 
 
 class Conv(AbstractFilter, AbstractOuterLayer):
-    r"""z_p = sqrt(C_W / (C |F|)) sum_{d in F} W_d s_{p + d} + sqrt(C_b) b: one filter, moved over all positions.
+    r"""A convolution: $z_p = \sqrt{C_W / (C |F|)} \sum_{d \in F} W_d\, s_{p + d} + \sqrt{C_b}\, b$.
 
-    **Arguments:** `width`, number of output channels; `filter`, e.g. (3, 3) or, for sequences, 3; `strides`; `padding`,
-    "SAME" (zeros outside), "VALID" or "CIRCULAR"; `dilation`; `weight_var`, `bias_var`, `parametrization` ("ntk" or
-    "standard") as for `Dense`, with fan_in = channels times positions of the filter.
-    Parameters are dict(weight=(*filter, channels, width), bias=(width,)).
+    **Arguments:** `width`, number of output channels; `filter`, e.g. (3, 3) or, for sequences, 3; `strides`;
+    `padding`, "SAME" (zeros outside), "VALID" or "CIRCULAR"; `dilation`; `weight_var`, `bias_var`, `parametrization`
+    ("ntk" or "standard"): same as `Dense`, with fan_in = channels times positions of the filter. Parameters are
+    dict(weight=(*filter, channels, width), bias=(width,)).
     """
 
     __init__ = AbstractFilter.__init__  # said again for type checkers
@@ -162,9 +162,10 @@ class Conv(AbstractFilter, AbstractOuterLayer):
 
 
 class LocallyConnected(AbstractFilter):
-    """As `Conv`, but with weights and bias of its own at each position.
+    """Same as `Conv`, but with separate weights and biases at each position.
 
-    Parameters are dict(weight=(*positions, channels * filter, width), bias=(*positions, width)).
+    **Arguments:** `width`, `filter`, `strides`, `padding`, `dilation`, `weight_var`, `bias_var`, `parametrization`:
+    same as `Conv`. Parameters are dict(weight=(*positions, channels * filter, width), bias=(*positions, width)).
     """
 
     __init__ = AbstractFilter.__init__

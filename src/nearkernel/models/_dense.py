@@ -36,13 +36,13 @@ def bias_variance(value: Any) -> Any:
 
 
 class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
-    r"""z = w W s + b B with C_W = `weight_var`, C_b = `bias_var`, at each position.
+    r"""A dense layer, $z = w\, W s + b\, B$ with $C_W$ = `weight_var` and $C_b$ = `bias_var`, at each position.
 
-    | parametrization | entries of W, B at initialization | w | b |
+    | parametrization | entries of $W$, $B$ at initialization | $w$ | $b$ |
     |---|---|---|---|
-    | "ntk" | N(0, 1) | sqrt(C_W / fan_in) | sqrt(C_b) |
-    | "standard" | N(0, C_W / fan_in), N(0, C_b) | 1 | 1 |
-    | "mean_field" | N(0, 1) | sqrt(C_W) / fan_in | sqrt(C_b) |
+    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan-in}}$ | $\sqrt{C_b}$ |
+    | "standard" | $\mathcal{N}(0, C_W / \text{fan-in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
+    | "mean_field" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
 
     **Arguments:** `width`, number of output channels; `weight_var` > 0; `bias_var` >= 0; `parametrization`.
     Parameters are dict(weight=(fan_in, width), bias=(width,)).
@@ -73,7 +73,7 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         return True
 
     def scales(self, fan_in: int) -> tuple[Any, Any]:
-        """What multiplies W and B."""
+        """The factors w and b that multiply W and B."""
         if self.parametrization == "standard":
             return 1.0, 1.0
         fan = fan_in if self.parametrization == "mean_field" else fan_in**0.5

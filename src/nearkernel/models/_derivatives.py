@@ -41,7 +41,7 @@ Batches = Sequence[np.ndarray]
 
 
 class AbstractDerivatives(Portable, abc.ABC):
-    """Derivatives at one point of parameter space, on fixed inputs. `passes` counts directions by kind."""
+    """Derivatives of a model at one parameter vector, on fixed inputs. `passes` counts the passes of each kind."""
 
     size: int  # parameters, P
     outputs: int  # (input, output) pairs, m
@@ -79,7 +79,9 @@ class AbstractDerivatives(Portable, abc.ABC):
 
 
 class ModelDerivatives(AbstractDerivatives):
-    """Those of any model, by automatic differentiation; parameters flattened as `ravel_pytree` does."""
+    """Derivatives of any `model` at `params` on inputs `x`, up to order `degree`, by automatic differentiation.
+
+    Parameters are flattened in the order of `ravel_pytree`."""
 
     def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int):
         super().__init__()
@@ -166,9 +168,10 @@ def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
 
 @in_float64
 def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x") -> np.ndarray:
-    """The features a model has at `params`, dz_i/dtheta, (n, out, P), parameters flattened as `ravel_pytree` does.
+    r"""The features $\partial z_i / \partial \theta$ of a `model` at `params` on inputs `x`, (n, out, P).
 
-    Those of a quadratic model are phi + eps psi W; of any other, or of an expansion, its Jacobian.
+    For a quadratic model they are $\phi + \epsilon\, \psi W$; for any other model, or an expansion, the Jacobian.
+    Parameters are flattened in the order of `ravel_pytree`. `name` is the argument that error messages mention.
     """
     params = floating_params(model, params)
     x = inputs(x, name, model.in_shape)

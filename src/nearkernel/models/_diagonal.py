@@ -15,13 +15,14 @@ from ._params import require_params
 
 
 class DiagonalNetwork(AbstractModel):
-    r"""z(x) = sum_i (plus_i^2 - minus_i^2) x_i, a linear function of x whose training is not linear.
+    r"""$z(x) = \sum_i (u_i^2 - v_i^2)\, x_i$: a linear function of $x$ whose training is nonlinear.
 
-    Both halves start at alpha theta_0, so z = 0 at the start. Large alpha trains lazily, like a linear model with
-    weighted features; small alpha prefers few nonzero weights.
+    Both $u$ = `plus` and $v$ = `minus` are initialized to $\alpha \theta_0$, so $z = 0$ at initialization. With a
+    large $\alpha$ it trains lazily, like a linear model with weighted features; with a small $\alpha$ it prefers
+    sparse weights.
 
-    **Arguments:** `in_dim`; `alpha` > 0, the scale of the start; `theta0`, its shape (in_dim,), 1 by default.
-    Parameters are dict(plus=(d,), minus=(d,)).
+    **Arguments:** `in_dim`; `alpha` > 0, the scale of the initialization; `theta0` (in_dim,), its shape, 1 by
+    default. Parameters are dict(plus=(d,), minus=(d,)).
     """
 
     in_dim: int = eqx.field(static=True)
@@ -47,7 +48,7 @@ class DiagonalNetwork(AbstractModel):
         return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
     def weights(self, params: Params) -> Any:
-        """beta = plus^2 - minus^2 (d,)."""
+        """The weights of the linear function, plus^2 - minus^2, (d,)."""
         return params["plus"] ** 2 - params["minus"] ** 2
 
     @in_float64

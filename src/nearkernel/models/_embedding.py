@@ -13,10 +13,11 @@ from ._layout import Layout
 
 
 class PositionEmbedding(AbstractWideLayer):
-    r"""z_p = x_p + sqrt(C) e_p, with a trained vector e_p for each position, the same for all inputs.
+    r"""Position embeddings, $z_p = x_p + \sqrt{C}\, e_p$, with one trained vector $e_p$ per position.
 
-    At initialization the entries of e are standard normal, with covariance exp(-decay |p - q|^2) between positions,
-    or independent without `decay`. Without embeddings, attention and pooling cannot tell the order of positions.
+    At initialization the entries of $e$ are standard normal, with covariance $\exp(-\text{decay}\, |p - q|^2)$
+    between positions, or independent without `decay`. Without embeddings, attention and pooling do not see the order
+    of positions.
 
     **Arguments:** `var` = C > 0; `decay` >= 0, or None. Parameters are dict(embedding=(*positions, channels)).
     """
@@ -34,7 +35,7 @@ class PositionEmbedding(AbstractWideLayer):
 
     def after(self, kind: str) -> str:
         if kind == "inputs":
-            raise ValueError("its input has few channels: put Dense or Conv before it")
+            raise ValueError("its input does not have infinitely many channels: put Dense or Conv before it")
         return "gaussian" if kind == "gaussian" else "features"
 
     def has_params(self) -> bool:
@@ -42,7 +43,7 @@ class PositionEmbedding(AbstractWideLayer):
 
     def shape(self, shape: Shape) -> Shape:
         if len(shape) < 2:
-            raise ValueError(f"it marks positions, and its input of shape {shape} has none")
+            raise ValueError(f"it needs positions, and its input of shape {shape} has none")
         return shape
 
     def init(self, key: jax.Array, shape: Shape) -> Params:

@@ -16,9 +16,12 @@ from ._params import floating_params, require_params
 
 
 class Taylor(AbstractModel):
-    """`model` to `degree` in (theta - `params0`). Degree 1 is a kernel machine; degree 2 learns features.
+    r"""The Taylor polynomial of `model` around `params0`. Degree 1 is a kernel machine; degree 2 learns features.
 
-    z(theta) = sum_{k <= degree} 1/k! (d/ds)^k z(theta_0 + s (theta - theta_0)) at s = 0,    (n, d) -> (n, out)
+    $$z(\theta) = \sum_{k \le \text{degree}} \frac{1}{k!} \left.\frac{d^k}{ds^k}\right|_{s=0}
+    z(\theta_0 + s (\theta - \theta_0)), \qquad (n, d) \to (n, \text{out})$$
+
+    **Arguments:** `model`; `params0`, the point of expansion $\theta_0$; `degree`.
     """
 
     model: AbstractModel
@@ -30,7 +33,7 @@ class Taylor(AbstractModel):
         return self.model.in_shape
 
     def init(self, key: Key | None = None) -> Params:
-        """The parameters it was expanded at."""
+        """The parameters around which it was expanded."""
         return self.params0
 
     def parameter_shapes(self) -> Params:
@@ -64,9 +67,9 @@ def _along(function, step):
 
 
 def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
-    """`model` as a polynomial of `degree` 1, 2 or 3 around `params`: a model of its own, with the same parameters.
+    r"""The Taylor polynomial of `model` around `params`, of `degree` 1, 2 or 3, as a model with the same parameters.
 
-    Degree counts powers of theta - params; every degree is exact in x.
+    The degree counts powers of $\theta - \theta_0$; every degree is exact in $x$.
     """
     require_model(model)
     if whole(degree, "degree", 1) > 3:

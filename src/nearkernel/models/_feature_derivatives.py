@@ -14,8 +14,9 @@ _ROWS = 16  # sets of inputs are filled up to a multiple of this
 
 
 class FeatureDerivatives(AbstractDerivatives):
-    """Those of one output of a quadratic or cubic model at W = 0 and eps = 1: its features as an array, its
-    meta-features as products. All outputs share them."""
+    """Derivatives of one output of a quadratic or cubic `model` on inputs `x`, at W = 0 and eps = 1.
+
+    Features are an array, meta-features are products. All outputs share them."""
 
     def __init__(self, model: QuadraticModel, x: np.ndarray):
         super().__init__()

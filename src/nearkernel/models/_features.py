@@ -57,11 +57,11 @@ def feature_weights(model: AbstractModel, params: Params, count: int) -> jax.Arr
 
 
 class FeatureModel(AbstractModel):
-    """z_i = sum_j W[i, j] phi_j(x): linear in its parameters W, (out, f) or (f,), drawn from N(0, weight_var).
+    r"""A linear model $z_i = \sum_j W_{ij}\, \phi_j(x)$ with parameters W, (out, f) or (f,).
 
     **Arguments:** `phi`, a JAX function (n, d) -> (n, f); `out_dim`, number of outputs, each with its own weights;
-    `in_dim`, if `init` is to be called before any input has been seen; `weight_var`, the variance of the weights at
-    initialization, 0 by default: then they start at 0, as they do in `nk.solve`.
+    `in_dim`, needed if you call `init` before the model has seen an input; `weight_var`, the variance of the weights
+    at initialization, 0 by default: the weights are then initialized to 0, same as in `nk.solve`.
     """
 
     phi: Callable = eqx.field(static=True)
@@ -78,7 +78,7 @@ class FeatureModel(AbstractModel):
 
     @in_float64
     def features(self, x: jax.Array) -> jax.Array:
-        """phi(x), checked to be (n, f)."""
+        """The features phi(x), checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @drawing

@@ -23,7 +23,7 @@ from ._layout import Layout
 
 
 class Identity(AbstractWideLayer, AbstractPiecewiseLayer):
-    """Does nothing."""
+    """The identity."""
 
     def after(self, kind: str) -> str:
         return kind
@@ -45,7 +45,7 @@ class Identity(AbstractWideLayer, AbstractPiecewiseLayer):
 
 
 class Flatten(AbstractWideLayer, AbstractPiecewiseLayer):
-    """All positions and channels in one vector; only equal positions of two inputs are ever compared."""
+    """Flattens positions and channels into one vector; kernels then compare only equal positions of two inputs."""
 
     def after(self, kind: str) -> str:
         return "inputs" if kind == "inputs" else "features"  # each position had a variance of its own
@@ -82,10 +82,10 @@ class Flatten(AbstractWideLayer, AbstractPiecewiseLayer):
 
 
 class Dropout(AbstractWideLayer):
-    """Each number is kept with probability `keep` and divided by it, or set to 0.
+    """Dropout: each value is kept with probability `keep` and divided by it, or set to 0.
 
-    The kernels are those of training, with a fresh mask for every evaluation: entries k(x, x) of `kernel(x)` see one
-    mask, those of `kernel(x, x)` two. A network that is called without a key, `net(params, x)`, drops nothing;
+    The kernels are those of training, with a new mask for every evaluation: the entries k(x, x) of `kernel(x)` use
+    one mask, those of `kernel(x, x)` two. A network called without a key, `net(params, x)`, drops nothing;
     `net(params, x, key=key)` draws the masks.
     """
 

@@ -58,16 +58,16 @@ class NetworkModel(AbstractModel):
 def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -> tuple[NetworkModel, Params]:
     """A network of Flax (linen or nnx), Equinox or Keras as a model, and its parameters.
 
-    The network is called in evaluation mode. What trains is `params`: "params" of Flax linen, `nnx.Param`, the
-    floating-point arrays of Equinox, `network.trainable_variables` of Keras. All else stays as it is.
+    The network is called in evaluation mode. The trained parameters are "params" of Flax linen, `nnx.Param`, the
+    floating-point arrays of Equinox, or `network.trainable_variables` of Keras. Everything else stays fixed.
 
     **Arguments:** `network`, a `flax.linen.Module`, `flax.nnx.Module`, `equinox.Module` (a function of one input,
-    mapped over rows) or a built `keras.Model` of the backend "jax"; `variables`, of a linen module, as `module.init`
-    makes them; `in_shape` of one input, such as (28, 28, 1): needed by `nk.solve` and others unless inputs are
+    mapped over rows) or a built `keras.Model` of the backend "jax"; `variables` of a linen module, as returned by
+    `module.init`; `in_shape` of one input, such as (28, 28, 1), which `nk.solve` and others need unless inputs are
     vectors.
 
-    **Returns:** a `NetworkModel`, and `params` in float64: a tree as the library has it, for Keras a list in the order
-    of `network.trainable_variables`. Keras itself computes in float32 on JAX, and a warning says so.
+    **Returns:** a `NetworkModel`, and `params` in float64: a tree with the structure of the library, for Keras a list
+    in the order of `network.trainable_variables`. Keras itself computes in float32 on JAX; a warning says so.
 
     ```python
     model, params = nk.from_network(module, module.init(key, x[:1]))  # Flax linen
@@ -85,10 +85,10 @@ def from_network(network: Any, variables: Any = None, *, in_shape: Any = None) -
             f"`network` must be a network of Flax, Equinox or Keras; got {type(network).__name__}{hint or '.'}"
         )
     if variables is not None and reader is not _linen:
-        raise TypeError("`variables` are for networks of flax.linen, which hold none; leave them out.")
+        raise TypeError("`variables` are only for networks of flax.linen; leave them out.")
     function, params, frozen = reader(network, variables)
     if not jax.tree.leaves(params):
-        raise ValueError("`network` has no parameters that train.")
+        raise ValueError("`network` has no trainable parameters.")
     shape = None if in_shape is None else wholes(in_shape, "in_shape")
     return NetworkModel(function, in_working_precision(frozen), shape), in_working_precision(params)
 

@@ -14,7 +14,7 @@ from ._base import AbstractModel, Params, at_least_float
 
 
 class FunctionModel(AbstractModel):
-    """See `from_function`."""
+    """A JAX `function` f(params, x) as a model, with an `initializer`; made by `from_function`."""
 
     function: Callable = eqx.field(static=True)
     initializer: Callable | None = eqx.field(static=True)
@@ -42,16 +42,16 @@ class FunctionModel(AbstractModel):
 
 
 def from_function(f: Callable[[Any, Any], Any], init: Callable[[Any], Any] | None = None) -> FunctionModel:
-    """Any JAX function `f(params, x)` as a model.
+    """Makes a model from any JAX function `f(params, x)`.
 
-    **Arguments:** `f`, maps a tree of arrays and (n, d) inputs to (n,) or (n, out) outputs, each row from its own
-    input (no batch statistics); `init`, optional, maps a key to parameters.
+    **Arguments:** `f`, a function of a tree of arrays and inputs (n, d) that returns (n,) or (n, out); each row may
+    depend on its own input only (no batch statistics); `init`, optional, a function that maps a key to parameters.
 
     ```python
     flax_net = nk.from_function(module.apply, init=lambda key: module.init(key, x[:1]))
     ```
 
-    `nk.from_network` and `nk.from_torch` take networks of other libraries as they are.
+    `nk.from_network` and `nk.from_torch` convert networks of other libraries directly.
     """
     if not callable(f):
         raise TypeError(f"`f` must be a function f(params, x); got {type(f).__name__}.")

@@ -60,11 +60,11 @@ def located(name: str, layer: Any) -> Iterator[None]:
 
 
 class AbstractLayer(eqx.Module):
-    """A function of parameters and inputs (n, *positions, channels)."""
+    """A layer: a function of parameters and inputs (n, *positions, channels)."""
 
     @abc.abstractmethod
     def shape(self, shape: Shape) -> Shape:
-        """The shape (*positions, channels) of an output, from that of an input; ValueError if it does not fit."""
+        """The shape (*positions, channels) of an output, for inputs of `shape`; `ValueError` if it does not fit."""
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
         """Parameters for inputs of a shape; None for a layer that has none."""
@@ -75,24 +75,24 @@ class AbstractLayer(eqx.Module):
         """Outputs at `x`."""
 
     def lr_factors(self, shape: Shape) -> Params:
-        """Factors on the learning rate, a tree like the parameters, that the layer's parametrization implies."""
+        """Learning-rate factors, a tree like the parameters, that the layer's parametrization implies."""
         return None
 
     def has_params(self) -> bool:
         return False
 
     def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """Of a layer that is made of layers: (name, layers) of each list of them."""
+        """For a layer that is made of layers: (name, layers) of each list of them."""
         return ()
 
 
 class AbstractWideLayer(AbstractLayer):
-    """Its second moments close as the number of channels grows: it has an NNGP and an NTK."""
+    """A layer with an infinite-width limit: it has an NNGP and an NTK."""
 
     gives: ClassVar[str] = "same"
 
     def after(self, kind: str) -> str:
-        """The kind of its outputs, from that of its inputs; raises ValueError if it may not follow them.
+        """The kind of its outputs for inputs of this kind; raises `ValueError` if it may not follow them.
 
         Numbers are "inputs" (given, nothing random yet), "gaussian" (sums of infinitely many independent terms),
         "groups" (Gaussian, with another variance in each group of channels) or "features" (all others).
@@ -102,7 +102,7 @@ class AbstractWideLayer(AbstractLayer):
         return "features" if kind == "groups" else kind
 
     def fresh(self) -> bool:
-        """Whether weights of its own make its outputs independent of its inputs."""
+        """Whether the layer's weights make its outputs independent of its inputs."""
         return False
 
     @abc.abstractmethod

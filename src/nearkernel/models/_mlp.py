@@ -20,24 +20,31 @@ from ._params import require_params
 
 
 class MLP(AbstractNetwork):
-    r"""A fully connected network, z^{l+1} = w_l W s(z^l) + b_l B with C_W = `weight_var`, C_b = `bias_var`.
+    r"""A fully connected network, $z^{l+1} = w_l W s(z^l) + b_l B$ with $C_W$ = `weight_var`, $C_b$ = `bias_var`.
 
-    | parametrization | entries of W, B at initialization | w_l | b_l |
+    | parametrization | entries of $W$, $B$ at initialization | $w_l$ | $b_l$ |
     |---|---|---|---|
-    | "ntk" | N(0, 1) | sqrt(C_W / fan_in) | sqrt(C_b) |
-    | "standard" | N(0, C_W / fan_in), N(0, C_b) | 1 | 1 |
-    | "mean_field" | N(0, 1) | same as "ntk", the last layer sqrt(C_W) / fan_in | sqrt(C_b) |
-    | "mup" | same as "standard", weights of the last layer N(0, C_W base_width / fan_in^2) | 1 | 1 |
+    | "ntk" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W / \text{fan-in}}$ | $\sqrt{C_b}$ |
+    | "standard" | $\mathcal{N}(0, C_W / \text{fan-in})$, $\mathcal{N}(0, C_b)$ | 1 | 1 |
+    | "mean_field" | $\mathcal{N}(0, 1)$ | same as "ntk", the last layer $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
+    | "mup" | same as "standard", last weights $\mathcal{N}(0, C_W\, \text{base width} / \text{fan-in}^2)$ | 1 | 1 |
 
     With the learning rates of all parameters multiplied by `lr_factors()`, the first three have the same tangent
-    kernel at initialization. At infinite width it then stays constant, except in mean-field scaling.
+    kernel at initialization. At infinite width the kernel then stays constant, except in mean-field scaling.
 
-    "mup" is the maximal update of practice: it is the standard network at `base_width`, and at other widths one whose
-    layers all move as much in training. So a learning rate found at the base width carries over.
+    "mup" is the maximal update parametrization. At `base_width` it is the standard network; at other widths all
+    layers move by the same amount in training, so a learning rate tuned at the base width carries over.
 
-    **Arguments:** `in_dim`, features of an input; `widths` of the hidden layers (may be empty); `out_dim`;
-    `activation`, a name or a JAX callable, or a tuple with one per hidden layer; `weight_var` > 0 and `bias_var` >= 0,
-    numbers, or tuples with one per layer; `parametrization`; `base_width`, for "mup" only.
+    **Arguments:**
+
+    - `in_dim`: number of features of an input.
+    - `widths`: widths of the hidden layers (may be empty).
+    - `out_dim`: number of outputs.
+    - `activation`: a name or a JAX function, or a tuple with one per hidden layer.
+    - `weight_var` > 0 and `bias_var` >= 0: numbers, or tuples with one value per layer.
+    - `parametrization`: "ntk", "standard", "mean_field" or "mup".
+    - `base_width`: for "mup" only.
+
     Parameters are a list with one dict(weight=(fan_in, fan_out), bias=(fan_out,)) per layer.
     """
 
@@ -77,7 +84,7 @@ class MLP(AbstractNetwork):
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Input, hidden and output dimensions."""
+        """The input, hidden and output dimensions."""
         return (self.in_dim, *self.widths, self.out_dim)
 
     @property
@@ -104,12 +111,12 @@ class MLP(AbstractNetwork):
         """Dense layers and activations in turn have one."""
 
     def activation_of(self, layer: int) -> activations.AbstractActivation:
-        """The activation that enters layer 1, 2, ..."""
+        """The activation before layer 1, 2, ..."""
         return self.activation[layer - 1] if isinstance(self.activation, PerLayer) else self.activation
 
     @property
     def activations(self) -> tuple[activations.AbstractActivation, ...]:
-        """Of the hidden layers."""
+        """The activations of the hidden layers."""
         return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
 
     def dense(self, layer: int) -> Dense:
@@ -127,7 +134,7 @@ class MLP(AbstractNetwork):
         return Dense(self.sizes[layer + 1], weight_var, bias_var, kind)
 
     def scales(self, layer: int) -> tuple[Any, Any]:
-        """What multiplies W and B in layer 0, 1, ..."""
+        """The factors that multiply W and B in layer 0, 1, ..."""
         return self.dense(layer).scales(self.sizes[layer])
 
     def parameter_shapes(self) -> Params:
@@ -163,12 +170,12 @@ class MLP(AbstractNetwork):
 
     @in_float64
     def lr_factors(self, optimizer: str = "sgd") -> Params:
-        """Learning-rate factors, a tree like the parameters, that this scaling implies.
+        """Learning-rate factors, a tree like the parameters, that the parametrization implies.
 
-        "ntk": 1. "standard": C_W / fan_in and C_b, which makes training equal to that of the "ntk" network.
-        "mean_field": the width of the last hidden layer, for which outputs move by O(1) at any width.
-        "mup": with widths over `base_width`, fan_out / fan_in for gradient descent ("sgd") and 1 / fan_in for "adam",
-        where inputs and outputs count as 1; biases have a fan_in of 1, and with C_b = 0 they stay 0.
+        "ntk": 1. "standard": C_W / fan_in and C_b, with which the network trains exactly like the "ntk" network.
+        "mean_field": the width of the last hidden layer, so that outputs move by O(1) at any width. "mup": with
+        widths in units of `base_width`, fan_out / fan_in for gradient descent (`optimizer` "sgd") and 1 / fan_in for
+        "adam"; inputs and outputs count as width 1, biases have fan_in 1, and with C_b = 0 they stay 0.
         """
         one_of(optimizer, "optimizer", ("sgd", "adam"))
         if self.parametrization == "mup":

@@ -24,11 +24,14 @@ _MOST_DEGREE = 100  # factorials beyond are no longer numbers when squared
 
 
 class MultiIndexPolynomial(eqx.Module):
-    r"""f(x) = sum_a c_a He_a1(u_1.x) ... He_ar(u_r.x): a polynomial of r directions u of its d inputs.
+    r"""A polynomial of few directions of its inputs (a multi-index function), in the Hermite basis.
 
-    **Arguments:** `directions` (r, d), orthonormal rows; `coefficients`, a dictionary from the r powers of each term
-    to c_a, e.g. {(2, 0): 0.5, (2, 2): 0.5}, of monic ("probabilists'") Hermite polynomials He_2(z) = z^2 - 1.
-    `MultiIndexPolynomial.of(g, directions, degree)` finds them for any polynomial and any independent directions.
+    $$f(x) = \sum_a c_a\, He_{a_1}(u_1 \cdot x) \cdots He_{a_r}(u_r \cdot x)$$
+
+    **Arguments:** `directions` (r, d), orthonormal rows $u$; `coefficients`, a dictionary from the r powers of each
+    term to $c_a$, e.g. {(2, 0): 0.5, (2, 2): 0.5}, for monic ("probabilists'") Hermite polynomials, $He_2(z) = z^2 -
+    1$. `MultiIndexPolynomial.of(g, directions, degree)` computes them for any polynomial and any independent
+    directions.
 
     ```python
     f = nk.models.MultiIndexPolynomial(np.eye(2, 10), {(2, 0): 0.5, (0, 2): -0.5, (2, 2): 0.5})
@@ -52,7 +55,7 @@ class MultiIndexPolynomial(eqx.Module):
         for powers in coefficients:
             if not isinstance(powers, tuple) or len(powers) != r:
                 raise ValueError(
-                    f"`coefficients` needs tuples of {r} powers, one a direction; got {powers!r}."
+                    f"`coefficients` needs tuples of {r} powers, one per direction; got {powers!r}."
                 )
             for power in powers:
                 whole(power, "coefficients", 0, most=_MOST_DEGREE)
@@ -64,7 +67,7 @@ class MultiIndexPolynomial(eqx.Module):
     def of(cls, g: Callable[[np.ndarray], Any], directions: Any, degree: int) -> "MultiIndexPolynomial":
         """f(x) = g(x @ directions.T) for a polynomial `g`, (n, r) -> (n,), of at most `degree`.
 
-        `directions` (r, d) need only be independent: f is rewritten in an orthonormal basis of their span. The
+        `directions` (r, d) must be linearly independent; f is rewritten in an orthonormal basis of their span. The
         coefficients are E[g He_a]/a!, by Gauss-Hermite quadrature, which is exact here.
         """
         if not callable(g):
@@ -109,7 +112,7 @@ class MultiIndexPolynomial(eqx.Module):
 
     @property
     def degree(self) -> int:
-        """p, the largest sum of powers."""
+        """The degree p, the largest sum of powers."""
         return int(self.powers.sum(axis=1).max())
 
     @property
@@ -124,7 +127,7 @@ class MultiIndexPolynomial(eqx.Module):
         return float(np.sum((weights * self.coefficients**2)[self.powers.sum(axis=1) > 0]))
 
     def nonlinear(self) -> "MultiIndexPolynomial":
-        """f without its constant and linear part."""
+        """f without its constant and linear parts."""
         kept = {
             tuple(map(int, powers)): float(c)
             for powers, c in zip(self.powers, self.coefficients, strict=True)
@@ -145,7 +148,7 @@ class MultiIndexPolynomial(eqx.Module):
         return found
 
     def tensor(self, k: int) -> np.ndarray:
-        """C_k = E[nabla^k f], (d,) * k, symmetric."""
+        r"""$C_k = \mathbb{E}[\nabla^k f]$, (d,) * k, symmetric."""
         k, d = whole(k, "k", 0, most=_MOST_INDICES), self.directions.shape[1]
         require_fits(8 * d**k, f"a tensor of {k} indices of {d} values", "use `latent_tensor`")
         found = self.latent_tensor(k)
@@ -160,7 +163,7 @@ class MultiIndexPolynomial(eqx.Module):
 
     @property
     def kappa(self) -> float:
-        """|H^+| / sqrt(r), the normalized condition number; infinite if H has not rank r (assumption 2 fails)."""
+        r"""The normalized condition number $\lVert H^+\rVert / \sqrt r$; infinite if the rank of $H$ is not $r$."""
         sizes = np.abs(np.linalg.eigvalsh(self.latent_tensor(2)))
         if sizes.min() <= 1e-12 * max(sizes.max(), np.sqrt(self.variance)):
             return inf

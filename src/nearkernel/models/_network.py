@@ -31,7 +31,7 @@ class AbstractNetwork(AbstractModel):
     @property
     @abc.abstractmethod
     def layers(self) -> Sequential:
-        """Its layers."""
+        """The layers of the network."""
 
     @drawing
     def init(self, key: Key) -> Params:
@@ -48,7 +48,7 @@ class AbstractNetwork(AbstractModel):
             working_dtype().itemsize
             * (sum(sizes) + 2 * max(sizes)),  # a draw makes as many random bits, twice
             f"`init` of a network with {sum(sizes):,} parameters",
-            "use fewer neurons; theory of infinite width needs none",
+            "use fewer neurons; infinite-width theory needs none",
         )
 
     @in_float64
@@ -71,7 +71,7 @@ class AbstractNetwork(AbstractModel):
 
     @property
     def mean_field(self) -> bool:
-        """Whether a layer is in mean-field scaling: the tangent kernel then moves even at infinite width."""
+        """Whether a layer has mean-field scaling; the tangent kernel then changes even at infinite width."""
         return any(
             isinstance(layer, Dense) and layer.parametrization == "mean_field"
             for layer in leaves(self.layers)
@@ -85,7 +85,7 @@ class AbstractNetwork(AbstractModel):
         return last if len(Sequential(hidden).shape(self.in_shape)) == 1 else None
 
     def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
-        """What enters the last layer, (n, width), of a network that has a `readout`."""
+        """The inputs of the last layer, (n, width), of a network that has a `readout`."""
         return Sequential(self.layers.layers[:-1])(params[:-1], x)
 
     def cut(self, layer: int) -> tuple[Sequential, Sequential]:
@@ -106,7 +106,7 @@ class AbstractNetwork(AbstractModel):
             layers.after("inputs")
 
     def limit(self) -> Sequential:
-        """The layers as infinitely many channels see them."""
+        """The layers in the limit of infinitely many channels."""
         return grouped(self.layers.limit(self.in_shape), self.in_shape)
 
 
@@ -131,11 +131,11 @@ def _dropping(key: jax.Array):
 
 
 class Network(AbstractNetwork):
-    """Layers one after the other, for inputs of a given shape: `nk.Network((8, 8, 3), [layers.Conv(64, (3, 3)), ...])`.
+    """A sequence of layers for inputs of a given shape: `nk.Network((8, 8, 3), [layers.Conv(64, (3, 3)), ...])`.
 
-    **Arguments:** `in_shape`, of one input: (features,) for vectors, (length, channels) for sequences, (height, width,
-    channels) for images; `layers`, a list. The last layer must end in one number per output, (out,).
-    Parameters are a list with one entry per layer that has any.
+    **Arguments:** `in_shape`, of one input: (features,) for vectors, (length, channels) for sequences, (height,
+    width, channels) for images; `layers`, a list. The last layer must return one value per output, (out,). Parameters
+    are a list with one entry per layer with parameters.
     """
 
     _in_shape: Shape = eqx.field(static=True)
@@ -202,7 +202,7 @@ def require_wide(net: Any, verb: str) -> None:
     """Raises unless every layer has a wide limit, and may follow the one before it."""
     if not isinstance(net, AbstractNetwork):
         raise TypeError(
-            f"`net` must be an nk.MLP or nk.Network, whose layers {verb} knows; got {type(net).__name__}."
+            f"`net` must be an nk.MLP or nk.Network, whose layers {verb} can read; got {type(net).__name__}."
         )
     if getattr(net, "parametrization", None) == "mup":
         raise ValueError(

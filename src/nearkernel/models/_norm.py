@@ -12,11 +12,12 @@ from ._layout import Layout
 
 
 class LayerNorm(AbstractWideLayer):
-    """(z - mean)/sqrt(var + eps), with mean and variance of each input over its channels.
+    r"""Layer normalization, $(z - \mu) / \sqrt{\sigma^2 + \epsilon}$.
 
-    Over infinitely many channels both are constants: second moments are divided, and so is the tangent kernel.
+    $\mu$ and $\sigma^2$ are the mean and variance over the channels of each input. Over infinitely many channels both
+    are constants: second moments and the tangent kernel are divided by the variance.
 
-    **Arguments:** `axes`: "channel", at each position by itself, or "all", over channels and positions; `eps`.
+    **Arguments:** `axes`: "channel", at each position separately, or "all", over channels and positions; `eps`.
     """
 
     axes: str = eqx.field(static=True, default="channel")
@@ -28,7 +29,7 @@ class LayerNorm(AbstractWideLayer):
 
     def after(self, kind: str) -> str:
         if kind == "inputs":
-            raise ValueError("normalize `x` itself: its channels are not infinitely many")
+            raise ValueError("normalize `x` itself: it does not have infinitely many channels")
         return super().after(kind)
 
     def shape(self, shape: Shape) -> Shape:

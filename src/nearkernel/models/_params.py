@@ -19,7 +19,7 @@ def require_params(model: AbstractModel, params: Params, name: str = "params") -
     found = _by_path(params)
     if not found:
         raise TypeError(
-            f"`{name}` must be a tree of arrays, as of `model.init(key)`; got {shown(params)}, which holds none."
+            f"`{name}` must be a tree of arrays, e.g. `model.init(key)`; got {shown(params)}, which contains none."
         )
     kind, expected = type(model).__name__, model.parameter_shapes()
     if expected is not None:
@@ -27,12 +27,12 @@ def require_params(model: AbstractModel, params: Params, name: str = "params") -
         for path in needed:
             if path not in found:
                 raise ValueError(
-                    f"`{name}` must be of the form of `model.init(key)`; {kind} misses `{name}{path}`."
+                    f"`{name}` must have the structure of `model.init(key)`; {kind} needs `{name}{path}`."
                 )
         for path in found:
             if path not in needed:
                 raise ValueError(
-                    f"`{name}` must be of the form of `model.init(key)`; {kind} has no use for `{name}{path}`."
+                    f"`{name}` must have the structure of `model.init(key)`; {kind} does not use `{name}{path}`."
                 )
         for path, leaf in found.items():
             if np.shape(leaf) != needed[path].shape:
@@ -70,7 +70,7 @@ def floating_params(model: AbstractModel, params: Params, name: str = "params") 
     kinds = [getattr(leaf, "dtype", type(leaf)) for leaf in leaves]
     if not kinds or not all(kind is float or jnp.issubdtype(kind, jnp.floating) for kind in kinds):
         raise TypeError(
-            f"`{name}` must be a tree of floating-point arrays; it has none, or something else among them."
+            f"`{name}` must be a tree of floating-point arrays; it has no arrays, or other values among them."
         )
     return in_working_precision(checked_params(model, params, name))
 
@@ -82,7 +82,7 @@ def checked_factors(factors: Any, params: Params, name: str = "lr_factors") -> A
         wrong = sorted(set(arrays) ^ set(found))[0]
         raise ValueError(
             f"`{name}` must be a tree like `params`, e.g. `net.lr_factors()`; `{name}{wrong}` is "
-            f"{'missing' if wrong in arrays else 'too much'}."
+            f"{'missing' if wrong in arrays else 'not a parameter'}."
         )
     for path, factor in found.items():
         if is_traced(factor):

@@ -102,10 +102,10 @@ class AbstractWindowPool(AbstractPool):
 
 
 class AvgPool(AbstractWindowPool):
-    """Means over windows.
+    """Average pooling over windows.
 
     **Arguments:** `filter`, e.g. (2, 2); `strides` (default: the filter); `padding`, "VALID", "SAME" or "CIRCULAR";
-    `normalize_edges`: whether a window that "SAME" padding cuts is divided by the number of its positions inside.
+    `normalize_edges`: whether a window that is cut by "SAME" padding is divided by the number of positions inside.
     """
 
     __init__ = AbstractWindowPool.__init__  # said again for type checkers
@@ -124,7 +124,10 @@ class AvgPool(AbstractWindowPool):
 
 
 class SumPool(AbstractWindowPool):
-    """Sums over windows; arguments as for `AvgPool`."""
+    """Sum pooling over windows.
+
+    **Arguments:** `filter`, `strides`, `padding`, `normalize_edges`: same as `AvgPool`.
+    """
 
     __init__ = AbstractWindowPool.__init__
     averages = False

@@ -16,20 +16,21 @@ from ._features import checked_features, feature_weights, require_features, zero
 
 
 class QuadraticModel(AbstractModel):
-    r"""z_i = sum_j W_ij phi_j(x) + eps/2 sum_jk W_ij W_ik psi_jk(x).
+    r"""A quadratic model $z_i = \sum_j W_{ij}\, \phi_j(x) + \frac{\epsilon}{2} \sum_{jk} W_{ij} W_{ik}\, \psi_{jk}(x)$.
 
-    As W moves, so do the effective features dz_i/dW_ij = phi_j + eps sum_k psi_jk W_ik: the model learns features.
-    W is (out, f), or (f,) for one output, and starts at 0.
+    As $W$ moves, so do the effective features
+    $\partial z_i / \partial W_{ij} = \phi_j + \epsilon \sum_k \psi_{jk} W_{ik}$: the model learns features. $W$ is
+    (out, f), or (f,) for one output, and is initialized to 0.
 
     **Arguments:**
 
     - `phi`: features, a JAX function (n, d) -> (n, f).
-    - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, when that array
-      would not fit, a product of two arguments (x, u) -> psi(x) u, mapping (n, d) and (f,) to (n, f). Of an array only
-      the symmetric part counts; a product that is not symmetric is refused by `solve`.
-    - `eps`: how much features learn; 0 leaves a linear model.
+    - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, if that array
+      would not fit, a product (x, u) -> psi(x) u that maps (n, d) and (f,) to (n, f). Of an array only the symmetric
+      part is used; `solve` raises `ValueError` for a product that is not symmetric.
+    - `eps`: the strength of feature learning; 0 gives a linear model.
     - `out_dim`: number of outputs, each with its own weights.
-    - `in_dim`: if `init` is to be called before any input has been seen.
+    - `in_dim`: needed if you call `init` before the model has seen an input.
     """
 
     phi: Callable = eqx.field(static=True)
@@ -51,7 +52,7 @@ class QuadraticModel(AbstractModel):
 
     @in_float64
     def features(self, x: Any) -> jax.Array:
-        """phi(x), checked to be (n, f)."""
+        """The features phi(x), checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @drawing
@@ -77,10 +78,13 @@ class QuadraticModel(AbstractModel):
 
 
 class CubicModel(QuadraticModel):
-    r"""`QuadraticModel` with a third degree, eps^2/6 sum_jkl W_ij W_ik W_il Psi_jkl(x), in which psi learns too.
+    r"""`QuadraticModel` with a cubic term, through which $\psi$ moves too.
 
-    **Arguments:** as of `QuadraticModel`, and `Psi`, symmetric in its last three indices: a function (n, d) ->
-    (n, f, f, f), or a product of three arguments (x, u, v) -> Psi(x) u v, mapping (n, d), (f,), (f,) to (n, f).
+    The term is $\frac{\epsilon^2}{6} \sum_{jkl} W_{ij} W_{ik} W_{il}\, \Psi_{jkl}(x)$.
+
+    **Arguments:** `phi`, `psi`, `eps`, `out_dim`, `in_dim`: same as `QuadraticModel`; `Psi`, symmetric in its last
+    three indices: a function (n, d) -> (n, f, f, f), or a product (x, u, v) -> Psi(x) u v that maps (n, d), (f,),
+    (f,) to (n, f).
     """
 
     Psi: Callable = eqx.field(static=True)  # type: ignore[misc]  # __init__ below takes it before eps

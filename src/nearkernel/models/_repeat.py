@@ -19,7 +19,7 @@ _MOST = 10**6  # blocks: a loop over more would not end
 
 
 class Repeat(AbstractContainer, AbstractPiecewiseLayer):
-    """The same layers `count` times, with parameters of their own each time: compiled once.
+    """The same `layers` repeated `count` times, each time with separate parameters; they are compiled once.
 
     Parameters are those of the layers, with a leading axis of length `count`.
     """
@@ -50,7 +50,7 @@ class Repeat(AbstractContainer, AbstractPiecewiseLayer):
         with located("body", self):
             after = self.body.shape(shape)
         if after != shape:
-            raise ValueError(f"its layers map shape {shape} to {after}, so that they cannot be repeated")
+            raise ValueError(f"its layers map shape {shape} to {after}, so they cannot be repeated")
         return shape
 
     def init(self, key: jax.Array, shape: Shape) -> Params:

@@ -8,17 +8,18 @@ from ._scaled import Scaled
 
 
 def richness(model: AbstractModel) -> float:
-    r"""gamma_0: how far features of `model` move in training, for targets of order 1.
+    r"""The richness $\gamma_0$ of `model`: how far its features move in training, for targets of order 1.
 
     | model | richness |
     |---|---|
-    | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | 1 / sqrt(width of the last hidden layer) |
+    | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
-    | `MLP`, "mup" | 1 / sqrt(base_width) |
-    | `Scaled(net, alpha)` | that of `net`, divided by alpha |
+    | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
+    | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 
-    Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any width.
-    Targets c times larger make a network c times richer. Without hidden layers there is nothing to learn: 0.
+    Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any
+    width. Targets that are c times larger make a network c times richer. A network without hidden layers has richness
+    0.
     """
     if isinstance(model, Scaled):
         return richness(model.model) / float(model.alpha)

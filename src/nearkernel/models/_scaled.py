@@ -13,14 +13,16 @@ from ._base import AbstractModel, Params, require_model
 
 
 class Scaled(AbstractModel):
-    r"""alpha [z(theta) - z(theta_0)], or alpha z(theta) if not `centred`.
+    r"""A rescaled model $\alpha\,[z(\theta) - z(\theta_0)]$, or $\alpha\, z(\theta)$ if not `centred`.
 
-    To fit the same targets, the parameters of a centred model move by 1/alpha, so that each order of an expansion in
-    their distance is smaller by another 1/alpha: alpha is the knob between a kernel machine (large) and a network that
-    learns features (small). Its tangent kernel grows as alpha^2, so learning rates are to shrink as 1/alpha^2.
+    To fit the same targets, the parameters of a centered model move by $1/\alpha$, so each order of an expansion in
+    the parameter change is smaller by another factor $1/\alpha$. A large $\alpha$ gives a kernel machine, a small
+    $\alpha$ a network that learns features. The tangent kernel grows as $\alpha^2$, so scale learning rates by
+    $1/\alpha^2$.
 
-    **Arguments:** `model`; `alpha` > 0; `centred`: whether the output starts at zero. Parameters of a centred model are
-    dict(params=theta, start=theta_0), made by `init(key)` or from the model's own by `at(theta)`; only `params` train.
+    **Arguments:** `model`; `alpha` > 0; `centred`: whether the output is zero at initialization. The parameters of a
+    centered model are dict(params=theta, start=theta_0), made by `init(key)` or from the model's parameters by
+    `at(theta)`; only `params` are trained.
     """
 
     model: AbstractModel
@@ -43,7 +45,7 @@ class Scaled(AbstractModel):
         return None if inner is None else self.at(inner)
 
     def at(self, params: Params) -> Params:
-        """The parameters of this model that start at `params` of the model inside."""
+        """The parameters of this model with initial parameters `params` of the inner model."""
         return {"params": params, "start": params} if self.centred else params
 
     @in_float64
@@ -51,16 +53,18 @@ class Scaled(AbstractModel):
         if not self.centred:
             return self.alpha * self.model(params, x)
         if not (isinstance(params, dict) and set(params) == {"params", "start"}):
-            raise TypeError("`params` of a centred nk.Scaled must come from its `init(key)` or `at(params)`.")
+            raise TypeError(
+                "`params` of a centered nk.Scaled must come from its `init(key)` or `at(params)`."
+            )
         start = jax.tree.map(jax.lax.stop_gradient, params["start"])
         return self.alpha * (self.model(params["params"], x) - self.model(start, x))
 
     def moving(self, params: Params) -> tuple["Scaled", Params]:
-        """The same derivatives without the part that never moves: a model that is not centred, and its parameters."""
+        """The model without the constant part, and its parameters: the derivatives are the same."""
         return (Scaled(self.model, self.alpha, False), params["params"]) if self.centred else (self, params)
 
     def whole(self, moved: Params) -> Params:
-        """A step of `moving` parameters as one of this model's."""
+        """A step of the `moving` parameters as a step of this model's parameters."""
         if not self.centred:
             return moved
         return {"params": moved, "start": jax.tree.map(jnp.zeros_like, moved)}

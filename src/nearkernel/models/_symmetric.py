@@ -16,11 +16,12 @@ UNIFORM = 1.8
 
 @in_float64
 def symmetric_init(net: MLP, key: Key, kurtosis: float = UNIFORM) -> Params:
-    r"""Parameters of `net` whose weights have the variance of `net.init` and another symmetric law.
+    """Parameters of `net` with the weight variance of `net.init` but another symmetric distribution.
 
-    **Arguments:** `net`, an `nk.MLP`; `key`; `kurtosis` > 1, the fourth moment of weights over their squared variance.
-    1.8 is the uniform law, 3 the normal one. Below 3 weights are bounded, with a density (1 - w^2/c^2)^(a - 1) on
-    [-c, c]; above 3 they are normal with a random variance of the gamma law. Biases are normal.
+    **Arguments:** `net`, an `nk.MLP`; `key`; `kurtosis` > 1, the fourth moment of the weights divided by their
+    squared variance: 1.8 is the uniform distribution, 3 the normal. Below 3 the weights are bounded, with density
+    proportional to $(1 - w^2/c^2)^{a - 1}$ on $[-c, c]$; above 3 they are normal with a random, gamma-distributed
+    variance. Biases are normal.
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {shown(net)}.")

@@ -35,7 +35,7 @@ def from_torch(
     output: str | int | Callable | None = None,
     check: bool = True,
 ) -> tuple[TorchModel, Params]:
-    """A PyTorch module as a JAX model and its parameters, with derivatives of every order.
+    """Converts a PyTorch module into a JAX model and its parameters, with derivatives of every order.
 
     The module is traced by `torch.export` in evaluation mode: batch normalization uses its running statistics, dropout
     does nothing. All arithmetic is in float64 (in float32 within `nk.precision("float32")`), for any batch size.
@@ -43,15 +43,16 @@ def from_torch(
     **Arguments:**
 
     - `module`: a `torch.nn.Module` in evaluation mode; it is not changed.
-    - `example`: an input such as the module takes, an array or tensor (n, *shape); for a module of several inputs a
-      tuple or a dict of arrays, with which it is called as `module(*example)` or `module(**example)`.
-    - `trainable`: which parameters train. By default those that require gradients; or a glob pattern of names or of
-      submodules ("head", "*.norm*.weight"), a function `trainable(name, submodule)`, an `nk.LoRA`, or a list of these.
-      All other parameters stay as they are.
-    - `output`: which output counts if the module returns several: a name, an index, or a function of what it returns.
+    - `example`: an example input, an array or tensor (n, *shape); for a module with several inputs a tuple or a dict
+      of arrays, called as `module(*example)` or `module(**example)`.
+    - `trainable`: which parameters to train. By default those that require gradients; or a glob pattern of names or
+      submodules ("head", "*.norm*.weight"), a function `trainable(name, submodule)`, an `nk.LoRA`, or a list of
+      these. All other parameters are frozen.
+    - `output`: which output to use if the module returns several: a name, an index, or a function of the return
+      value.
     - `check`: compare outputs and gradients with PyTorch at `example`.
 
-    **Returns:** a `TorchModel`, and `params`, a dict of the arrays that train, by their names in the module. Tied
+    **Returns:** a `TorchModel`, and `params`, a dict of the trained arrays, by their names in the module. Tied
     parameters appear once, under their first name.
 
     ```python
@@ -230,7 +231,7 @@ def _selected(torch: Any, result: Any, output: Any) -> Any:
     if isinstance(result, torch.Tensor):
         return result
     raise ValueError(
-        f"`module` must return one tensor; it returns {_listed(result)}: choose one by `output=`."
+        f"`module` must return one tensor; it returns {_listed(result)}: choose one with `output=`."
     )
 
 

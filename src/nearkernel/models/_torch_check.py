@@ -30,7 +30,7 @@ def require_same(
     if not apart <= tolerance:
         raise RuntimeError(
             f"the JAX model of `module` differs from it at `example`, by {apart:.1e} of the largest output: please "
-            "report it; `check=False` goes on regardless."
+            "report it; `check=False` ignores this."
         )
     twice = [np.concatenate([array[1:], array[1:]]) for array in arrays]
     if _apart(np.asarray(model.compiled(params, twice))[1], z[1]) > _ROUNDING:
@@ -86,6 +86,6 @@ def _require_plain_backward(torch: Any, output: Any) -> None:
         if isinstance(node, torch.autograd.function.BackwardCFunction):
             name = type(node).__name__.removesuffix("Backward")
             raise ValueError(
-                f"`module` uses {name}, a torch.autograd.Function with a backward of its own, which nk.from_torch "
-                "cannot follow; `check=False` goes on with the derivative of its forward."
+                f"`module` uses {name}, a torch.autograd.Function with a custom backward, which nk.from_torch "
+                "cannot follow; `check=False` uses the derivative of its forward instead."
             )

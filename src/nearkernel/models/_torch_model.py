@@ -40,12 +40,13 @@ class Entry(NamedTuple):
 class TorchModel(AbstractModel):
     """A PyTorch module as a model: see `from_torch`.
 
-    `model(params, x)`, (n, *shape) to (n, out): outputs of more dimensions are flattened. `x` is one array, or a tuple
-    or dict of arrays for a module of several inputs; or (n, d), with all inputs of a row in one line. Functions such as
-    `nk.solve` take one array: (n, *shape) of a module with one input, else what `model.flatten(x)` makes.
+    `model(params, x)`, (n, *shape) to (n, out): outputs of more dimensions are flattened. `x` is one array, or a
+    tuple or dict of arrays for a module with several inputs; or (n, d), with all inputs flattened into one row.
+    Functions such as `nk.solve` take one array: (n, *shape) for a module with one input, otherwise
+    `model.flatten(x)`.
 
-    **Fields:** `inputs`, name, shape and kind of each; `frozen`, weights and buffers that do not train, by name;
-    `kinks`, where trained parameters meet a function whose derivative jumps.
+    **Fields:** `inputs`, name, shape and kind of each input; `frozen`, weights and buffers that are not trained, by
+    name; `kinks`, the places where trained parameters enter a function with a discontinuous derivative.
     """
 
     frozen: dict[str, Any]
@@ -60,7 +61,7 @@ class TorchModel(AbstractModel):
 
     @property
     def in_shape(self) -> tuple[int, ...]:
-        """The shape of one input; of a row with all inputs in one line if there are several."""
+        """The shape of one input; with several inputs, the shape of a flattened row."""
         one = len(self.inputs) == 1 and not self.keyed
         return self.inputs[0].shape if one else (sum(each.size for each in self.inputs),)
 
@@ -97,7 +98,7 @@ class TorchModel(AbstractModel):
 
     @in_float64
     def weights(self, params: Params, dtype: Any = None) -> dict[str, jax.Array]:
-        """All weights of the module by name: frozen ones, and `params` with what adapters add."""
+        """All weights of the module by name: the frozen ones, and `params` with adapters added."""
         self.require_params(params)
         dtype = jnp.result_type(*jax.tree.leaves(params)) if dtype is None else dtype
 
@@ -121,7 +122,7 @@ class TorchModel(AbstractModel):
             )
 
     def flatten(self, x: Any) -> np.ndarray:
-        """All inputs of each row in one line, (n, d): what `nk.solve` and others take if there are several inputs."""
+        """All inputs flattened into rows, (n, d), as `nk.solve` and others need them if there are several inputs."""
         arrays = [np.asarray(array) for array in self._arrays(x)]
         return np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float64)
 
@@ -165,7 +166,7 @@ class TorchModel(AbstractModel):
             wanted = f"of shape {shapes[0]}" if len(shapes) == 1 else f"a tuple of shapes {', '.join(shapes)}"
         total = sum(each.size for each in self.inputs)
         flat = self.keyed or len(shapes) > 1 or len(self.inputs[0].shape) != 1
-        return wanted + (f" (or all in one line, (n, {total}))" if flat else "")
+        return wanted + (f" (or all flattened into one row, (n, {total}))" if flat else "")
 
 
 def _array(value: Any) -> Any:

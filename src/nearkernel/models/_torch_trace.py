@@ -65,7 +65,7 @@ def _exported(module: Any, leaves: Sequence[Any], batch: Any) -> Any:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Without PyTorch's warnings of its own code, and without its fused attention, which has no second derivatives."""
+    """Without PyTorch's warnings about its code, and without its fused attention, which has no second derivatives."""
     import torch
 
     fast = torch.backends.mha.get_fastpath_enabled()

@@ -35,12 +35,13 @@ def _patterns(names: Any) -> tuple[str, ...]:
 
 
 class LoRA(eqx.Module):
-    r"""Adapters of low rank: each matrix W that is named becomes $W + \frac{\alpha}{r} B A$, and only A and B train.
+    r"""Low-rank adapters: each named matrix $W$ becomes $W + \frac{\alpha}{r} B A$, and only $A$ and $B$ are trained.
 
-    B starts at 0, so that the network starts as it is; the entries of A (r, columns) are uniform in ±1/√columns.
+    $B$ is initialized to 0, so the network is unchanged at initialization; the entries of $A$ (r, columns) are
+    uniform in ±1/√columns.
 
-    **Arguments:** `rank`, r of the adapters; `names`, glob patterns of the weights or their submodules (embeddings are
-    left out); `alpha`, the rank by default, so that the factor is 1; `seed` of the draw of A.
+    **Arguments:** `rank`, r of the adapters; `names`, glob patterns of the weights or their submodules (embeddings
+    are left out); `alpha`, by default the rank, so that the factor is 1; `seed` for drawing A.
     """
 
     rank: int = eqx.field(static=True, default=4)
@@ -59,7 +60,7 @@ class LoRA(eqx.Module):
         return 1.0 if self.alpha is None else self.alpha / self.rank
 
     def draw(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-        """A and B of each matrix."""
+        """The matrices A and B of each adapter."""
         rng = np.random.default_rng(self.seed)
         found = {}
         for name, (rows, columns) in shapes.items():
@@ -117,7 +118,7 @@ def choose(trainable: Any, parameters: dict[str, Parameter]) -> Choice:
             names |= dict.fromkeys(_named(each, parameters))
     both = names.keys() & adapters.keys()
     if both:
-        raise ValueError(f"`trainable` trains {sorted(both)[0]!r} and adapts it too: choose one.")
+        raise ValueError(f"`trainable` both trains {sorted(both)[0]!r} and adapts it: choose one.")
     return Choice(tuple(name for name in parameters if name in names), tuple(adapters.values()), drawn)
 
 

@@ -29,8 +29,8 @@ class Window(eqx.Module):
         self.dilation = (1,) * rank if dilation is None else sizes(dilation, "dilation")
         if not len(self.filter) == len(self.strides) == len(self.dilation):
             raise ValueError(
-                f"`filter`, `strides` and `dilation` must have as many axes; got {self.filter}, {self.strides} and "
-                f"{self.dilation}."
+                f"`filter`, `strides` and `dilation` must have the same number of axes; got {self.filter}, "
+                f"{self.strides} and {self.dilation}."
             )
         self.padding = one_of(padding, "padding", PADDINGS)
 
@@ -63,7 +63,7 @@ class Window(eqx.Module):
     def grid(self, grid: tuple[int, ...]) -> tuple[int, ...]:
         """Positions of the output."""
         if not grid:
-            raise ValueError("it moves over positions, and its input has none: use Dense")
+            raise ValueError("a filter needs positions, and its input has none: use Dense")
         if len(grid) != len(self.filter):
             raise ValueError(
                 f"its filter {self.filter} has {len(self.filter)} axes, and its input {len(grid)}: give a filter of "

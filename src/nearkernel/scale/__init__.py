@@ -1,4 +1,4 @@
-"""Kernel matrices that do not fit: products, iterations, blocks on disk, clusters. No new mathematics."""
+"""Kernel matrices that do not fit in memory: products, iterations, blocks on disk, clusters."""
 
 from .. import _quietly as _quietly
 from .._executor import on_cluster as on_cluster

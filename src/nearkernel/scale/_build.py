@@ -36,14 +36,15 @@ def build(
     settings: dict | None = None,
     watch: Watch | None = None,
 ) -> KernelStore:
-    """The kernel matrix of `x` (n, d) on disk at `path`; goes on where an earlier call was interrupted.
+    """Writes the kernel matrix of `x` (n, d) to disk at `path`, and resumes an interrupted build.
 
-    **Arguments:** `memory`, what the blocks in the making may take; `dtype`, "float64" or "float32"; `block`, rows of a
-    block, chosen by `memory` unless given; `scheduler`, the address of a Dask scheduler whose workers see `path`;
-    `settings`, kept with the matrix; `watch(done, all)` is told of each block.
+    **Arguments:** `kernel`; `x`; `path`; `memory`, the limit for blocks under construction; `dtype`, "float64" or
+    "float32"; `block`, rows per block, by default chosen from `memory`; `scheduler`, the address of a Dask scheduler
+    whose workers see `path`; `settings`, stored with the matrix; `watch`, a function `watch(done, all)` called after
+    each block.
 
-    Blocks that are there are read once and their checksums compared; damaged ones are computed again. A path with
-    another kernel, other data or another version is refused, and so is one that another process is filling.
+    Existing blocks are read once and their checksums compared; damaged blocks are recomputed. Raises `ValueError` if
+    the path holds another kernel, other data or another version, or if another process is building it.
     """
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`kernel` must be a kernel of nk.kernels; got {type(kernel).__name__}.")
@@ -95,7 +96,7 @@ def _filled(
             if watch is not None:
                 watch(done, total)
     except OSError as error:
-        kept = f"{done} of {total} blocks are kept"
+        kept = f"{done} of {total} blocks are stored"
         if isinstance(error, Lost):
             raise OSError(f"{error}: at least {kept}; start a scheduler and run this again.") from None
         if error.errno != errno.ENOSPC:
@@ -114,7 +115,7 @@ def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
     """As many rows as let every thread have a block in the making."""
     most = math.isqrt(budget // (COPIES * dtype.itemsize * lanes()))
     if most < 16:
-        raise MemoryError(f"`memory` of {human_bytes(budget)} does not hold a block: use 1 MiB or more.")
+        raise MemoryError(f"`memory` of {human_bytes(budget)} is too small for one block: use 1 MiB or more.")
     return max(1, min(_BLOCK, most, n))
 
 
@@ -141,7 +142,7 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
     def ready(self) -> Callable[[tuple[int, int]], None]:
         store = open_store(self.path, writable=True)
         if store.seal != self.seal:
-            raise ValueError(f"a worker sees another matrix at {self.path} than this machine does.")
+            raise ValueError(f"a worker sees a different matrix at {self.path} than this machine.")
         with precision(store.dtype.name):  # the sides of the tiles are made in this type
             tiles = self.kernel.tiles(store.x)
 

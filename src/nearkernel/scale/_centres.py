@@ -1,4 +1,4 @@
-r"""Nystrom centres: a kernel machine on m chosen points, from one pass over all the others.
+r"""Nystrom centers: a kernel machine on m chosen points, from one pass over all the others.
 
 f(x) = k(x, C) b. With K_CC = W^-T W^-1 the rows phi(x) = k(x, C) W are features of the kernel
 k(x, C) K_CC^-1 k(C, x'), so whatever a filter g does to a kernel it does to G = sum phi^T phi: b = W g(G) sum phi^T y.

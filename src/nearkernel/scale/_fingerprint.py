@@ -21,12 +21,13 @@ _PLAIN = (bool, int, float, complex, str, bytes)
 
 @dataclasses.dataclass(frozen=True)
 class Named:
-    """A function that stores know by a name instead of by its content.
+    """A function that stores identify by a name instead of its content.
 
-    For functions that a store cannot compare, such as compiled ones and those that hold a lock, a file or a generator.
-    A store trusts the name: give another one when the function changes.
+    For functions that a store cannot compare, such as compiled functions and those that contain a lock, a file or a
+    generator. A store trusts the name: change it when the function changes.
 
-    **Arguments:** `name`; `function`, called as it is: `nk.kernels.FeatureKernel(nk.scale.Named("spline, v2", phi))`.
+    **Arguments:** `name`; `function`, called unchanged: `nk.kernels.FeatureKernel(nk.scale.Named("spline, v2",
+    phi))`.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Named:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
-            raise ValueError(f"`name` of nk.scale.Named must be a text that is not empty; got {self.name!r}.")
+            raise ValueError(f"`name` of nk.scale.Named must be a non-empty string; got {self.name!r}.")
         if not callable(self.function):
             raise TypeError(
                 f"`function` of nk.scale.Named must be a function; got {type(self.function).__name__}."
@@ -61,8 +62,8 @@ def describe(kernel: Any) -> str:
     except RecursionError:
         what = "something nested too deeply"
     raise ValueError(
-        f"`kernel`: a store cannot tell it from another kernel, because it holds {what}. Wrap the function that holds "
-        'it, as in nk.scale.Named("a name", function), and change the name whenever the function changes.'
+        f"`kernel`: a store cannot tell it from another kernel, because it contains {what}. Wrap the function that "
+        'contains it, as in nk.scale.Named("a name", function), and change the name whenever the function changes.'
     )
 
 

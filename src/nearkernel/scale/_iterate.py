@@ -162,11 +162,12 @@ def eigenpro(
     batch = min(batch, products.n)
     # The largest rate that a batch of points outside of the sample bears: eigenvalues of a sample alone flatter it.
     trial = draw.choice(np.setdiff1d(np.arange(products.n), chosen) if sample < products.n else chosen, batch)
-    inside = products.columns(trial)[trial] - (rows[:, trial].T @ vectors * damping) @ (
-        vectors.T @ rows[:, trial]
-    )
+    turned = vectors.T @ rows[:, trial]
+    inside = products.among(trial) - (turned.T * damping) @ turned
+    del turned
     with one_thread(batch):
         lr = 1.0 / (float(np.linalg.eigvalsh(inside)[-1]) + shift)
+    del inside
     found, history, kept, least = np.zeros_like(right), [], np.zeros_like(right), math.inf
     for _ in range(epochs):
         square = np.zeros(right.shape[1])

@@ -132,7 +132,7 @@ def _foreign(path: Path) -> ValueError:
 
 def _damaged(path: Path, name: str) -> ValueError:
     return ValueError(
-        f"{path / name} is damaged or was not written by nearkernel: bring that file back from a copy, or build the "
+        f"{path / name} is damaged or was not written by nearkernel: restore that file from a backup, or build the "
         "matrix again at another path."
     )
 

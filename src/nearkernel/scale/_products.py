@@ -18,6 +18,7 @@ from ..kernels import AbstractKernel
 from ..kernels._tiles import covering, pieces
 
 _PANEL = 2000  # rows of a task: large against its overhead, small against the matrix
+_TILE_COPIES = 4  # of a tile while it is computed
 
 
 class AbstractProducts(abc.ABC):
@@ -36,7 +37,7 @@ class AbstractProducts(abc.ABC):
 
     @abc.abstractmethod
     def columns(self, at: np.ndarray) -> np.ndarray:
-        """K[:, at], for whole numbers `at`."""
+        """K[:, at], for integers `at`."""
 
     @abc.abstractmethod
     def diagonal(self) -> np.ndarray:
@@ -45,6 +46,10 @@ class AbstractProducts(abc.ABC):
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
         """K[at] right."""
         return self.columns(at).T @ right
+
+    @abc.abstractmethod
+    def among(self, at: np.ndarray) -> np.ndarray:
+        """K[at][:, at]."""
 
 
 class Held(AbstractProducts):
@@ -60,6 +65,9 @@ class Held(AbstractProducts):
 
     def columns(self, at: np.ndarray) -> np.ndarray:
         return self.matrix[at].T  # symmetric: rows lie together in memory
+
+    def among(self, at: np.ndarray) -> np.ndarray:
+        return self.matrix[np.ix_(at, at)]
 
     def diagonal(self) -> np.ndarray:
         return np.diagonal(self.matrix).astype(np.float64)
@@ -108,12 +116,14 @@ class AbstractTiled(AbstractProducts):
 
 
 class Recomputed(AbstractTiled):
-    """Entries computed anew in every product: no memory but that of a few tiles."""
+    """Entries computed anew in every product: no memory but that of a few tiles, as many as `memory` allows."""
 
-    def __init__(self, kernel: AbstractKernel, x: np.ndarray):
+    def __init__(self, kernel: AbstractKernel, x: np.ndarray, memory: int):
         self.kernel, self.x, self.n = kernel, x, len(x)
-        self._tiles = kernel.tiles(x)
-        self.size, self.threads = self._tiles.size, self._tiles.threads
+        self._tiles, self._chunk = kernel.tiles(x), memory // 8
+        self.size = self._tiles.size
+        tile_bytes = _TILE_COPIES * self.size**2 * working_dtype().itemsize
+        self.threads = int(np.clip(memory // 2 // tile_bytes, 1, self._tiles.threads))
         self.work = 25.0 + math.prod(x.shape[1:])
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
@@ -123,11 +133,14 @@ class Recomputed(AbstractTiled):
         return self.kernel.entries(self.x, self.x[at])
 
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
-        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at))
+        found, chunk = np.zeros((len(at), right.shape[1])), rows_that_fit(8 * len(at), self._chunk)
         for start in range(0, self.n, chunk):
             part = slice(start, start + chunk)
             found += self.kernel.entries(self.x[at], self.x[part]) @ right[part]
         return found
+
+    def among(self, at: np.ndarray) -> np.ndarray:
+        return self.kernel.entries(self.x[at], None)
 
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.kernel.diag(self.x), dtype=np.float64)
@@ -137,7 +150,7 @@ def products_of(kernel: AbstractKernel, x: np.ndarray, memory: int) -> AbstractP
     """Held if the matrix takes at most half of `memory` bytes, else recomputed."""
     if held_fits(len(x), memory):
         return Held(kernel.entries(x, None))
-    return Recomputed(kernel, x)
+    return Recomputed(kernel, x, memory)
 
 
 def held_fits(n: int, memory: int) -> bool:

@@ -70,7 +70,7 @@ def measure_rates(
     n, m = 4 * block, min(_CENTERS, block)
     x = np.random.default_rng(0).normal(size=(n, d))
     with precision(dtype), tempfile.TemporaryDirectory(dir=folder) as name:
-        products, ones = Recomputed(kernel, x), np.ones((n, 1))
+        products, ones = Recomputed(kernel, x, 2**30), np.ones((n, 1))
         built = _best(lambda k: build(kernel, x, Path(name) / f"K{k}", block=block, dtype=dtype))
         multiplied = _best(lambda k: products.times(ones))
         crossed = _best(lambda k: kernel.entries(x, x[:m]))

@@ -1,6 +1,6 @@
 """A kernel matrix on disk: square blocks of its lower half in a Zarr store, each with its checksums.
 
-A block is written to a file of its own and then renamed, so it is whole or not there, whatever happens. What the matrix
+A block is written to a separate file and then renamed, so it is whole or not there, whatever happens. What the matrix
 was made of stands in the attributes; the inputs are kept beside it.
 """
 
@@ -26,10 +26,10 @@ COPIES = 3  # of a block in memory while it is computed or read, checked and mov
 
 
 class KernelStore:
-    """A symmetric matrix (n, n) in blocks on disk, whole or in the making.
+    """A symmetric matrix (n, n) in blocks on disk, complete or under construction.
 
-    **Fields:** `path`; `n`, `dim` of the inputs, `block` rows of a block, `dtype`; `kernel`, a description; `version`
-    of nearkernel that made it; `settings`, from which the command line makes the kernel again; `x`, the inputs.
+    **Fields:** `path`; `n`, `dim` of the inputs, `block`, rows per block, `dtype`; `kernel`, a description; `version`
+    of nearkernel that made it; `settings`, from which the command line rebuilds the kernel; `x`, the inputs.
     """
 
     def __init__(self, path: Path, about: About, writable: bool):
@@ -42,7 +42,7 @@ class KernelStore:
 
     @property
     def x(self) -> np.ndarray:
-        """The inputs (n, dim); ValueError if they are not there or damaged."""
+        """The inputs (n, dim); raises `ValueError` if they are missing or damaged."""
         found = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
         if hash_array(found) != self._about.data:
             raise self._complaint(INPUTS, "damaged")
@@ -62,7 +62,7 @@ class KernelStore:
         return self.path / MATRIX / "c" / str(i) / str(j)
 
     def read(self, i: int, j: int) -> np.ndarray:
-        """A block; ValueError if it is not there or a checksum is wrong."""
+        """One block; raises `ValueError` if it is missing or a checksum is wrong."""
         whole = self._read(MATRIX, str(i), str(j), (self.block, self.block), self.dtype)
         return whole[: self.rows(i).stop - self.rows(i).start, : self.rows(j).stop - self.rows(j).start]
 
@@ -77,12 +77,12 @@ class KernelStore:
         word, *at = place.split()
         thing = f"block {at[0]}, {at[1]} is" if word == MATRIX else "the inputs `x` are"
         return ValueError(
-            f"{self.path}: {thing} {what}: run `nearkernel kernel build` again, which mends it."
+            f"{self.path}: {thing} {what}: run `nearkernel kernel build` again, which repairs it."
         )
 
     def write(self, i: int, j: int, block: np.ndarray) -> None:
         if not self._writable:
-            raise ValueError(f"{self.path} was opened to be read: use open_store(path, writable=True).")
+            raise ValueError(f"{self.path} was opened for reading only: use open_store(path, writable=True).")
         full = np.ascontiguousarray(block, self.dtype)
         if full.shape != (self.block, self.block):  # at the edge: Zarr's chunks are of one size
             full = np.full((self.block, self.block), np.nan, self.dtype)
@@ -94,13 +94,13 @@ class KernelStore:
         write_block(file, np.ascontiguousarray(x, np.float64), self.seal, f"{INPUTS} 0 0", sync=True)
 
     def is_sound(self, i: int, j: int) -> bool:
-        """Whether the block is there, with the right checksums and finite."""
+        """Whether the block exists, is finite and has the right checksums."""
         with contextlib.suppress(ValueError):
             return bool(np.isfinite(self.read(i, j)).all())
         return False
 
     def unsound(self) -> Iterator[tuple[int, int, bool]]:
-        """(i, j, whether it is there) of every block that is missing or damaged."""
+        """(i, j, whether it exists) for every block that is missing or damaged."""
         for i, j in self.blocks():
             if not self.is_sound(i, j):
                 yield i, j, self.has(i, j)
@@ -112,18 +112,18 @@ class KernelStore:
         return "damaged" if (self.path / INPUTS / "c" / "0" / "0").exists() else "missing"
 
     def stored_bytes(self) -> int:
-        """What a whole store takes on disk."""
+        """The size on disk of a complete store."""
         return len(self.blocks()) * self.block**2 * self.dtype.itemsize
 
     def drop_leftovers(self) -> None:
-        """Files that a killed process left half-written."""
+        """Deletes files that a killed process left half-written."""
         for name in (MATRIX, INPUTS):
             for file in (self.path / name).rglob(".*.unfinished"):
                 file.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Only one process at a time fills a store; the hold ends with the process, however that ends."""
+        """A lock: only one process at a time builds a store. The lock is released when the process ends."""
         try:
             import fcntl
         except ImportError:  # not on Windows
@@ -143,11 +143,11 @@ class KernelStore:
     def require(
         self, kernel: AbstractKernel | None, x: np.ndarray | None, *, same_version: bool = False
     ) -> None:
-        """Refuse another kernel, other inputs or another version, and say which."""
+        """Raises `ValueError` if the store belongs to another kernel, other inputs or another version."""
         if kernel is not None and (asked := describe(kernel)) != self.kernel:
             python = f" Python {self._about.python} made it, and functions compiled by another Python differ."
             raise ValueError(
-                f"{self.path} holds another kernel: {_around(self.kernel, asked)}; asked for "
+                f"{self.path} holds another kernel: {_around(self.kernel, asked)}; requested "
                 f"{_around(asked, self.kernel)}. Use another path."
                 + python
                 * (self._about.python != _python())
@@ -159,7 +159,7 @@ class KernelStore:
         if same_version and self.version != _version():
             raise ValueError(
                 f"{self.path} was begun by nearkernel {self.version}, this is {_version()}: "
-                "finish it there, or use another path."
+                "finish it with that version, or use another path."
             )
 
 
@@ -183,7 +183,7 @@ def _around(text: str, other: str, most: int = 300) -> str:
 
 
 def open_store(path: "str | Path", *, writable: bool = False) -> KernelStore:
-    """The kernel matrix at `path`, written by `nk.scale.build` or `nearkernel kernel build`; whole or not.
+    """Opens the kernel matrix at `path`, written by `nk.scale.build` or `nearkernel kernel build`, complete or not.
 
     **Arguments:** `writable`, whether blocks may be written to it.
     """
@@ -227,7 +227,7 @@ def create_store(
         os.rename(new, path)
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise OSError(f"no space left to begin {path}: free some and run this again.") from None
+            raise OSError(f"no space left for {path}: make space and run this again.") from None
         if not path.exists():
             raise
         # Else another process was first, and what it made is looked at as any other store is.
@@ -254,6 +254,6 @@ def require_disk(path: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
-            f"{path} needs {human_bytes(needed)} on disk, {human_bytes(free)} are free: free some, use fewer points, "
+            f"{path} needs {human_bytes(needed)} on disk, {human_bytes(free)} are free: make space, use fewer points, "
             "or float32."
         )

@@ -19,7 +19,7 @@ class Stored(AbstractTiled):
         self.store, self.n, self.size = store, store.n, store.block
         block_bytes = COPIES * store.block**2 * store.dtype.itemsize
         self.threads = int(np.clip(memory // 2 // block_bytes, 1, cores()))
-        self._again = Recomputed(kernel, store.x)
+        self._again = Recomputed(kernel, store.x, memory)
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self.store.read(i.start // self.size, j.start // self.size)
@@ -29,6 +29,9 @@ class Stored(AbstractTiled):
 
     def row_products(self, at: np.ndarray, right: np.ndarray) -> np.ndarray:
         return self._again.row_products(at, right)
+
+    def among(self, at: np.ndarray) -> np.ndarray:
+        return self._again.among(at)
 
     def diagonal(self) -> np.ndarray:
         return self._again.diagonal()

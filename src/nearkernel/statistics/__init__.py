@@ -1,4 +1,4 @@
-"""What do all networks do, on average over their starts?"""
+"""Statistics of random and trained networks over initializations and data."""
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved

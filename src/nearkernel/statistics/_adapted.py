@@ -30,10 +30,10 @@ _ACCEPT = 0.8
 
 
 class Adapted(Result, eqx.Module):
-    """A network whose kernel has adapted to its data.
+    """The posterior of a network whose kernel has adapted to the data.
 
     **Fields:** `mean` (m,); `mean_sem` (m,), from the scatter between blocks of sweeps; `kernel` (n, n), the adapted
-    one; `acceptance`, of proposals.
+    kernel; `acceptance`, the acceptance rate of proposals.
     """
 
     mean: np.ndarray
@@ -60,14 +60,14 @@ def adapted_mean(
     neurons: int = 1000,
     sweeps: int = 300,
 ) -> Adapted:
-    """The posterior mean of a network with one hidden layer of `net.widths[0]` neurons, where features are learned.
+    """The posterior mean of a network with one hidden layer of `net.widths[0]` neurons that learns features.
 
-    For targets that the prior does not fit (`posterior(..., widths=...).misfit` above 2) the mean is within 1 to 7 % of
-    sampled networks, where a Gaussian process, of fixed or random scale, is off by 5 to 30 %. Its variance is not as
-    good: take that of `posterior`.
+    For targets that the prior does not fit (`posterior(..., widths=...).misfit` above 2) the mean is within 1 to 7 %
+    of sampled networks, while a Gaussian process of fixed or random scale is off by 5 to 30 %. The variance is less
+    accurate: use that of `posterior`.
 
     **Arguments:** `net`, an `nk.MLP` with one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,); `x_new`
-    (m, d); `noise` > 0; `key`; `neurons` of the population, whose number is not the width; `sweeps`.
+    (m, d); `noise` > 0; `key`; `neurons` of the population, which are not the width; `sweeps`, number of sweeps.
     """
     if not isinstance(net, MLP) or len(net.widths) != 1 or net.parametrization == "mean_field":
         raise TypeError(

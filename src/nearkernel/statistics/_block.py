@@ -35,11 +35,11 @@ _FURTHER, _FAR = 4.0, 1e5  # where a growing variance is looked at once more
 
 
 class BlockFlow(Result, eqx.Module):
-    """How signals, gradients and angles change in one more block, after many of them.
+    """How signals, gradients and angles change from block to block in a deep network of equal blocks.
 
-    **Fields:** `kernel`, the variance that an input of unit variance ends at (0 or inf if it dies or grows forever);
-    `growth` K'/K, `chi_par` dK'/dK and `chi_perp`, the growth of squared gradients, there, in the limit of many blocks;
-    `phase`: "ordered", "critical" or "chaotic" by `chi_perp`; `message`, one line in words.
+    **Fields:** `kernel`, the limiting variance of an input of unit variance (0 or inf if it vanishes or grows
+    forever); `growth` K'/K, `chi_par` dK'/dK and `chi_perp`, the growth of squared gradients, in the limit of many
+    blocks; `phase`: "ordered", "critical" or "chaotic" by `chi_perp`; `message`, a one-line summary.
     """
 
     kernel: float
@@ -54,9 +54,9 @@ class BlockFlow(Result, eqx.Module):
     def run(
         self, depth: int, kernel: float = 1.0, correlation: float = 0.5
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(variance, squared gradient, correlation) after 0, 1, ... `depth` blocks, each (depth + 1,).
+        """The (variance, squared gradient, correlation) after 0, 1, ... `depth` blocks, each (depth + 1,).
 
-        The squared gradient is that of the outputs by the inputs of all blocks before, relative to 1.
+        The squared gradient is that of the current block's outputs with respect to the inputs of the first block.
         """
         k, gap = np.array([positive(kernel, "kernel")]), np.array([1.0 - float(correlation)])
         found, gradient = [(k[0], 1.0, 1.0 - gap[0])], 1.0
@@ -70,9 +70,9 @@ class BlockFlow(Result, eqx.Module):
 
     @in_float64
     def critical_factor(self) -> float:
-        """The factor on every `weight_var` of the block at which `chi_perp` is 1, the one nearest to 1.
+        """The factor on every `weight_var` of the block for which `chi_perp` is 1; the one nearest to 1.
 
-        nan if there is none between 0.01 and 100.
+        It is nan if there is none between 0.01 and 100.
         """
         factors = np.geomspace(1e-2, 1e2, 81)
 
@@ -94,17 +94,17 @@ class BlockFlow(Result, eqx.Module):
 
     @property
     def depth_scale(self) -> float:
-        """Over how many blocks the angle of two inputs comes to rest; inf at criticality, nan if variances do not."""
+        """Blocks over which the angle of two inputs converges; inf at criticality, nan if variances do not."""
         with jax.enable_x64(True):
             end = Ends(*(np.array([v]) for v in (self.kernel, self.growth, self.chi_par, self.chi_perp)))
             return float(correlation_at_the_end(self._block, end)[1][0])
 
     @in_float64
     def factor_for(self, depth: int, growth: float = math.e, kernel: float = 1.0) -> float:
-        """The factor on every `weight_var` at which squared gradients grow by `growth` in `depth` blocks.
+        """The factor on every `weight_var` for which squared gradients grow by `growth` over `depth` blocks.
 
-        For residual blocks, whose branches must be the smaller the more of them there are: about 1/depth. Variances
-        start at `kernel`. nan if no factor between 1e-8 and 100 does it.
+        It is meant for residual blocks, whose branches must shrink with depth, about as 1/depth. `kernel` is the
+        initial variance. It is nan if no factor between 1e-8 and 100 works.
         """
         depth, aim = whole(depth, "depth", 1), math.log(positive(growth, "growth"))
         start = positive(kernel, "kernel")
@@ -148,15 +148,17 @@ def _words(end: "Ends", phase: str) -> str:
     kernel, growth, _, perp = (float(field[0]) for field in end)
     if np.isinf(kernel) and growth > 1 + NEAR_ONE:
         signal = (
-            f"the variance grows by {growth:.6g} in every block: divide `weight_var` by the number of blocks"
+            f"the variance grows by a factor of {growth:.6g} per block: divide `weight_var` by their number"
         )
     elif np.isinf(kernel):
-        signal = "the variance grows, but by less and less of itself"
+        signal = "the variance grows, but ever more slowly relative to its size"
     elif kernel == 0:
-        signal = f"the variance dies out, by {growth:.6g} in every block"
+        signal = f"the variance vanishes, by a factor of {growth:.6g} per block"
     else:
-        signal = f"the variance ends at {kernel:.8g}"
-    gradient = "keep their size" if abs(perp - 1) < NEAR_ONE else f"change by {perp:.6g} in every block"
+        signal = f"the variance converges to {kernel:.8g}"
+    gradient = (
+        "keep their size" if abs(perp - 1) < NEAR_ONE else f"change by a factor of {perp:.6g} per block"
+    )
     return f"{phase}: {signal}; squared gradients {gradient}."
 
 
@@ -169,9 +171,7 @@ def checked_block(block: Any) -> Sequential:
     layers = Sequential(given)
     for leaf in leaves(layers):
         if not isinstance(leaf, AbstractWideLayer) or leaf.need(False) or leaf.rank(1) != 1:
-            raise ValueError(
-                f"`block` has {leaf!r}, which mixes positions: what it does depends on the image."
-            )
+            raise ValueError(f"`block` has {leaf!r}, which mixes positions: its effect depends on the image.")
     layers = _mapped(layers, lambda f: Dense(f.width, f.weight_var, f.bias_var), AbstractFilter)
     widths = [leaf.width for leaf in leaves(layers) if isinstance(leaf, Dense)]
     if not widths:
@@ -180,7 +180,7 @@ def checked_block(block: Any) -> Sequential:
     with located("block", layers):
         after = layers.shape(shape)
     if after != shape:
-        raise ValueError(f"`block` maps {shape[0]} channels to {after[0]}, so that it cannot be repeated.")
+        raise ValueError(f"`block` maps {shape[0]} channels to {after[0]}, so it cannot be repeated.")
     return _ending_gaussian(layers).limit(shape)
 
 

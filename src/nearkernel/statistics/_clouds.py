@@ -8,19 +8,19 @@ from .._check import one_of, positive, whole
 
 
 class Clouds(eqx.Module):
-    """Choices of `nk.forecast` for mean-field networks.
+    """Settings of `nk.forecast` for mean-field networks.
 
-    A layer is a cloud of neurons with weights, on scrambled Sobol points.
+    A layer is represented by a cloud of weighted neurons on scrambled Sobol points.
 
-    **Arguments:** `neurons` per layer, a power of 2: by default 16384 for one hidden layer, 4096 for more; `scrambles`,
-    independent repetitions, at least 2, from which `error` is estimated; `tol`, the share of a field that may stay
-    unknown between two hidden layers: by default 0.01, or 0.05 for activations with kinks; `look`, steps between two
-    searches for new directions; `every`, steps between two predictions at new inputs that are kept; `dtype` of the
-    clouds, "float64" or "float32"; `seed`; `watch(share, left)`, called with the share of the work that is done and the
-    seconds that are left.
+    **Arguments:** `neurons` per layer, a power of 2: by default 16384 for one hidden layer, 4096 for more;
+    `scrambles`, independent repetitions, at least 2, from which `error` is estimated; `tol`, the fraction of a field
+    that may stay unresolved between two hidden layers: by default 0.01, or 0.05 for activations with kinks; `look`,
+    steps between two searches for new directions; `every`, steps between two stored predictions at new inputs;
+    `dtype` of the clouds, "float64" or "float32"; `seed`; `watch`, a function `watch(share, left)` called with the
+    fraction of the work that is done and the seconds that are left.
 
-    Twice the `neurons` take twice the time and memory, and divide the error by 1.4 to 2: by more, the fewer the inputs
-    and their dimensions.
+    Doubling `neurons` doubles time and memory and divides the error by 1.4 to 2; the gain is larger for few inputs of
+    low dimension.
     """
 
     neurons: int | None = eqx.field(static=True, default=None)

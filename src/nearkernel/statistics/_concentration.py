@@ -19,23 +19,28 @@ from ._relu_ntk import relu_ntk
 
 
 def matrix_chernoff(mean: float, largest: float, dim: int, probability: float = 0.05) -> float:
-    r"""A level above the largest eigenvalue of a sum of independent positive matrices, but for `probability`.
+    r"""Upper bound on the largest eigenvalue of a sum of independent positive matrices (matrix Chernoff).
 
-        P(lambda_max >= (1 + e) mean) <= dim (exp(e) / (1 + e)^(1 + e))^(mean / largest)
+    $$P(\lambda_{\max} \ge (1 + \epsilon)\, \mu) \le
+    d \left(\frac{e^{\epsilon}}{(1 + \epsilon)^{1 + \epsilon}}\right)^{\mu / L}$$
 
-    **Arguments:** `mean`, largest eigenvalue of the expected sum; `largest`, what no summand's eigenvalue exceeds;
-    `dim`, rows of the matrices; `probability`.
+    **Arguments:** `mean`, $\mu$, the largest eigenvalue of the expected sum; `largest`, $L$, an upper bound on the
+    eigenvalues of each summand; `dim`, $d$, the number of rows of the matrices; `probability` of failure.
     """
     ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
     return float(mean * np.exp(1 + scipy.special.lambertw((ratio * logarithm - 1) / math.e).real))
 
 
 def matrix_chernoff_below(mean: float, largest: float, dim: int, probability: float = 0.05) -> float:
-    r"""A level below the smallest eigenvalue, but for `probability`; 0 if the inequality says nothing.
+    r"""Lower bound on the smallest eigenvalue of a sum of independent positive matrices (matrix Chernoff).
 
-        P(lambda_min <= (1 - e) mean) <= dim (exp(-e) / (1 - e)^(1 - e))^(mean / largest)
+    $$P(\lambda_{\min} \le (1 - \epsilon)\, \mu) \le
+    d \left(\frac{e^{-\epsilon}}{(1 - \epsilon)^{1 - \epsilon}}\right)^{\mu / L}$$
 
-    **Arguments:** `mean`, smallest eigenvalue of the expected sum; the others as in `matrix_chernoff`.
+    It is 0 if the inequality gives no bound.
+
+    **Arguments:** `mean`, $\mu$, the smallest eigenvalue of the expected sum; `largest`, `dim`, `probability`: same
+    as `matrix_chernoff`.
     """
     ratio, logarithm = _checked(mean, "mean", largest, dim, probability)
     if ratio * logarithm >= 1:  # even e = 1 leaves more than `probability`
@@ -44,12 +49,12 @@ def matrix_chernoff_below(mean: float, largest: float, dim: int, probability: fl
 
 
 def matrix_bernstein(variance: float, largest: float, dim: int, probability: float = 0.05) -> float:
-    r"""A level above the norm of a sum of independent, centred, symmetric matrices, but for `probability`.
+    r"""Upper bound on the norm of a sum of independent, centered, symmetric matrices (matrix Bernstein).
 
-        P(|sum| >= t) <= 2 dim exp(-t^2 / (2 variance + 2 largest t / 3))
+    $$P(\lVert\Sigma\rVert \ge t) \le 2 d \exp\!\left(-\frac{t^2}{2 v + 2 L t / 3}\right)$$
 
-    **Arguments:** `variance`, norm of the sum of the expected squares; `largest`, what no summand's norm exceeds;
-    `dim`, rows of the matrices; `probability`.
+    **Arguments:** `variance`, $v$, the norm of the sum of the expected squares; `largest`, $L$, an upper bound on the
+    norm of each summand; `dim`, $d$, the number of rows of the matrices; `probability` of failure.
     """
     _, logarithm = _checked(variance, "variance", largest, dim, probability)
     linear = largest * (logarithm + np.log(2.0)) / 3
@@ -65,12 +70,12 @@ def _checked(first: Any, name: str, largest: Any, dim: Any, probability: Any) ->
 
 
 class LargestEigenvalueResult(Result, eqx.Module):
-    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, relu networks of finite widths.
+    """Bounds on the largest eigenvalue of the tangent kernel matrix of n inputs, for ReLU networks of finite width.
 
-    **Fields:** of the mean kernel over networks of these widths: `mean`, its largest eigenvalue itself; `row` (largest
-    row sum), `frobenius` and `trace`, which bound it from above. `trace` is exact; with two or more hidden layers the
-    others have the relative error that `ReluNTKResult` states for its mean. Of the kernel of one network, exceeded with
-    at most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix
+    **Fields:** for the mean kernel over networks of these widths: `mean`, its largest eigenvalue; `row` (largest row
+    sum), `frobenius` and `trace`, which are upper bounds. `trace` is exact; with two or more hidden layers the others
+    have the relative error that `ReluNTKResult` states for its mean. For the kernel of one network, exceeded at most
+    with `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix
     inequality with one summand).
     """
 
@@ -86,14 +91,14 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
 @in_float64
 def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
-    """How large can the largest eigenvalue of the tangent kernel of `net` be, before it is drawn?
+    """Bounds the largest eigenvalue of the tangent kernel of a random network `net`.
 
-    `row` is tight when inputs are alike, `frobenius` always within sqrt(n) of `mean`; `trace` is n times too large at
-    worst. `markov` needs the mean alone. `chernoff` sees the kernel of a deep network as one summand (its
-    layers are not independent), and then says less than `cantelli`, on which it rests: use it for sums over
-    independent neurons, as `concentration` does.
+    `row` is tight for similar inputs; `frobenius` is within a factor sqrt(n) of `mean`, `trace` within a factor n.
+    `markov` needs only the mean. `chernoff` treats the kernel of a deep network as one summand (its layers are not
+    independent) and is then weaker than `cantelli`, on which it is based; use it for sums over independent neurons,
+    as `concentration` does.
 
-    **Arguments:** `net`, a relu network with `bias_var` = 0; `x` (n, d); `probability` of being wrong.
+    **Arguments:** `net`, a ReLU network with `bias_var` = 0; `x` (n, d); `probability` of failure.
     """
     law = relu_ntk(net, x)
     mean = float(np.linalg.eigvalsh(law.mean)[-1])
@@ -116,11 +121,12 @@ def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEi
 
 
 class ConcentrationResult(Result, eqx.Module):
-    """How close the readout kernel G = (C_W / width) sum over neurons of s s^T is to its mean.
+    r"""How close the readout kernel $G = \frac{C_W}{\text{width}} \sum_{\text{neurons}} s s^\top$ is to its
+    expectation.
 
-    **Fields:** `mean` (n, n), E[G]; `deviation`, which the norm of G - E[G] exceeds with at most `probability`
-    (matrix Bernstein); `expected`, above the expected norm; `largest` and `smallest`, between which eigenvalues of G
-    lie but for `probability` each (matrix Chernoff).
+    **Fields:** `mean` (n, n), E[G]; `deviation`, a bound on the norm of G - E[G], exceeded at most with `probability`
+    (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and `smallest`, bounds on the eigenvalues
+    of G, each violated at most with `probability` (matrix Chernoff).
     """
 
     mean: np.ndarray
@@ -133,13 +139,13 @@ class ConcentrationResult(Result, eqx.Module):
 
 @in_float64
 def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationResult:
-    """How far the kernel of the last layer of one network is from that of infinite width.
+    r"""Bounds the distance of the last-layer kernel of one network from its infinite-width limit.
 
-    Neurons of a first hidden layer are independent, and a bounded activation bounds each one's share by
-    C_W n sup(s^2) / width: so the distance falls like sqrt(n log n / width).
+    The neurons of a first hidden layer are independent, and a bounded activation bounds the contribution of each by
+    $C_W n \sup(s^2) / \text{width}$, so the distance decreases as $\sqrt{n \log n / \text{width}}$.
 
     **Arguments:** `net` with one hidden layer and a bounded activation, e.g. "tanh", "erf", "sin"; `x` (n, d);
-    `probability` of being wrong.
+    `probability` of failure.
     """
     if not isinstance(net, MLP) or len(net.widths) != 1:
         raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 
 class CoordinateCheckResult(Result, eqx.Module):
-    """Moves of preactivations in a few steps, root mean square over neurons and inputs; the last layer is the outputs.
+    """The root mean square change of preactivations in a few steps of training, over neurons and inputs, layer by
+    layer.
 
-    **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and `sem`; `slopes` (layers,), the powers of
-    the width that they follow, and `slopes_sem`; `predicted` (layers,), those of the theory of the first step. All 0:
-    every layer learns as much at any width, and so a learning rate carries over.
+    **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and their standard errors `sem`; the last
+    layer is the outputs; `slopes` (layers,), the fitted powers of the width, and `slopes_sem`; `predicted` (layers,),
+    the powers predicted by the theory of the first step. If all are 0, every layer learns at the same rate at any
+    width, and a learning rate carries over.
     """
 
     widths: np.ndarray
@@ -35,7 +37,7 @@ class CoordinateCheckResult(Result, eqx.Module):
     predicted: np.ndarray
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the moves of every layer over the width on Matplotlib's `axes`."""
+        """Draw the change of every layer against the width on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         names = [
@@ -60,18 +62,18 @@ def coordinate_check(
     *,
     factors: bool = True,
 ) -> CoordinateCheckResult:
-    """Trains `net` at several widths of its hidden layers, for a few steps: do all layers move alike?
+    """A coordinate check: trains `net` at several widths for a few steps and measures how much each layer moves.
 
-    **Arguments:** `net`, an `nk.MLP`; `x` (n, d); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`,
-    of few steps and a small rate; `widths`, at least two; `key`; `draws`, networks a width; `factors`: whether rates
-    are multiplied by `net.lr_factors()`.
+    **Arguments:** `net`, an `nk.MLP`; `x` (n, d); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or
+    `nk.Adam`, with few steps and a small learning rate; `widths`, at least two; `key`; `draws`, networks per width;
+    `factors`: whether learning rates are multiplied by `net.lr_factors()`.
     """
     if not isinstance(net, MLP) or not net.widths:
         raise TypeError("`net` must be an nk.MLP with hidden layers.")
     if not isinstance(algorithm, GradientDescent | Adam):
         raise TypeError(f"`algorithm` must be GradientDescent or Adam; got {type(algorithm).__name__}.")
     if isinstance(algorithm, Adam) and factors and net.parametrization != "mup":
-        raise ValueError('`factors` of Adam are known for parametrization "mup" only: give `factors=False`.')
+        raise ValueError('`factors` for Adam exist only for parametrization "mup": pass `factors=False`.')
     sizes = wholes(widths, "widths")
     if len(set(sizes)) < 2:
         raise ValueError(f"`widths` must hold at least two widths; got {widths}.")

@@ -25,13 +25,13 @@ SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half
 
 
 class CriticalResult(Result, eqx.Module):
-    """The critical point of an activation, or why there is none.
+    """The critical point of an activation, or the reason why there is none.
 
-    **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan where any K is fixed);
-    `universality`: "scale-invariant", "K* = 0", "half-stable" or "none"; `message`, one line in words;
-    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l, to 3e-4 or better (0 and nan if
-    K does not move or follows no power of l); `attracts`: the side from which K is drawn to K*: "above", "below",
-    "both", "all" (every K is fixed) or "none".
+    **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan if every K is
+    fixed); `universality`: "scale-invariant", "K* = 0", "half-stable" or "none"; `message`, a one-line summary;
+    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l, to 3e-4 or better (0 and nan if K does
+    not move or follows no power law); `attracts`: the side from which K converges to K*: "above", "below", "both",
+    "all" (every K is fixed) or "none".
     """
 
     activation: AbstractActivation
@@ -51,29 +51,30 @@ class CriticalResult(Result, eqx.Module):
 
     @in_float64
     def chi_perp(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        """C_W E[s'^2]: by what a small difference of two inputs of variance `kernel` grows in a layer, squared."""
+        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$, the growth per layer of a small squared difference of inputs."""
         return self._weight_var(weight_var) * moments(self.activation, kernel).slope
 
     @in_float64
     def chi_par(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        """C_W E[s'^2 + s s'']: by what a small change of the variance `kernel` grows in a layer."""
+        r"""$\chi_\parallel = C_W \mathbb{E}[s'^2 + s s'']$, the growth per layer of a small change of `kernel`."""
         found = moments(self.activation, kernel)
         return self._weight_var(weight_var) * (found.slope + found.curvature)
 
     @in_float64
     def correlation_length(self, weight_var: float, bias_var: float = 0.0) -> float:
-        """Layers over which the angle between two inputs forgets where it started; infinite at criticality.
+        r"""The number of layers over which the angle between two inputs converges; infinite at criticality.
 
-        -1/ln of the slope of the correlation map at its fixed point: chi_perp in the ordered phase.
+        It is $-1/\ln$ of the slope of the correlation map at its fixed point, which is $\chi_\perp$ in the ordered
+        phase.
         """
         weight_var, bias_var = positive(weight_var, "weight_var"), positive(bias_var, "bias_var", zero=True)
         return correlation_length(self.activation, weight_var, bias_var)
 
     @in_float64
     def kernel_law(self, depth: Any) -> np.ndarray:
-        """K at large `depth` when started on an attracted side: K* + coefficient / depth^power."""
+        r"""K at large `depth`,: $K_* + c / \text{depth}^p$ (`coefficient` c, `power` p)."""
         if not self.ok or self.attracts in ("all", "none"):
-            raise ValueError(f"K follows no decay law here: {self.message}")
+            raise ValueError(f"K does not decay by a power law here: {self.message}")
         depth = numeric(depth, "depth")
         if np.any(depth <= 0):
             raise ValueError(f"`depth` must be greater than 0; got {depth.min():g}.")
@@ -81,7 +82,7 @@ class CriticalResult(Result, eqx.Module):
 
     def _weight_var(self, weight_var: float | None) -> float:
         if weight_var is None and not self.ok:
-            raise ValueError(f"`weight_var` is needed, since there is no critical one: {self.message}")
+            raise ValueError(f"`weight_var` is needed, because there is no critical one: {self.message}")
         return self.weight_var if weight_var is None else positive(weight_var, "weight_var")
 
 
@@ -95,15 +96,16 @@ def critical(activation: Any) -> CriticalResult: ...
 
 @in_float64
 def critical(activation: Any) -> Any:
-    """The critical initialization of `activation`, a name or any JAX callable; or how a block of layers behaves.
+    r"""The critical initialization of `activation`, a name or any JAX function; or the flow through a block of
+    layers.
 
-    Solves K* = C_b + C_W E[s^2], chi_perp = chi_par = 1. An activation that has no solution gets `universality`
-    "none" and a `message` that says why.
+    Solves $K_* = C_b + C_W\, \mathbb{E}[s^2]$ and $\chi_\perp = \chi_\parallel = 1$. If an activation has no solution,
+    `universality` is "none" and `message` gives the reason.
 
-    A layer, or a list of layers, is a block that is repeated: `nk.critical([layers.Residual([layers.LayerNorm(),
-    layers.Activation("relu"), layers.Dense(1)])])`. The answer is a `BlockFlow`: where variances end, how gradients and
-    angles change in every block with the variances that it has, and by what factor on them it would be critical.
-    Convolutions are those of a large image, away from its borders.
+    A layer or a list of layers is treated as a repeated block: `nk.critical([layers.Residual([layers.LayerNorm(),
+    layers.Activation("relu"), layers.Dense(1)])])`. The result is then a `BlockFlow`: the limiting variance, the
+    change of gradients and angles per block, and the factor on the variances that would make it critical.
+    Convolutions are treated as on a large image, away from its borders.
     """
     if isinstance(activation, AbstractLayer | list | tuple):
         return block_flow(activation)
@@ -111,14 +113,14 @@ def critical(activation: Any) -> Any:
     seen = scan(activation)
     ratio, slope = seen.moments.value / seen.k, seen.moments.slope
     if not slope.any():
-        raise ValueError("`activation` is constant: no signal passes it.")
+        raise ValueError("`activation` is constant: it passes no signal.")
     if np.ptp(ratio) <= 1e-9 * ratio.max() and np.ptp(slope) <= 1e-9 * slope.max():
         return _scale_invariant(activation, float(ratio[0]))
     return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
 
 
 def _scale_invariant(activation: AbstractActivation, power: float) -> CriticalResult:
-    message = f"every variance is kept as it is, at weight_var = {1 / power:.8g} and bias_var = 0."
+    message = f"every variance is preserved at weight_var = {1 / power:.8g} and bias_var = 0."
     return CriticalResult(activation, 1.0 / power, 0.0, np.nan, SCALE_INVARIANT, message, 0.0, np.nan, "all")
 
 
@@ -170,7 +172,7 @@ def _half_stable(
     side = "above" if a2 < 0 else "below"
     message = (
         f"K* = {k:.8g} at weight_var = {weight_var:.8g}, bias_var = {bias_var:.8g}; "
-        f"K is drawn to it from {side} only, as {-1 / a2:.6g} / depth."
+        f"K converges to it from {side} only, as {-1 / a2:.6g} / depth."
     )
     return CriticalResult(activation, weight_var, bias_var, k, HALF_STABLE, message, 1.0, -1.0 / a2, side)
 
@@ -180,7 +182,7 @@ def _no_solution(activation: AbstractActivation, seen: Scan) -> CriticalResult:
     if (curvature > 0).all():
         reason = "E[s s''] > 0 at every variance, so chi_par > chi_perp: small changes of the variance grow"
     elif (curvature < 0).all():
-        reason = "E[s s''] < 0 at every variance, so chi_par < chi_perp, and s(0) is not 0, so K = 0 is no fixed point"
+        reason = "E[s s''] < 0 at every variance, so chi_par < chi_perp, and s(0) is not 0, so 0 is not a fixed point"
     else:
         reason = "where chi_par = chi_perp = 1, bias_var would have to be negative"
     message = f"no critical point: {reason}."

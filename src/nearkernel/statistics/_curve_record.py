@@ -20,9 +20,10 @@ _SIMILAR = 2.0  # ratio of the slopes of the last half and the last three quarte
 
 
 class TrainedCurve(NamedTuple):
-    """Real fits at each size: mean `error`, its `spread` over fits (both NaN where too few rows are left to test).
+    """Real fits at each size: the mean `error` and its `spread` over fits (NaN if too few rows are left for testing).
 
-    **Fields:** `sizes`; `error`; `spread`; `error_rate`, for classes, else None; `fits` at each size.
+    **Fields:** `sizes`; `error`; `spread`; `error_rate` for classes, otherwise None; `fits`, their number at each
+    size.
     """
 
     sizes: np.ndarray
@@ -44,11 +45,11 @@ class Tail(NamedTuple):
 
 
 class Extrapolation(Result, eqx.Module):
-    """The error with more examples than there are, if the curve goes on as a power law.
+    """The extrapolated error with more examples than available, assuming a power law.
 
-    **Fields:** `sizes`; `error`, the middle of two fits; `low` and `high`, which hold both fits, widened by two
-    standard errors and by a change of the slope s by s^2/2 (at most s/2); `trusted`, and if not, the `reason`. Nothing
-    in n examples tells where a floor begins that lies below.
+    **Fields:** `sizes`; `error`, the middle of two fits; `low` and `high`, an interval that contains both fits,
+    widened by two standard errors and by a change of the slope s by s^2/2 (at most s/2); `trusted`, and if it is
+    False, the `reason`. An error floor below the present error cannot be seen in the data.
     """
 
     sizes: np.ndarray
@@ -63,11 +64,11 @@ class Extrapolation(Result, eqx.Module):
 class LearningCurveResult:
     """The expected test error of training on m examples.
 
-    **Fields:** `sizes`, `error`, `sem`, `train_error`, each (k,): the error at a new point, its standard error as an
-    estimate from these n points, and the error on the examples themselves; `by_output` (k, out), the error of each
-    output, whose sum is `error`; `n`; `algorithm`; `average`, whether the
-    loss was a mean; `trained`, a `TrainedCurve` of real fits or None; `error_rate`, for classes, of leave-one-out at
-    m = n; `noise_floor`, from repeated rows, or None; `notes`.
+    **Fields:** `sizes`, `error`, `sem`, `train_error`, each (k,): the error at a new point, its standard error as
+    an estimate from these n points, and the training error; `by_output` (k, out), the error of each output,
+    whose sum is `error`; `n`; `algorithm`; `average`, whether the loss was a mean;
+    `trained`, a `TrainedCurve` of real fits or None; `error_rate`, for classes, the leave-one-out error rate at m =
+    n; `noise_floor`, from repeated rows, or None; `notes`.
     """
 
     sizes: np.ndarray
@@ -101,18 +102,21 @@ class LearningCurveResult:
             return float(weights[used] @ np.log(self.tail.error[used])), weights
 
     def extrapolate(self, sizes: Any) -> Extrapolation:
-        """The error at `sizes` (k,) from n to 8 n, by a power law from the last half and the last three quarters.
+        """The extrapolated error at `sizes` (k,) from n to 8 n, by power laws fitted to the end of the curve.
 
-        Two fits differ, and one pool of points has an error of its own: the interval holds both. `trusted` is False
-        where the curve is not a power law, or too uncertain.
+        One fit uses the last half of the sizes, the other the last three quarters. The interval covers their
+        difference and the sampling error of the data. `trusted` is False if the curve is not a power law, or too
+        uncertain.
         """
         sizes = np.atleast_1d(numeric(sizes, "sizes"))
         if sizes.ndim != 1 or not sizes.size or sizes.min() < self.n:
-            raise ValueError(f"`sizes` must be at least the number of rows, {self.n}: below, see .error.")
+            raise ValueError(
+                f"`sizes` must be at least the number of rows, {self.n}: for smaller sizes use .error."
+            )
         if sizes.max() > _FARTHEST * self.n:
             raise ValueError(
                 f"`sizes` must be at most {_FARTHEST} times the number of rows, {_FARTHEST * self.n}; got "
-                f"{sizes.max():g}: farther than that, a curve tells nothing."
+                f"{sizes.max():g}: a curve cannot be extrapolated further."
             )
         tail, away = self.tail, np.log(sizes / self.n)
         end = np.eye(len(tail.sizes))[-1]
@@ -142,25 +146,23 @@ class LearningCurveResult:
         if not np.all(np.isfinite(errors)) or np.any(errors <= 0):
             return "the curve is not finite and positive"
         if np.any(np.diff(errors) > 0.02 * errors[:-1]):
-            return (
-                "the error rises with more examples somewhere between a quarter of the rows and all of them"
-            )
+            return "the error increases somewhere between a quarter of the rows and all of them"
         if long * short <= 0 or not 1 / _SIMILAR < long / short < _SIMILAR:
             return (
                 f"the slope changes, from {long:.2g} over three quarters of the rows to {short:.2g} over half"
             )
         if short > _STEEP:
-            return f"the curve is steep, with a slope of {short:.2g}: it is on a step, which ends somewhere"
+            return f"the curve is steep, with a slope of {short:.2g}: such a step does not continue"
         if deviation > _VAGUE:
             return f"its standard error is {100 * deviation:.0f} %"
         return ""
 
     def with_features(self, count: float, sizes: Any = None) -> np.ndarray:
-        r"""The error at `sizes` (those of the curve) if `count` random features of this mean kernel stand in for it.
+        r"""The error at `sizes` (those of the curve) if `count` random features replace the kernel, their mean.
 
-        That is a network of width `count` whose last layer alone is trained: sample-wise and width-wise double descent
-        included. It is not the law of a fully trained network of that width. Within 3 to 9 % of
-        draws, 25 % at the peak.
+        This is a network of width `count` in which only the last layer is trained, with sample-wise and width-wise
+        double descent. It does not describe a fully trained network of that width. The accuracy is 3 to 9 %, and 25 %
+        at the peak.
         """
         from ._feature_law import with_features
 
@@ -168,10 +170,10 @@ class LearningCurveResult:
 
     @property
     def spectral_decay(self) -> tuple[float, float]:
-        """The power a of eigenvalues lam_i ~ i^-a, seen locally at n/8 to n/4 and at n/4 to n/2 degrees of freedom.
+        """The power a of eigenvalues lam_i ~ i^-a, fitted at n/8 to n/4 and at n/4 to n/2 degrees of freedom.
 
-        From the degrees of freedom as a function of the effective ridge, 1/a = -d ln z / d ln kappa: eigenvalues of the
-        matrix itself fall too fast at the end of their list.
+        It comes from the degrees of freedom z as a function of the effective ridge kappa, 1/a = -d ln z / d ln kappa,
+        because the smallest eigenvalues of the matrix itself decrease too fast.
         """
         from ._feature_law import degrees_of_freedom
 

@@ -68,7 +68,7 @@ def interpolation(x: Any, y: Any) -> Interpolant:
     y = targets(y, len(x), x_name="x", out=1)[:, 0]
     if len(x) > x.shape[1]:
         raise ValueError(
-            f"`x` has {len(x)} points of {x.shape[1]} features; a linear network fits at most as many as features."
+            f"`x` has {len(x)} points of {x.shape[1]} features; a linear network fits at most one point per feature."
         )
     with np.errstate(over="ignore", invalid="ignore"):
         found = least_interpolant(x, y)
@@ -109,13 +109,13 @@ def log_evidence(data: Interpolant, widths: tuple[int, ...], prior_var: float) -
 
 @renamed(X="x")
 def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0) -> float:
-    r"""ln of the density of the outputs at `x` of a random deep linear network, taken at `y`: the zero-noise evidence.
+    """The zero-noise log evidence of a deep linear network: the log density of its random outputs at `x`, taken at `y`.
 
-    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
-    () for none; `prior_var`, the variance of the weights times their fan-in.
+    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden
+    layers, () for none; `prior_var`, the variance of the weights times their fan-in.
 
-    Exact at every width, for L = 100 and P = 500 in a millisecond beyond a factorization of X. At y = 0
-    the density is infinite, and so is the answer, if a layer is not wider than P.
+    It is exact at every width. L = 100 and P = 500 take a millisecond beyond a factorization of X. At y = 0 the
+    density, and thus the result, is infinite if some layer is not wider than P.
     """
     widths = wholes(widths, "widths")
     prior_var = checked_var(prior_var, "prior_var")
@@ -123,7 +123,10 @@ def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: f
 
 
 def effective_depth(points: int, widths: Sequence[int]) -> float:
-    """lambda = P sum_l 1/N_l: how far depth moves the posterior away from that of a linear model."""
+    r"""The effective depth $\lambda = P \sum_l 1/N_l$ of a posterior with P = `points` and hidden `widths` N_l.
+
+    It measures how far depth moves the posterior away from that of a linear model.
+    """
     return whole(points, "points", 1) * float(sum(1.0 / n for n in wholes(widths, "widths")))
 
 
@@ -145,23 +148,31 @@ def most_probable_var(data: Interpolant, widths: tuple[int, ...]) -> float:
 
 @renamed(X="x")
 def best_prior_var(x: Any, y: Any, widths: Sequence[int]) -> float:
-    r"""The `prior_var` under which the data are most probable: where E[t/S] = P over the posterior of S.
+    """The `prior_var` that maximizes the evidence: where E[t/S] = P over the posterior of S.
 
-    For many points it tends to (n_0 t / P)^(1/(L+1)). Arguments as of `deep_linear_log_evidence`; y may not be 0.
+    For many points it tends to $(n_0 t / P)^{1/(L+1)}$.
+
+    **Arguments:** `x`, `y`, `widths`: same as `deep_linear_log_evidence`; `y` must not be 0.
     """
     data, widths = interpolation(x, y), wholes(widths, "widths")
     if data.square == 0:
-        raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
+        raise ValueError("`y` is 0: the evidence grows as `prior_var` decreases, so there is no best one.")
     return most_probable_var(data, widths)
 
 
 def limiting_scale(nu0: float, points: int, widths: Sequence[int], prior_var: float = 1.0) -> float:
-    r"""What n_0 E[S] tends to for many points and inputs: the solution nu of
+    r"""The limit $\nu$ of $n_0\, \mathbb{E}[S]$ for many points and inputs.
 
-        nu = prior_var^(L+1) prod_l (1 + (P/N_l) (nu0/nu - 1)),   nu0 = n_0 t / P.
+    It solves
 
-    For wide layers at effective depth lambda and prior_var = 1 it is nu = exp(lambda (nu0/nu - 1)): from 1, the prior's
-    own scale, at lambda = 0 to nu0, the data's, at lambda = infinity.
+    $$\nu = \sigma^{2 (L+1)} \prod_l \left(1 + \frac{P}{N_l} \left(\frac{\nu_0}{\nu} - 1\right)\right), \qquad
+    \nu_0 = \frac{n_0 t}{P}.$$
+
+    For wide layers at effective depth $\lambda$ and $\sigma^2 = 1$ it is
+    $\nu = \exp(\lambda (\nu_0/\nu - 1))$: from 1, the scale of the prior, at $\lambda = 0$ to $\nu_0$, the scale of
+    the data, at $\lambda = \infty$.
+
+    **Arguments:** `nu0`, $\nu_0$ > 0; `points`, P; `widths`, N_l of the hidden layers; `prior_var`, $\sigma^2$.
     """
     nu0 = float(positive(nu0, "nu0"))
     shares = whole(points, "points", 1) / np.array(wholes(widths, "widths"), dtype=np.float64)

@@ -27,10 +27,10 @@ from ._meijer import log_gamma_product
 
 
 class DeepLinearPosteriorResult(Result, eqx.Module):
-    r"""The law of theta and of predictions z(x) = theta . x, given data without noise.
+    r"""The posterior of $\theta$ and of predictions $z(x) = \theta \cdot x$, given data without noise.
 
-    **Fields:** `theta` (n_0,), the shortest interpolant theta_*, which is the mean; `basis` (n_0, P), an orthonormal
-    basis of the span of the points; `log_scale`, the law of ln S; `log_evidence`.
+    **Fields:** `theta` (n_0,), the minimum-norm interpolant $\theta_*$, which is the mean; `basis` (n_0, P), an
+    orthonormal basis of the span of the points; `log_scale`, the distribution of ln S; `log_evidence`.
     """
 
     theta: np.ndarray
@@ -40,17 +40,17 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
 
     @property
     def scale(self) -> float:
-        """E[S], the variance of theta in every direction that the points do not span."""
+        r"""$\mathbb{E}[S]$, the variance of $\theta$ in every direction that the points do not span."""
         with np.errstate(over="ignore"):  # beyond 1e308 it is infinite
             return self.log_scale.mean(np.exp)
 
     @property
     def perp_square(self) -> float:
-        """E|theta_perp|^2 = (n_0 - P) E[S]."""
+        r"""$\mathbb{E}\lVert\theta_\perp\rVert^2 = (n_0 - P)\, \mathbb{E}[S]$."""
         return (self.basis.shape[0] - self.basis.shape[1]) * self.scale
 
     def perp_length(self, q: Any) -> np.ndarray:
-        """Quantiles of |theta_perp|, in the shape of `q`: S is its own, and |xi|^2 is chi^2 of n_0 - P degrees."""
+        r"""Quantiles of $\lVert\theta_\perp\rVert$, in the shape of `q`."""
         q, free = _probabilities(q), self.basis.shape[0] - self.basis.shape[1]
         if free == 0:
             return np.zeros(q.shape)
@@ -59,7 +59,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return self._mixed(q, chi, below)
 
     def perp(self, x: Any) -> np.ndarray:
-        """|x_perp| (m,): how far each row of `x` (m, n_0) is from the span of the points."""
+        r"""The distance $\lVert x_\perp\rVert$ (m,) of each row of `x` (m, n_0) from the span of the points."""
         x = inputs(x, "x", len(self.theta))
         rest = x - (x @ self.basis) @ self.basis.T
         rest -= (rest @ self.basis) @ self.basis.T  # twice: to the last digit
@@ -67,15 +67,15 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return np.where(lengths > 1e-13 * np.linalg.norm(x, axis=1), lengths, 0.0)
 
     def mean(self, x: Any) -> np.ndarray:
-        """theta_* . x, (m,)."""
+        r"""The mean prediction $\theta_* \cdot x$, (m,)."""
         return inputs(x, "x", len(self.theta)) @ self.theta
 
     def std(self, x: Any) -> np.ndarray:
-        """|x_perp| sqrt(E[S]), (m,)."""
+        r"""The standard deviation $\lVert x_\perp\rVert \sqrt{\mathbb{E}[S]}$ of the prediction, (m,)."""
         return self.perp(x) * np.sqrt(self.scale)
 
     def quantile(self, x: Any, q: Any) -> np.ndarray:
-        """The value that a prediction stays below with probability `q` in (0, 1): (m,), or (m, k) for k values of q."""
+        """Quantiles `q` in (0, 1) of the prediction: (m,), or (m, k) for k values of q."""
         q = _probabilities(q)
         unit = self._mixed(q, special.ndtri, special.ndtr)  # all predictions share it but for |x_perp|
         return self.mean(x).reshape(-1, *(1,) * q.ndim) + np.multiply.outer(self.perp(x), unit)
@@ -93,13 +93,17 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return np.array(found).reshape(q.shape)
 
     def log_density(self, x: Any, values: Any) -> np.ndarray:
-        """ln of the density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
+        """The log density of the prediction at each row of `x` (m, n_0), at `values` (m,)."""
         perp, values = self.perp(x), numeric(values, "values")
         if values.shape not in ((), perp.shape):
-            raise ValueError(f"`values` must have shape {perp.shape}, one a row of `x`; got {values.shape}.")
+            raise ValueError(
+                f"`values` must have shape {perp.shape}, one per row of `x`; got {values.shape}."
+            )
         away = values - self.mean(x)
         if not perp.all():
-            raise ValueError("`x` has rows that the data determine: predictions there have no density.")
+            raise ValueError(
+                "`x` has rows in the span of the data: predictions there are certain and have no density."
+            )
         variance = perp[:, None] ** 2 * np.exp(self.log_scale.nodes)
         logs = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))
         return special.logsumexp(logs, axis=1, b=self.log_scale.weights)

@@ -14,7 +14,11 @@ from ._deep_linear_posterior import posterior_of
 
 
 class ModelRow(NamedTuple):
-    """One model: `depth` L hidden layers of `width`; `best` says that `prior_var` was chosen for the data."""
+    """One model of a `ModelTable`.
+
+    **Fields:** `depth`, number of hidden layers; `width` of each; `prior_var`; `best`, whether `prior_var` was chosen
+    for the data; `effective_depth`; `log_evidence`; `scale`, n_0 E[S] of the posterior.
+    """
 
     depth: int
     width: int
@@ -26,9 +30,9 @@ class ModelRow(NamedTuple):
 
 
 class ModelTable(Result, eqx.Module):
-    """Models of one data set, the most probable first.
+    """Models of one data set, sorted by probability.
 
-    **Fields:** `rows`, one `ModelRow` a model; `scale` in them is n_0 E[S] of the posterior, the variance of
+    **Fields:** `rows`, one `ModelRow` per model; its `scale` is n_0 E[S] of the posterior, the variance of
     predictions in unseen directions in units of that of a linear model.
     """
 
@@ -36,7 +40,7 @@ class ModelTable(Result, eqx.Module):
 
     @property
     def probabilities(self) -> np.ndarray:
-        """Of the models if all are equally probable before the data, (rows,)."""
+        """The posterior probabilities of the models, (rows,), for equal prior probabilities."""
         logs = np.array([row.log_evidence for row in self.rows])
         shares = np.exp(logs - logs.max())
         return shares / shares.sum()
@@ -60,10 +64,10 @@ def deep_linear_table(
     widths: Sequence[int],
     prior_vars: Sequence[float | None] = (1.0, None),
 ) -> ModelTable:
-    """Exact evidence of every depth, width and prior variance; `None` stands for the best variance of that model.
+    """A table of the exact evidence of every depth, width and prior variance.
 
-    **Arguments:** `x` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model, whatever the
-    width); `widths`, of each hidden layer; `prior_vars`.
+    **Arguments:** `x` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model at any width);
+    `widths` of the hidden layers; `prior_vars`, where None stands for the best variance of each model.
     """
     data = interpolation(x, y)
     if data.square == 0:

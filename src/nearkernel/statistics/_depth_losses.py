@@ -1,6 +1,6 @@
 r"""Which depth, and which depth/width: the expected loss of trained networks of every depth, to order 1/width.
 
-Each row is left out in turn, and networks trained on the others are asked for it. All tensors are made once,
+Each row is left out in turn and predicted by networks trained on the others. All tensors are made once,
 and a layer of the deepest network is the output of a shallower one: all depths and rows cost one propagation.
 """
 
@@ -21,11 +21,11 @@ from ._fluctuations import Fluctuations, fluctuations
 
 
 class DepthLossesResult(Result, eqx.Module):
-    """Expected loss 1/2 |f - y|^2 of a row that was left out, mean over rows, for networks of 1 to L hidden layers.
+    """The expected leave-one-out loss 1/2 |f - y|^2, averaged over rows, of networks with 1 to L hidden layers.
 
     **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;
-    `bias_slope` and `variance_slope` (L,), which are divided by the width and added; `expansion` (L,), `width` times
-    that of `FiniteForecast`, the median over rows: divided by the width it should be below 0.25.
+    `bias_slope` and `variance_slope` (L,), corrections that are divided by the width and added; `expansion` (L,),
+    `width` times `expansion` of `FiniteForecast`, the median over rows: divided by the width it should be below 0.25.
     """
 
     depths: np.ndarray
@@ -36,23 +36,23 @@ class DepthLossesResult(Result, eqx.Module):
     expansion: np.ndarray
 
     def at(self, width: float) -> np.ndarray:
-        """(L,): the losses of networks whose hidden layers have this width."""
+        """The losses (L,) of networks whose hidden layers have this width."""
         slope = self.bias_slope + self.variance_slope
         return self.bias + self.variance + slope / positive(width, "width", finite=False)
 
     def best(self, width: float) -> int:
-        """The depth of the smallest loss at this width."""
+        """The depth with the smallest loss at this width."""
         return int(self.depths[np.argmin(self.at(width))])
 
 
 @in_float64
 def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None = None) -> DepthLossesResult:
-    """The expected loss, to order 1/width, of trained networks as deep as `net` and of all shallower ones.
+    """The expected loss, to order 1/width, of trained networks of every depth up to that of `net`.
 
-    Each row is left out in turn, and networks trained on the others are asked for it.
+    Each row is left out in turn and predicted by networks trained on the others.
 
     **Arguments:** `net`, an `nk.MLP` with hidden layers of one width, activation and variances; `x` (n, d), a dozen
-    rows at most; `y` (n,) or (n, out); `algorithm`, as for `nk.forecast(..., order=1)`.
+    rows at most; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., order=1)`.
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")

@@ -19,9 +19,10 @@ from .._result import Result
 class ExpectedLoss(Result, eqx.Module):
     """The loss 1/2 sum (f - y)^2 of trained networks at new points, over initializations, to order 1/width.
 
-    **Fields:** `mean`, a number; `terms`, what of it is (infinite width, correction); `bias` and `variance`, (m,) or
-    (m, out) as the targets: half the squared bias and half the variance of each output, which add up to `mean`; `cov`,
-    (m, m) or (m, out, m, out), of the losses of single outputs; `std`, of the whole loss from network to network.
+    **Fields:** `mean`, a number; `terms`, its parts (infinite width, correction); `bias` and `variance`, (m,) or (m,
+    out) like the targets: half the squared bias and half the variance of each output, which add up to `mean`; `cov`,
+    (m, m) or (m, out, m, out), the covariance of the losses of single outputs; `std`, the standard deviation of the
+    whole loss over networks.
     """
 
     bias: np.ndarray

@@ -48,7 +48,7 @@ def with_features(curve: Any, count: Any, sizes: Any) -> np.ndarray:
     p = positive(count, "count", finite=False)
     m_all = np.atleast_1d(numeric(sizes, "sizes"))
     if m_all.ndim != 1 or not m_all.size or m_all.min() < 1 or m_all.max() > curve.n or np.any(m_all % 1):
-        raise ValueError(f"`sizes` must be whole numbers from 1 to the number of rows, {curve.n}.")
+        raise ValueError(f"`sizes` must be integers from 1 to the number of rows, {curve.n}.")
     task = PoolMoments(curve.pool)
     found = []
     for m in m_all:

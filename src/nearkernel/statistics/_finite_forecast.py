@@ -25,41 +25,41 @@ _LARGE = 0.25  # parts of the correction, over what they correct
 
 
 class Contribution(NamedTuple):
-    """What one cause adds to `mean` and `cov`, already divided by the width; shapes as those of the forecast."""
+    """The contribution of one cause to `mean` and `cov`, already divided by the width; shapes as in the forecast."""
 
     mean: np.ndarray
     cov: np.ndarray
 
 
 class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
-    r"""Trained outputs of networks of finite width: their law over initializations, to order 1/width.
+    r"""Trained outputs of networks of finite width: their distribution over initializations, to order 1/width.
 
-    Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are of order 1/width too, and all
-    higher ones smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the four.
+    Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are also of order 1/width, and all
+    higher ones are smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the four.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
-    (infinite width, correction); `width`, of the last hidden layer, by which corrections are divided;
-    `contributions`, a dict of what the correction is made of:
+    (infinite width, correction); `width` of the last hidden layer, by which corrections are divided; `contributions`,
+    a dict of the parts of the correction:
 
     | name | cause |
     |---|---|
-    | "metric" | outputs at the start have another covariance than at infinite width |
-    | "ntk mean" | the tangent kernel has another mean |
-    | "ntk variance" | it differs from network to network |
-    | "ntk with outputs" | these differences go with the outputs at the start |
-    | "dntk" | it moves in training, as networks differ |
-    | "ddntk" | it moves in training, on average |
-    | "neurons" | the last four together, where they are averages over sampled neurons |
+    | "metric" | the covariance of outputs at initialization differs from infinite width |
+    | "ntk mean" | the mean of the tangent kernel differs from infinite width |
+    | "ntk variance" | the tangent kernel differs between networks |
+    | "ntk with outputs" | these differences correlate with the outputs at initialization |
+    | "dntk" | the tangent kernel changes in training, differently for each network |
+    | "ddntk" | the tangent kernel changes in training, on average |
+    | "neurons" | the last four together, if they are averages over sampled neurons |
 
-    `distance`: the largest shift of a mean over its deviation, or of a variance over the variance, at infinite width;
-    `expansion`: the same with the sizes of all contributions added up, which says how well the series converges.
-    `error`, standard errors of the correction, `mean` and `cov`: 0 for few points, where it is exact; beyond, `neurons`
-    of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`; `depth`, hidden layers;
-    `regime`, of `nk.regime`.
+    `distance`: the largest relative change from infinite width, of a mean in units of its standard deviation or of a
+    variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
+    series converges. `error`, standard errors of the correction to `mean` and `cov`: 0 for few points, where it is
+    exact; for more points, `neurons` of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`;
+    `depth`, the number of hidden layers; `regime`, of `nk.regime`.
 
-    Of each output by itself: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, (low, high) between
-    which the density is positive: beyond, order 1/width does not hold; `increasing`, the probabilities (low, high)
-    between which quantiles increase.
+    For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
+    high) in which the density is positive, outside of which order 1/width does not hold; `increasing`, the
+    probabilities (low, high) between which quantiles increase.
     """
 
     made_for = ("lazy", "nearly lazy")
@@ -111,12 +111,12 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         return self._relative(list(self.contributions.values()))
 
     def width_within(self, tolerance: float) -> float:
-        """The width from which `distance` is at most `tolerance`, if all layers grow alike; infinity if none is."""
+        """The width from which on `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
         found = self.width * self.distance / positive(tolerance, "tolerance")
         return math.ceil(found - 1e-9) if math.isfinite(found) else math.inf
 
     def _relative(self, parts: list[Contribution]) -> float:
-        """Sizes of `parts` over the law at infinite width; outputs that training fixes have none of their own."""
+        """Sizes of `parts` over the law at infinite width; outputs that training fixes have none."""
         shape, prior = self.mean.shape, self._training.prior
         var = _variances(self.cov_terms[0], shape)
         free = var > 1e-9 * prior.reshape(shape)
@@ -128,30 +128,30 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "FiniteForecast":
-        """The same networks at another time (steps for gradient descent); tensors and kernels are kept."""
+        """The same networks at another time (steps for gradient descent); tensors and kernels are reused."""
         later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         return FiniteForecast(self._training, later)
 
     @in_float64
     def predict(self, x_new: Any) -> "FiniteForecast":
-        """The same networks at other inputs, whose tensors, or neurons, are computed anew."""
+        """The same networks at other inputs, whose tensors or neurons are recomputed."""
         x_new = inputs(x_new, "x_new", self._training.net.in_shape)
         return _warned(FiniteForecast(self._training.at_new(x_new), self.algorithm))
 
     @in_float64
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
-        """The joint cumulants of new outputs, third or fourth by `order`, divided by the width as `terms[1]` is.
+        """The joint cumulants of new outputs, third or fourth by `order`, divided by the width like `terms[1]`.
 
         kappa_3 is linear in `y` and zero at `y` = 0; kappa_4 does not depend on `y`.
 
-        **Arguments:** `order`, 3 or 4; `diagonal`, for those of each output by itself: joint ones of three and more
-        different new inputs need averages that the forecast has not made, and make them when they are first asked for.
+        **Arguments:** `order`, 3 or 4; `diagonal`, for the cumulants of each output separately. Joint cumulants of
+        three and more different new inputs need further averages, which are computed when they are first requested.
 
         **Returns:** (m, m, m) or (m, m, m, m), with (m, out) in place of each m if `y` has columns; with `diagonal`,
         the shape of `mean`.
         """
         if whole(order, "order", 1) not in (3, 4):
-            raise ValueError(f"`order` must be 3 or 4, beside `mean` and `cov`; got {order}.")
+            raise ValueError(f"`order` must be 3 or 4 (`mean` and `cov` are orders 1 and 2); got {order}.")
         shape = self.mean.shape
         if truth(diagonal, "diagonal"):
             return np.diagonal(self._pair_cumulants(order)).reshape(shape)
@@ -176,7 +176,8 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def expected_loss(self, y_new: Any) -> ExpectedLoss:
-        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, by bias and variance, and its covariance.
+        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, split into bias and variance, and its
+        covariance.
 
         **Arguments:** `y_new`, targets at the new inputs, in the shape of `mean`.
         """
@@ -219,8 +220,8 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
 def _warned(found: FiniteForecast) -> FiniteForecast:
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
-            f"the parts of the correction add up to {found.expansion:.2g} of what they correct: at depth/width = "
-            f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` more here.",
+            f"the correction is {found.expansion:.2g} of the infinite-width result: at depth/width = "
+            f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` here.",
             stacklevel=6,  # two verbs, each within its precision
         )
     return found

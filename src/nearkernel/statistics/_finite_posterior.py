@@ -30,10 +30,10 @@ class FinitePosterior(Result, eqx.Module):
     """The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
     **Fields:** `mean`, `std` (m,) or (m, out), as `y`; `scale` and `scale_std`, mean and standard deviation of the
-    kernel's scale, (1,), or (layers,) where each hidden layer has one of its own, or (out, out), the matrix that
-    several outputs share; `misfit` r = y^T (K + noise)^-1 y / n per output, 1 if the prior fits the targets; `load`
-    n / (smallest width); `log_evidence`; `warning`, empty where the law may be relied on; `weights` (k,), `means` and
-    `variances` (k, m) or (k, m, out), of the Gaussian laws that are mixed.
+    kernel's scale, (1,), or (layers,) if each hidden layer has a separate one, or (out, out), the matrix that several
+    outputs share; `misfit` r = y^T (K + noise)^-1 y / n per output, 1 if the prior fits the targets; `load` n /
+    (smallest width); `log_evidence`; `warning`, empty if the result is reliable; `weights` (k,), `means` and
+    `variances` (k, m) or (k, m, out), of the Gaussian components.
     """
 
     mean: np.ndarray
@@ -49,7 +49,7 @@ class FinitePosterior(Result, eqx.Module):
     variances: np.ndarray
 
     def quantile(self, q: float) -> np.ndarray:
-        """The value that the function stays below with probability `q`, in the shape of `mean`."""
+        """The quantile `q` of the function, in the shape of `mean`."""
         q = positive(q, "q")
         if not q < 1:
             raise ValueError(f"`q` must be between 0 and 1; got {q}.")
@@ -127,8 +127,8 @@ def _mixed(
 class WidthEvidenceResult(Result, eqx.Module):
     """Log evidence of networks of several widths and depths.
 
-    **Fields:** `widths` (k,); `depths` (l,); `log_evidence` (l, k); `infinite` (l,), of infinitely wide networks;
-    `best`, the depth and the width (infinite if None) with the largest evidence.
+    **Fields:** `widths` (k,); `depths` (l,); `log_evidence` (l, k); `infinite` (l,), the evidence of infinitely wide
+    networks; `best`, the depth and the width (infinite if None) with the largest evidence.
     """
 
     widths: tuple[int, ...]
@@ -138,7 +138,7 @@ class WidthEvidenceResult(Result, eqx.Module):
     best: tuple[int, int | None]
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the log evidence over the width, a line a depth, on Matplotlib's `axes`."""
+        """Draw the log evidence against the width, one line per depth, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         found = draw_lines(
@@ -154,16 +154,18 @@ class WidthEvidenceResult(Result, eqx.Module):
 def width_evidence(
     net: MLP, x: Any, y: Any, noise: float, widths: Any, depths: Any = (1,)
 ) -> WidthEvidenceResult:
-    """Which width, and which depth, do the data prefer? The evidence of each, by the law of the scale.
+    """The log evidence of each width and depth, from the distribution of the kernel's scale.
 
-    **Arguments:** `net`, an `nk.MLP` with one activation and one pair of variances; `x` (n, d); `y` (n,); `noise` > 0;
-    `widths` and `depths` to compare; beyond two hidden layers homogeneous activations without biases.
+    **Arguments:** `net`, an `nk.MLP` with one activation and one pair of variances; `x` (n, d); `y` (n,); `noise` >
+    0; `widths` and `depths` to compare; more than two hidden layers need homogeneous activations without biases.
     """
     widths, depths = wholes(widths, "widths"), wholes(depths, "depths")
     if not widths or not depths:
         raise ValueError("`widths` and `depths` must hold at least one number each.")
     if not isinstance(net, MLP) or not net.uniform:
-        raise TypeError(f"`net` must be an nk.MLP whose layers are alike; got {shown(net)}.")
+        raise TypeError(
+            f"`net` must be an nk.MLP whose layers have equal activations and variances; got {shown(net)}."
+        )
     x = inputs(x, "x", net.in_dim)
     rows, infinite = [], []
     for depth in depths:
@@ -185,11 +187,11 @@ def _infinite(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
 
 def _checked(net: Any, widths: Any) -> tuple[MLP, tuple[int, ...]]:
     if not isinstance(net, MLP):
-        raise TypeError(f"`kernel` must be an nk.MLP where `widths` are given; got {shown(net)}.")
+        raise TypeError(f"`kernel` must be an nk.MLP if `widths` are given; got {shown(net)}.")
     chosen = wholes(widths, "widths")
     if len(chosen) != len(net.widths):
         raise ValueError(
-            f"`widths` must have one width a hidden layer of the network, {len(net.widths)}; got {len(chosen)}."
+            f"`widths` must have one width per hidden layer of the network, {len(net.widths)}; got {len(chosen)}."
         )
     if net.parametrization == "mean_field":
         raise ValueError("`kernel` must be a network in NTK or standard scaling, not in mean-field scaling.")
@@ -207,7 +209,7 @@ def _noise(noise: Any, net: MLP, n: int, widths: tuple[int, ...]) -> float:
         raise ValueError("`noise` must be greater than 0 for a network with biases of finite width.")
     if noise == 0 and widths and n > min(widths) and not _is_linear(net):
         raise ValueError(
-            f"`noise` must be greater than 0: {n} points are more than {min(widths)} neurons can fit exactly."
+            f"`noise` must be greater than 0: {min(widths)} neurons cannot fit {n} points exactly."
         )
     return noise
 
@@ -222,7 +224,7 @@ def _misfit(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
 def _warning(net: MLP, misfit: float, load: float) -> str:
     if not _is_linear(net) and load > _CROWDED and misfit > 1:
         return (
-            f"{load:.2g} times as many points as neurons, whose prior does not fit them (misfit {misfit:.3g}): the "
+            f"{load:.2g} times as many points as neurons, and the prior does not fit them (misfit {misfit:.3g}): the "
             "variance may be off by a factor of two; sample it (nk.statistics.measure_posterior)"
         )
     if _is_linear(net) or _FAITHFUL[0] <= misfit <= _FAITHFUL[1]:

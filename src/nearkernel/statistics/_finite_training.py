@@ -25,7 +25,7 @@ class AbstractTraining(abc.ABC):
     """All networks at training and new inputs before training, made once for all times; outputs are (point, output).
 
     **Fields:** `net`, `x`, `y` (n, out), whether it came as a `vector`; `width`, of the last hidden layer; `shape` of
-    new outputs; `prior`, their variances at the start; `lam`, eigenvalues of the kernel.
+    new outputs; `prior`, their variances at initialization; `lam`, eigenvalues of the kernel.
     """
 
     net: AbstractNetwork

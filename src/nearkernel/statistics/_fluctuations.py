@@ -39,31 +39,32 @@ FIELDS = {
 
 
 class Fluctuations(Result, eqx.Module):
-    r"""A layer to order 1/n. Field / `width` is what one would measure, up to terms of order 1/width^2.
+    r"""The statistics of a layer to order 1/width. Each field divided by `width` is the measured value up to
+    O(1/width^2).
 
-    z_{i;a} is neuron i at input a, H_{ij;ab} the tangent kernel of neurons i and j, dH = H - E[H]; 0 and 1 are two
-    different neurons.
+    $z_{i;a}$ is neuron $i$ at input $a$, $H_{ij;ab}$ the tangent kernel of neurons $i$ and $j$, $\Delta H = H -
+    \mathbb{E}[H]$; 0 and 1 are two different neurons.
 
-    | field | is `width` times | |
+    | field | is `width` times | symbol |
     |---|---|---|
-    | `kernel_correction` [a,b] | E[z_{0;a} z_{0;b}] - kernel | G^(1) |
-    | `ntk_correction` [a,b] | E[H_{00;ab}] - ntk | H^(1) |
-    | `four_point` [a,b,c,d] | E[z_{0;a} z_{0;b} z_{1;c} z_{1;d}] - E[z_{0;a} z_{0;b}] E[z_{1;c} z_{1;d}] | V_(ab)(cd) |
-    | `ntk_output_d` [a,b,c,d] | E[z_{0;a} z_{0;b} dH_{11;cd}] | D |
-    | `ntk_output_f` [a,b,c,d] | E[z_{0;a} z_{1;b} H_{01;cd}] | F |
-    | `ntk_variance_a` [a,b,c,d] | E[dH_{00;ab} dH_{11;cd}] | A |
-    | `ntk_variance_b` [a,b,c,d] | E[H_{01;ab} H_{01;cd}] | B |
-    | `dntk_p` [a,b,c,d] | E[dH_{011;abc} z_{0;d}], dH_{ijk;abc} = z_{i;a,mn} z_{j;b,m} z_{k;c,n} | P |
-    | `dntk_q` [a,b,c,d] | E[dH_{001;abc} z_{1;d}] | Q |
-    | `ddntk_r` [a,b,c,d] | E[z_{0;a,mno} z_{0;b,m} z_{1;c,n} z_{1;d,o}] | R |
-    | `ddntk_s` [a,b,c,d] | E[z_{0;a,mn} z_{0;b,mo} z_{1;c,n} z_{1;d,o}] | S |
-    | `ddntk_t` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{0;c,n} z_{1;d,o}] | T |
-    | `ddntk_u` [a,b,c,d] | E[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}] | U |
+    | `kernel_correction` [a,b] | $\mathbb{E}[z_{0;a} z_{0;b}]$ - `kernel` | $G^{(1)}$ |
+    | `ntk_correction` [a,b] | $\mathbb{E}[H_{00;ab}]$ - `ntk` | $H^{(1)}$ |
+    | `four_point` [a,b,c,d] | covariance of $z_{0;a} z_{0;b}$ and $z_{1;c} z_{1;d}$ | $V_{(ab)(cd)}$ |
+    | `ntk_output_d` [a,b,c,d] | $\mathbb{E}[z_{0;a} z_{0;b} \Delta H_{11;cd}]$ | $D$ |
+    | `ntk_output_f` [a,b,c,d] | $\mathbb{E}[z_{0;a} z_{1;b} H_{01;cd}]$ | $F$ |
+    | `ntk_variance_a` [a,b,c,d] | $\mathbb{E}[\Delta H_{00;ab} \Delta H_{11;cd}]$ | $A$ |
+    | `ntk_variance_b` [a,b,c,d] | $\mathbb{E}[H_{01;ab} H_{01;cd}]$ | $B$ |
+    | `dntk_p` [a,b,c,d] | $\mathbb{E}[dH_{011;abc} z_{0;d}]$, $dH_{ijk;abc} = z_{i;a,mn} z_{j;b,m} z_{k;c,n}$ | $P$ |
+    | `dntk_q` [a,b,c,d] | $\mathbb{E}[dH_{001;abc} z_{1;d}]$ | $Q$ |
+    | `ddntk_r` [a,b,c,d] | $\mathbb{E}[z_{0;a,mno} z_{0;b,m} z_{1;c,n} z_{1;d,o}]$ | $R$ |
+    | `ddntk_s` [a,b,c,d] | $\mathbb{E}[z_{0;a,mn} z_{0;b,mo} z_{1;c,n} z_{1;d,o}]$ | $S$ |
+    | `ddntk_t` [a,b,c,d] | $\mathbb{E}[z_{0;a,mn} z_{1;b,mo} z_{0;c,n} z_{1;d,o}]$ | $T$ |
+    | `ddntk_u` [a,b,c,d] | $\mathbb{E}[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}]$ | $U$ |
 
-    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: as at infinite
-    width. `width`: of the layer that feeds this one. Of activations of the relu family `ddntk_r` is infinite where a is
-    one of b, c, d, and the others where a = b: kinks make squares of delta functions. Of other activations with kinks
-    the dNTK and ddNTK are None. `note` says so.
+    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: the
+    infinite-width values. `width`: the width of the previous layer. For activations of the ReLU family `ddntk_r` is
+    infinite if a is one of b, c, d, and the others if a = b, because kinks give squares of delta functions. For other
+    activations with kinks the dNTK and ddNTK are None. `note` says so.
     """
 
     kernel: np.ndarray
@@ -168,9 +169,9 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), note
     if n > 2:
         raise ValueError(
-            f"`order=1` of an activation with kinks, other than the relu family, is for 1 or 2 inputs; got {n}."
+            f"`order=1` of an activation with kinks, other than the ReLU family, supports 1 or 2 inputs; got {n}."
         )
-    return names, "dntk_p to ddntk_u hold delta functions at the kinks."
+    return names, "dntk_p to ddntk_u contain delta functions at the kinks."
 
 
 def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:

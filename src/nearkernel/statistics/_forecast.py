@@ -1,6 +1,6 @@
 r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width, or of kernels.
 
-With K the covariance at the start, T the kernel of training and R_t = T_BA g_t(T_AA),
+With K the covariance at initialization, T the kernel of training and R_t = T_BA g_t(T_AA),
 
     mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R K_AA R^T     at any time t.
 """
@@ -33,11 +33,12 @@ from ._sgd_forecast import StochasticForecast
 
 
 class WideForecast(OfNetworks, GaussianOutputs):
-    """Trained outputs of infinitely wide networks: Gaussian, with this mean and covariance over initializations.
+    """Trained outputs of infinitely wide networks: Gaussian over initializations, with this mean and covariance.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std` (m,),
-    which need no (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`; `algorithm`;
-    `regime`, of `nk.regime`, whether networks of this width are lazy enough for it; None for given kernels.
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
+    (m,), which do not need the (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`;
+    `algorithm`; `regime`, of `nk.regime`, whether networks of this width are lazy enough for it; None for given
+    kernels.
     """
 
     def __init__(self, law: TrainedLaw, points: NewPoints, algorithm: SpectralAlgorithm):
@@ -78,15 +79,15 @@ class WideForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "WideForecast":
-        """The same networks at another time (steps for gradient descent); factors are kept."""
+        """The same networks at another time (steps for gradient descent); factors are reused."""
         if not isinstance(self.algorithm, TimedAlgorithm):
-            raise ValueError(f"`time` has no meaning for {type(self.algorithm).__name__}.")
+            raise ValueError(f"`time` is not defined for {type(self.algorithm).__name__}.")
         later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
         return WideForecast(self._law, self._points, later)
 
     @in_float64
     def predict(self, x_new: Any) -> "WideForecast":
-        """The same networks at other inputs; factors are kept."""
+        """The same networks at other inputs; factors are reused."""
         x_new = inputs(x_new, "x_new", self._law.x.shape[1:])
         return WideForecast(self._law, NewPoints(self._law, x_new), self.algorithm)
 
@@ -167,33 +168,35 @@ def forecast(
     clouds: Clouds | None = None,
     neurons: SampledNeurons | None = None,
 ) -> AnyForecast:
-    """Mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
+    """The mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:**
 
-    - `problem`: a network, of which only activation, depth and variances matter at infinite width; or a pair of kernels
-      (start, training), the covariance of outputs at initialization and the tangent kernel that trains them; or an
-      `nk.FeatureModel` with Gaussian weights, `weight_var` > 0.
+    - `problem`: a network (at infinite width only its activation, depth and variances are used); or a pair of
+      kernels, the covariance of outputs at initialization and the tangent kernel; or an `nk.FeatureModel` with
+      Gaussian weights, `weight_var` > 0.
     - `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d).
-    - `algorithm`: `nk.GradientFlow()` by default. Of an `nk.SGD` that draws batches or noise, mean and covariance are
-      over these, too. Decay to zero is for features with Gaussian weights: what it does to networks no kernel tells.
+    - `algorithm`: `nk.GradientFlow()` by default. With an `nk.SGD` that draws batches or noise, mean and covariance
+      are also over these. Decay to zero is available for features with Gaussian weights only: its effect on networks
+      is not determined by kernels.
     - `order`: for networks, the power of 1/width kept: 0; 1 for smooth activations, gradient flow and gradient descent;
       0.5 for the relu family, whose first correction is of order width^(-1/2).
-    - `neurons`, an `nk.statistics.SampledNeurons`, for order 0.5, and 1 of more than a dozen points: how many are
-      sampled, by default until errors are below 1 % of the deviation.
-    - `trained`: for networks, "all" layers, or the "last" alone, whose end is the NNGP posterior.
+    - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: how
+      many neurons are sampled, by default until errors are below 1 % of the standard deviation.
+    - `trained`: for networks, "all" layers, or only the "last", which converges to the NNGP posterior.
     - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
-      function loss(z, y), as of `nk.solve`: then `samples` initializations are drawn with `key` and each is trained in
-      function space, to a finite time.
+      function loss(z, y), same as `nk.solve`: then `samples` initializations are drawn with `key` and each is trained
+      in function space, up to a finite time.
 
-    A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm` is
-    then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, with an end, and trains with
-    the network's `lr_factors()` as in `nk.simulate`; `loss` as there; `clouds`: how finely the limit is computed.
+    A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm`
+    is then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, up to a finite time, and
+    training uses the network's `lr_factors()`; `loss` is the same as in `nk.simulate`; `clouds`, an
+    `nk.statistics.Clouds`, sets the accuracy of the limit.
 
-    **Returns:** a `WideForecast`; for SGD that draws a `StochasticForecast`, for other losses a `SampledForecast`, at
+    **Returns:** a `WideForecast`; for random SGD a `StochasticForecast`, for other losses a `SampledForecast`, at
     order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
-    have more fields. `forecast.at(time)` moves in time, `forecast.sample(size, key)` draws trained outputs. Warns where
-    the correction of order 1 is not small.
+    have more fields. `forecast.at(time)` gives another time, `forecast.sample(size, key)` draws trained outputs.
+    Warns if the correction of order 1 is not small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem
@@ -211,10 +214,10 @@ def forecast(
             f"got {shown(order)}."
         )
     if x_new is None:
-        raise ValueError("`x_new` is missing: the points at which to forecast.")
+        raise ValueError("`x_new`, the points at which to forecast, is missing.")
     if (order or trained == "last") and not isinstance(inner, AbstractNetwork):
         raise ValueError(
-            '`order=1` and `trained="last"` are for networks: kernels and features have no layers.'
+            '`order=1` and `trained="last"` need a network: kernels and features have no layers.'
         )
     shape = inner.in_shape if pair is None else pair.input_dim()
     x = inputs(x, "x", shape).copy()
@@ -254,7 +257,7 @@ def forecast(
     if order:
         if trained == "last":
             raise ValueError(
-                f'`order={order}` is for trained="all": of the last layer alone order 0 is known.'
+                f'`order={order}` needs trained="all": for the last layer alone only order 0 is known.'
             )
         if order != 1 and not isinstance(problem, MLP):
             raise TypeError(

@@ -53,7 +53,7 @@ class GaussianOutputs(Result, abc.ABC):
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: over a single input, or point by point."""
+        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: against a single input, or point by point."""
         from .._plots.bands import draw_band
 
         places = self._places()
@@ -63,7 +63,7 @@ class GaussianOutputs(Result, abc.ABC):
 
     @functools.cached_property
     def cov(self) -> np.ndarray:
-        """(m, m), made when first asked for."""
+        """The covariance (m, m), computed on first use."""
         return self._covariance()
 
     @abc.abstractmethod
@@ -71,7 +71,7 @@ class GaussianOutputs(Result, abc.ABC):
 
     @functools.cached_property
     def variance(self) -> np.ndarray:
-        """The diagonal of `cov`, without the matrix where that is possible."""
+        """The diagonal of `cov`, without the matrix if possible."""
         return np.maximum(self._diagonal() if "cov" in vars(self) else self._variance(), 0.0)
 
     def _variance(self) -> np.ndarray:

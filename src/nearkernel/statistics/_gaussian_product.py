@@ -26,7 +26,7 @@ from ._meijer import log_gamma_product
 
 
 class GaussianProductResult(Result, eqx.Module):
-    """The law of |theta|^2, theta the product of Gaussian matrices.
+    r"""The distribution of $\lVert\theta\rVert^2$, with $\theta$ a product of Gaussian matrices.
 
     **Fields:** `sizes` (N_0, ..., N_L); `weight_var`, the variance of the entries times their fan-in.
     """
@@ -44,37 +44,37 @@ class GaussianProductResult(Result, eqx.Module):
 
     @property
     def log_mean(self) -> float:
-        """E[ln|theta|^2] = sum of digamma(N_l/2) + ln(2 weight_var / N_l)."""
+        r"""$\mathbb{E} \ln\lVert\theta\rVert^2 = \sum_l [\psi(N_l/2) + \ln(2 \sigma^2 / N_l)]$."""
         return float(self._gain + np.sum(special.digamma(self._half)))
 
     @property
     def log_var(self) -> float:
-        """Var[ln|theta|^2] = sum of trigamma(N_l/2)."""
+        r"""$\mathrm{Var} \ln\lVert\theta\rVert^2 = \sum_l \psi'(N_l/2)$, with $\psi'$ the trigamma function."""
         return float(np.sum(special.polygamma(1, self._half)))
 
     @property
     def normal(self) -> tuple[float, float]:
-        """Mean and variance of the normal law that ln|theta|^2 tends to in wide layers, at fixed sum 1/N_l."""
+        r"""The normal limit (mean, variance) of $\ln\lVert\theta\rVert^2$ for wide layers at fixed $\sum_l 1/N_l$."""
         spread = float(np.sum(0.5 / self._half))
         return len(self.sizes) * float(np.log(self.weight_var)) - spread, 2 * spread
 
     def moment(self, k: float) -> float:
-        """E|theta|^(2k), finite for k > -min(N_l)/2."""
+        r"""$\mathbb{E}\lVert\theta\rVert^{2k}$, finite for $k > -\min(N_l)/2$."""
         k = finite_number(k, "k")
         if not np.all(self._half + k > 0):
             raise ValueError(
-                f"`k` must be greater than {-self._half.min():g}, where moments become infinite; got {k}."
+                f"`k` must be greater than {-self._half.min():g}, below which moments are infinite; got {k}."
             )
         log = k * self._gain + np.sum(special.gammaln(self._half + k) - special.gammaln(self._half))
         with np.errstate(over="ignore"):
             return float(finite_result(np.exp(log), "`k` is"))
 
     def pdf(self, log_value: Any) -> np.ndarray:
-        """Density of ln|theta|^2 at `log_value`."""
+        r"""The density of $\ln\lVert\theta\rVert^2$ at `log_value`."""
         return np.exp(log_gamma_product(numeric(log_value, "log_value") - self._gain, self._half).value)
 
     def cdf(self, log_value: Any) -> np.ndarray:
-        """P(ln|theta|^2 <= `log_value`), to about 1e-9."""
+        r"""The probability that $\ln\lVert\theta\rVert^2$ is at most `log_value`, to about 1e-9."""
         return self._law().cdf(numeric(log_value, "log_value"))
 
     def _law(self) -> LogConcave:
@@ -83,7 +83,7 @@ class GaussianProductResult(Result, eqx.Module):
         return log_concave(density, self.log_mean - reach, self.log_mean + reach)
 
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws of |theta|^2, without drawing a matrix."""
+        r"""`size` draws of $\lVert\theta\rVert^2$, without drawing a matrix."""
         rng = generator(key)
         size = whole(size, "size", 1)
         require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")
@@ -94,10 +94,11 @@ class GaussianProductResult(Result, eqx.Module):
 
 
 def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianProductResult:
-    """The exact law of the length of W^(L+1) ... W^(1), a deep linear network with one output.
+    r"""The exact distribution of the length of $W^{(L+1)} \cdots W^{(1)}$, a deep linear network with one output.
 
-    **Arguments:** `sizes` (N_0, ..., N_L), the inputs and the hidden widths; `weight_var`, the variance of the weights
-    times their fan-in. |W^(L) ... W^(1) x|^2 / |x|^2 of L matrices has the law of sizes N_1 ... N_L, times N_L / N_0.
+    **Arguments:** `sizes` (N_0, ..., N_L), the number of inputs and the hidden widths; `weight_var`, the variance of
+    the weights times their fan-in. For $L$ matrices $\lVert W^{(L)} \cdots W^{(1)} x\rVert^2 / \lVert x\rVert^2$ has
+    the distribution for sizes $N_1 \ldots N_L$, times $N_L / N_0$.
     """
     checked = wholes(sizes, "sizes")
     if not checked:

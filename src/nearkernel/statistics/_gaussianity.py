@@ -26,11 +26,11 @@ _GRID = np.linspace(0.05, 5.0, 100)  # in standard deviations; the laws are symm
 
 
 class GaussianityResult(Result, eqx.Module):
-    """The law of one output at each input, against the Gaussian of infinite width.
+    """The distribution of one output at each input, compared with the Gaussian of infinite width.
 
-    **Fields** (each one number an input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;
-    `distance`, the largest difference of the two distribution functions (Kolmogorov), and `distance_sem`; `p_value`,
-    how likely draws of the Gaussian itself would be as far from it (Kolmogorov and Smirnov's test); `size`, draws.
+    **Fields** (each one value per input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;
+    `distance`, the largest difference of the two distribution functions (Kolmogorov distance), and `distance_sem`;
+    `p_value` of the Kolmogorov-Smirnov test; `size`, number of draws.
     """
 
     kurtosis: np.ndarray
@@ -43,13 +43,13 @@ class GaussianityResult(Result, eqx.Module):
 
 @in_float64
 def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
-    """Draws `size` networks and compares the law of their output with the Gaussian limit, input by input.
+    """Draws `size` networks and compares the distribution of their output with the Gaussian limit, input by input.
 
-    Given its last hidden layer an output is exactly Gaussian, with a variance v that differs from network to network.
-    So the law is a mixture: its excess kurtosis is 3 Var(v) / E[v]^2 and its distribution function the average of
-    Gaussian ones, which is far less noisy than the same from draws of z. The test uses the draws of z. For the same
-    reason no weights of `Dense` and `Activation` in turn need be drawn, only the neurons that they make: a draw then
-    costs as much as the network has neurons. Other networks are drawn up to their last layer.
+    Given the last hidden layer an output is exactly Gaussian, with a variance v that differs between networks. The
+    distribution is therefore a mixture: its excess kurtosis is 3 Var(v) / E[v]^2 and its distribution function is an
+    average of Gaussian ones, which is far less noisy than an estimate from draws of z. The test uses draws of z. For
+    the same reason, networks of alternating `Dense` and `Activation` are drawn neuron by neuron without drawing
+    weights. Other networks are drawn up to their last layer.
 
     **Arguments:** `net`, an `nk.MLP` with a hidden layer, or an `nk.Network` of any layers that ends in `Dense`, in
     "ntk" or "standard" scaling; `x` (n, *in_shape); `size`; `key`.

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class GradientSpreadResult(Result, eqx.Module):
     """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
 
-    **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron by the preactivations of the first layer;
-    `gradient`, Var(g) / E[g]^2; `signal`, Var(v) / E[v]^2 of a neuron's variance v given the layer below, which is one
-    third of its excess kurtosis.
+    **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron with respect to the preactivations of
+    the first layer; `gradient`, Var(g) / E[g]^2; `signal`, Var(v) / E[v]^2 of a neuron's variance v given the layer
+    below, which is one third of its excess kurtosis.
     """
 
     mean_gradient: np.ndarray
@@ -39,16 +39,17 @@ class GradientSpreadResult(Result, eqx.Module):
     gradient: np.ndarray
 
     def bad_draw(self, factor: float = 2.0) -> np.ndarray:
-        """(n,) how likely the output's gradient is off by more than `factor` in size, ln g being normal.
+        """The probability (n,) that the output's gradient is off by more than `factor`, if ln g is normal.
 
-        The variance of ln g is the relative variance of g where that is small; its mean is such that E[g] is right.
+        For small variances the variance of ln g is the relative variance of g; its mean is chosen to give the exact
+        E[g].
         """
         if positive(factor, "factor") <= 1:
             raise ValueError(f"`factor` must be greater than 1; got {factor}.")
         return outside(self.gradient[-1], factor)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the relative variance of squared gradients over the layers, a line an input, on Matplotlib's `axes`."""
+        """Draw the relative variance of squared gradients by layer, one line per input, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         number = np.arange(1, len(self.gradient) + 1)
@@ -66,13 +67,13 @@ def outside(variance: Any, factor: float) -> np.ndarray:
 
 @in_float64
 def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
-    """How much signals and gradients of networks like `net` vary from draw to draw.
+    """How much signals and gradients of networks like `net` vary over initializations.
 
-    **Arguments:** `net`, `Dense` and `Activation` in turn, such as an `nk.MLP`, in "ntk" or "standard" scaling, of any
-    activations, variances and widths; `x` (n, d).
+    **Arguments:** `net`, alternating `Dense` and `Activation`, such as an `nk.MLP`, in "ntk" or "standard" scaling,
+    of any activations, variances and widths; `x` (n, d).
 
-    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is the first order in depth/width: where it reaches
-    1, the logarithms still spread by about it, but moments are dominated by rare draws.
+    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is first order in depth/width: where it reaches 1,
+    it still estimates the spread of the logarithms, but moments are dominated by rare draws.
     """
     if not isinstance(net, AbstractNetwork):
         raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")

@@ -1,6 +1,6 @@
 r"""Gradient flow that provably reaches zero loss: a width threshold and a rate.
 
-Let sigma^2 = lambda_0 be the smallest eigenvalue of the tangent kernel J J^T at the start, r the residual, and let J
+With sigma^2 = lambda_0 the smallest eigenvalue of the tangent kernel J J^T at initialization, r the residual, let J
 change by at most M times the distance travelled. Since d|r|/dt <= -sigma(t) |dtheta/dt|, a flow along which
 sigma(t) >= sigma/2 travels at most 2 |r(0)| / sigma; so J moves by at most 2 M |r(0)| / sigma, and sigma(t) indeed
 stays above sigma/2 if
@@ -34,11 +34,12 @@ from ._concentration import supremum
 
 
 class Guarantee(Result, eqx.Module):
-    """What is certain of gradient flow of the first layer's weights.
+    """A convergence guarantee for gradient flow of the first layer's weights.
 
-    **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at the start; `loss` at the start,
-    1/2 sum (z - y)^2; `width` of the network; `threshold`, the width from which it is certain; `lr_factors`, the
-    tree that freezes all other parameters; `speed`, how fast a neuron's weights move at most, over |z - y|.
+    **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at initialization; `loss` at
+    initialization, 1/2 sum (z - y)^2; `width` of the network; `threshold`, the width from which on it is guaranteed;
+    `lr_factors`, the tree that freezes all other parameters; `speed`, the maximum speed of a neuron's weights divided
+    by |z - y|.
     """
 
     smallest: float
@@ -54,29 +55,29 @@ class Guarantee(Result, eqx.Module):
 
     @property
     def distance(self) -> float:
-        """2 |z - y| / sqrt(lambda_0): all weights together never move further from their start if `holds`."""
+        r"""$2 \lVert z - y\rVert / \sqrt{\lambda_0}$, the maximum distance of all weights if `holds`."""
         return float(2 * np.sqrt(2 * self.loss / self.smallest)) if self.smallest > 0 else np.inf
 
     @property
     def neuron_distance(self) -> float:
-        """4 |z - y| `speed` / lambda_0, which falls as 1/sqrt(width): no neuron's weights move further if `holds`."""
+        """4 |z - y| `speed` / lambda_0, of order 1/sqrt(width): the largest move of a neuron's weights if `holds`."""
         return float(4 * np.sqrt(2 * self.loss) * self.speed / self.smallest) if self.smallest > 0 else np.inf
 
     def bound(self, time: Any) -> np.ndarray:
-        """L(0) exp(-lambda_0 t / 2): above the loss at every time if `holds`."""
+        r"""$L(0)\, e^{-\lambda_0 t / 2}$, an upper bound on the loss at every time if `holds`."""
         return self.loss * np.exp(-0.5 * self.smallest * numeric(time, "time"))
 
     def linear_bound(self, time: Any) -> np.ndarray:
-        """L(0) exp(-2 lambda_0 t): above the loss while the smallest eigenvalue is at least lambda_0."""
+        r"""$L(0)\, e^{-2 \lambda_0 t}$, an upper bound while the smallest eigenvalue is at least $\lambda_0$."""
         return self.loss * np.exp(-2.0 * self.smallest * numeric(time, "time"))
 
 
 @in_float64
 def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
-    """Is `net` wide enough for gradient flow of its first layer to be certain to reach zero loss?
+    """Checks whether `net` is wide enough to guarantee that gradient flow of its first layer reaches zero loss.
 
     **Arguments:** `net` in "ntk" scaling with one hidden layer, one output and a smooth activation whose second
-    derivative is bounded ("tanh", "erf", "gelu", "sin", ...); `params`, where the flow starts; `x` (n, d); `y` (n,).
+    derivative is bounded ("tanh", "erf", "gelu", "sin", ...); `params`, the initial parameters; `x` (n, d); `y` (n,).
     Train with `nk.simulate(..., nk.GradientFlow(), lr_factors=guarantee.lr_factors)`.
     """
     if not isinstance(net, MLP) or len(net.widths) != 1 or net.out_dim != 1 or net.parametrization != "ntk":

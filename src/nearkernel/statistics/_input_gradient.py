@@ -23,11 +23,12 @@ from ._paths import piecewise_linear
 
 
 class InputGradientResult(Result, eqx.Module):
-    r"""The law of g = sum over `coordinates` inputs p of (dz/dx_p)^2, for one output of a random relu network.
+    r"""The distribution of g = sum over `coordinates` inputs p of (dz/dx_p)^2, for one output of a random ReLU
+    network.
 
-    **Fields:** `coordinates` m; `in_dim`; `widths` n_1 ... n_L; `gain`, what multiplies the product of
-    chi^2_m / n_0 and chi^2_(k_l) / n_l; `second_moment` E[g] and `fourth_moment` E[g^2], of second and fourth degree
-    in the gradient; `beta` = 5 sum 1/n_l; `dead`, P(g = 0); `log_mean` and `log_var` of ln g if g > 0.
+    **Fields:** `coordinates` m; `in_dim`; `widths` n_1 ... n_L; `gain`, the factor in front of the product of chi^2_m
+    / n_0 and chi^2_(k_l) / n_l; `second_moment` E[g] and `fourth_moment` E[g^2], of second and fourth degree in the
+    gradient; `beta` = 5 sum 1/n_l; `dead`, P(g = 0); `log_mean` and `log_var` of ln g if g > 0.
     """
 
     coordinates: int = eqx.field(static=True)
@@ -41,7 +42,7 @@ class InputGradientResult(Result, eqx.Module):
 
     @property
     def fourth_moment(self) -> float:
-        """E[g^2] = E[g]^2 (1 + 2/m) prod (1 + 5/n_l)."""
+        r"""$\mathbb{E}[g^2] = \mathbb{E}[g]^2 (1 + 2/m) \prod_l (1 + 5/n_l)$."""
         n = np.array(self.widths, dtype=np.float64)
         return float(self.second_moment**2 * (1 + 2 / self.coordinates) * np.prod(1 + 5 / n))
 
@@ -55,9 +56,11 @@ class InputGradientResult(Result, eqx.Module):
 
     @property
     def normal(self) -> tuple[float, float]:
-        """Mean and variance of the normal law that ln g tends to: variance v = beta + 2/m, mean ln E[g] - v/2.
+        r"""Mean and variance of the normal limit of $\ln g$: variance $v = \beta + 2/m$, mean $\ln \mathbb{E}[g] -
+        v/2$.
 
-        It needs wide layers and many coordinates: at m = 1 there is a ln chi^2_1 beside, which no width makes normal.
+        It needs wide layers and many coordinates: at $m = 1$ there is an additional $\ln \chi^2_1$, which is not
+        normal at any width.
         """
         variance = self.beta + 2.0 / self.coordinates
         return float(np.log(self.second_moment) - variance / 2), variance
@@ -82,7 +85,7 @@ class InputGradientResult(Result, eqx.Module):
         return self.dead + (1 - self.dead) * np.clip(alive, 0.0, 1.0)
 
     def pdf(self, log_value: Any) -> np.ndarray:
-        """Density of ln g at `log_value`; its integral is 1 - `dead`."""
+        """The density of ln g at `log_value`; its integral is 1 - `dead`."""
         t, phi = self._characteristic()
         y = numeric(log_value, "log_value") - self.log_mean
         alive = _waves(y, t, phi).real * (t[1] - t[0]) / np.pi
@@ -118,18 +121,21 @@ class InputGradientResult(Result, eqx.Module):
 
 
 def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradientResult:
-    """The exact law of the squared input gradient of one output of `net`, a relu network, over initializations.
+    """The exact distribution over initializations of the squared input gradient of one output of a ReLU network
+    `net`.
 
-    It is the same at every input (but 0) and for every `bias_var`.
+    It is the same at every nonzero input and for every `bias_var`.
 
-    **Arguments:** `net`, an `nk.MLP` with activation "relu"; `coordinates`, over how many of the inputs the squares
-    are summed: 1 for one partial derivative, all (the default) for the length of the gradient.
+    **Arguments:** `net`, an `nk.MLP` with activation "relu"; `coordinates`, the number of inputs over which squares
+    are summed: 1 for one partial derivative, all (the default) for the squared length of the gradient.
 
     **Returns:** an `InputGradientResult`, with moments, distribution function and draws.
     """
     activation = piecewise_linear(net, "The law of the input gradient")
     if activation.left != 0:
-        raise ValueError("The law of the input gradient is known for relu; `net` is not zero for z < 0.")
+        raise ValueError(
+            "The law of the input gradient is known for relu; the activation of `net` is not zero for z < 0."
+        )
     m = net.in_dim if coordinates is None else whole(coordinates, "coordinates", 1)
     if m > net.in_dim:
         raise ValueError(f"`coordinates` must be at most {net.in_dim}, the inputs of `net`; got {m}.")

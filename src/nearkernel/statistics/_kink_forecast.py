@@ -27,10 +27,10 @@ _TINY = 1e-13
 
 
 class KinkForecast(OfNetworks, GaussianOutputs):
-    r"""Trained outputs of networks with a kink, to order width^(-1/2): mean and covariance over initializations.
+    r"""Trained outputs of networks with kinked activations, to order width^(-1/2): mean and covariance.
 
-    Neurons that training drives through the kink do not all come back. Their net flux moves mean and covariance by a
-    multiple of width^(-1/2), far more than the 1/width of smooth activations.
+    Some neurons cross the kink in training and do not return. Their net flux changes mean and covariance over
+    initializations by a multiple of width^(-1/2), far more than the 1/width of smooth activations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction, `mean` and `cov`, from `neurons` of each
@@ -65,7 +65,7 @@ class KinkForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "KinkForecast":
-        """The same networks at another time (steps for gradient descent); kernels are kept."""
+        """The same networks at another time (steps for gradient descent); kernels are reused."""
         later = trainable(self.algorithm, "order=0.5").at(positive(time, "time", zero=True, finite=False))
         return KinkForecast(self._crossings, later)
 
@@ -193,8 +193,8 @@ def kink_forecast(
     kinds = net.activations
     if not any(isinstance(each, PiecewiseLinear) and each.right != each.left for each in kinds):
         raise ValueError(
-            "`order=0.5` is for activations with a kink at 0, the relu family; of smooth ones the first correction is "
-            "of `order=1`."
+            "`order=0.5` is for activations with a kink at 0, the relu family; for smooth "
+            "activations use `order=1`."
         )
     if net.parametrization == "mean_field":
         raise ValueError('`order=0.5` is for parametrization "ntk" or "standard"; got "mean_field".')

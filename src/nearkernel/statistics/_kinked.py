@@ -44,8 +44,8 @@ class Kinked:
         gap = 0.0 if len(kernel) == 1 else float(np.clip(1.0 - kernel[0, 1] / np.sqrt(q1 * q2), 0.0, 2.0))
         if len(kernel) == 2 and gap < _NEAREST:
             raise ValueError(
-                f"`x` holds two inputs whose correlation is within {_NEAREST:g} of 1 in some layer: `order=1` of an "
-                "activation with kinks loses its digits there. Leave one of them out."
+                f"`x` contains two inputs whose correlation is within {_NEAREST:g} of 1 in some layer: `order=1` of an "
+                "activation with kinks is inaccurate there. Leave one of them out."
             )
         parts = list(self.activation.pair_nodes(q1, q2, gap))
         weights = np.concatenate([w.ravel() for _, _, w in parts])

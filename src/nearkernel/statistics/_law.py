@@ -1,6 +1,6 @@
 r"""The law of trained outputs over initializations, on which forecasts and estimators rest.
 
-With K the covariance at the start, T the kernel of training and R = T_BA g(T_AA),
+With K the covariance at initialization, T the kernel of training and R = T_BA g(T_AA),
 
     mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R (K_AA + noise) R^T.
 
@@ -67,7 +67,7 @@ class TrainedLaw:
 
     @functools.cached_property
     def root(self) -> "_Root":
-        """Of the covariance at the start, in the eigenvectors of the training kernel."""
+        """Of the covariance at initialization, in the eigenvectors of the training kernel."""
         factor = self.factor(GradientFlow(0.0))
         assert isinstance(factor, Spectrum)
         found = factor.vectors.T @ (self.start @ factor.vectors)
@@ -134,7 +134,7 @@ class NewPoints:
 
     @functools.cached_property
     def prior(self) -> np.ndarray:
-        """Covariance at the start, K_BB."""
+        """Covariance at initialization, K_BB."""
         return self.law.pair.both(self.x_new, None)[0]  # both kernels: compiled already
 
     def response(self, algorithm: SpectralAlgorithm) -> Response:

@@ -39,23 +39,22 @@ def learning_curve(
     check: int = 0,
     key: Key = 0,
 ) -> LearningCurveResult:
-    r"""The expected test error after training on m examples, for every m up to n, from the n that there are.
+    r"""The expected test error after training on m examples, for every m up to n, from n given examples.
 
-    E(m) is the mean over data sets of m examples of the squared error at a new point, summed over outputs, the noise
-    of its target included. Nothing is held out: training on m of n points looks, in every direction, like training on
-    all n with a larger ridge, and the error there is known from leave-one-out. At m = n it is leave-one-out itself.
+    E(m) is the mean over data sets of m examples of the squared error at a new point, summed over outputs, including
+    the noise of its target. Nothing is held out: training on m of n points acts like training on all n with a larger
+    ridge, and leave-one-out gives the error of that. At m = n it is the leave-one-out error itself.
 
     **Arguments:**
 
-    - `problem`: a kernel, or a network whose `NTK` is meant.
+    - `problem`: a kernel, or a network, which stands for its `NTK`.
     - `x` (n, d), `y` (n,) or (n, out); the rows must be independent draws, in any order.
-    - `algorithm`: `GradientFlow()` by default; `Ridge`, `GradientDescent`, as of `nk.solve`. The loss is a sum over
-      points, so that more examples mean more training and a relatively weaker ridge; with `average` it is a mean.
-    - `sizes`: whole numbers from 1 to n; by default twelve, up to n.
-    - `start`: None for outputs that start at 0 (centred networks); "random" for those of a network as it is drawn; or a
-      kernel, the covariance of the outputs at the start. It is an error that training must undo.
-    - `check`: how many real fits to make at each size, on random subsets, tested on the remaining rows; `key` draws
-      them.
+    - `algorithm`: `GradientFlow()` by default; `Ridge`, `GradientDescent`, same as `nk.solve`. The loss is a sum over
+      points, so more examples mean more training and a relatively weaker ridge; with `average` it is a mean.
+    - `sizes`: integers from 1 to n; by default twelve, up to n.
+    - `start`: the outputs at initialization: None for 0 (centered networks); "random" for those of a random network;
+      or a kernel, their covariance. Training must remove them.
+    - `check`: number of real fits at each size, on random subsets drawn with `key`, tested on the remaining rows.
 
     **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `by_output`, `train_error`, `trained`,
     `error_rate`, `slope`, `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
@@ -128,7 +127,7 @@ class _Sized:
         self.algorithm, self.lam_max, self.average = algorithm, lam_max, average
         status = status_at(algorithm, lam_max / n if average else lam_max)
         if not status.ok:
-            raise ValueError(f"`algorithm` {status.message}: a learning curve needs training that is stable.")
+            raise ValueError(f"`algorithm` {status.message}: a learning curve needs stable training.")
 
     def ridges(self, m: int) -> Ridges:
         if not self.average:
@@ -157,7 +156,7 @@ def _kernels(problem: Any, start: Any) -> tuple[AbstractKernel, AbstractKernel |
     if isinstance(start, str) and start == "random" and isinstance(problem, AbstractNetwork):
         return kernel, NNGP(problem)
     raise TypeError(
-        "`start` must be None (outputs start at 0), 'random' (for a network) or a kernel, the covariance at the start; "
+        "`start` must be None (initial outputs 0), 'random' (for a network) or a kernel, their initial covariance; "
         f"got {shown(start)}."
     )
 
@@ -167,10 +166,10 @@ def _sizes(sizes: Any, n: int) -> np.ndarray:
         return np.unique(np.rint(np.geomspace(min(max(n / 32, 4), n / 2), n, _SIZES)).astype(int))
     array = np.atleast_1d(numeric(sizes, "sizes"))
     if array.ndim != 1 or not array.size or np.any(array != np.rint(array)) or array.min() < 1:
-        raise ValueError("`sizes` must be whole numbers of at least 1.")
+        raise ValueError("`sizes` must be integers of at least 1.")
     if array.max() > n:
         raise ValueError(
-            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: beyond, use .extrapolate(sizes)."
+            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: for more use .extrapolate(sizes)."
         )
     return np.unique(array.astype(int))
 
@@ -183,7 +182,7 @@ def _columns(covariance: np.ndarray) -> np.ndarray:
 
 
 def _are_classes(y: np.ndarray) -> bool:
-    """One-hot rows, centred or not, or one column of two signs."""
+    """One-hot rows, centered or not, or one column of two signs."""
     if y.shape[1] == 1:
         return len(np.unique(y)) == 2 and y.min() < 0 < y.max()
     steps = y - y.min(axis=0)
@@ -233,12 +232,12 @@ def _notes(x: np.ndarray, at_size: _Sized, sizes: np.ndarray, factor: Spectrum) 
     repeated = len(x) - len(np.unique(x.reshape(len(x), -1), axis=0))
     if repeated:
         notes.append(
-            f"{repeated} rows of x repeat others: left out, a point still has its twin, and the curve is too low"
+            f"{repeated} rows of x repeat others: a left-out point is still in the data, so the curve is too low"
         )
     if at_size.algorithm.shift() == 0 and sizes[0] < _SMALL:
         notes.append(f"without a ridge the curve may be 3 to 10 % low below {_SMALL} examples")
     if at_size.algorithm.shift() == 0 and factor.rank < len(x):
         notes.append(
-            f"the kernel has rank {factor.rank}: near so many examples the error of training to the end is unbounded"
+            f"the kernel has rank {factor.rank}: near this number of examples the error at convergence is unbounded"
         )
     return tuple(notes)

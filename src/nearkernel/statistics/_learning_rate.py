@@ -15,11 +15,11 @@ from ._shares import layer_settings, tangent_shares
 
 
 class LearningRatesResult(Result, eqx.Module):
-    """Rates of gradient descent on 1/2 sum (z - y)^2, with the factors of `net.lr_factors()` on each parameter.
+    """Learning rates of gradient descent on 1/2 sum (z - y)^2, with `net.lr_factors()` applied.
 
-    **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): what the weights
-    and the biases of each layer contribute to the tangent kernel, averaged over the inputs; `plain_shares`, the
-    same with one learning rate for all parameters and no factors.
+    **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): the
+    contributions of the weights and the biases of each layer to the tangent kernel, averaged over the inputs;
+    `plain_shares`, the same with one learning rate for all parameters and no factors.
     """
 
     largest: float
@@ -29,35 +29,37 @@ class LearningRatesResult(Result, eqx.Module):
 
     @property
     def stable(self) -> float:
-        """2 / lambda_max: descent diverges above it."""
+        r"""The largest stable learning rate, $2 / \lambda_{\max}$."""
         return 2.0 / self.largest
 
     @property
     def best(self) -> float:
-        """2 / (lambda_max + lambda_min): the constant rate that shrinks the worst direction fastest."""
+        r"""The best constant rate, $2 / (\lambda_{\max} + \lambda_{\min})$: the worst direction contracts fastest."""
         return 2.0 / (self.largest + self.smallest)
 
     @property
     def condition(self) -> float:
-        """lambda_max / lambda_min; inf if the kernel is singular to rounding."""
+        r"""The condition number $\lambda_{\max} / \lambda_{\min}$; inf if the kernel is singular to rounding."""
         return self.largest / self.smallest if self.smallest > 1e-14 * self.largest else float(np.inf)
 
     @property
     def contraction(self) -> float:
-        """What one step at `best` leaves of the residual in its worst direction: (c - 1)/(c + 1), c = `condition`."""
+        """The contraction per step at `best` of the worst direction: (c - 1)/(c + 1), c = `condition`."""
         return float(1.0 - 2.0 / (1.0 + self.condition))
 
 
 @in_float64
 def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
-    r"""Stable and best learning rates for `x`, from theory alone, and each layer's share of the tangent kernel.
+    r"""Stable and best learning rates for `x` from infinite-width theory, and each layer's share of the tangent
+    kernel.
 
-    In an MLP, the weights of layer l contribute C_W E[s^2]_(l-1) prod_(m >= l) C_W E[s'^2]_m to the tangent kernel at
-    one input, its biases C_b prod. In "ntk" scaling these are of order one at any width. In "standard" scaling a plain
-    rate multiplies them by fan_in / C_W and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling
-    it divides them by the last width, so all layers need rates of that order. `net.lr_factors()` undoes both.
+    In an MLP, the weights of layer $l$ contribute $C_W \mathbb{E}[s^2]_{l-1} \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$
+    to the tangent kernel at one input, and its biases $C_b \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$. In "ntk" scaling
+    these are of order one at any width. In "standard" scaling a single learning rate multiplies them by fan_in / C_W
+    and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling it divides them by the last width,
+    so all layers need rates of that order. `net.lr_factors()` corrects both.
 
-    **Arguments:** `net`, an `nk.MLP` or `nk.Network`; `x` (n, *in_shape), the inputs that will be trained on.
+    **Arguments:** `net`, an `nk.MLP` or `nk.Network`; `x` (n, *in_shape), the training inputs.
     """
     require_wide(net, "learning_rates")
     x = inputs(x, "x", net.in_shape)

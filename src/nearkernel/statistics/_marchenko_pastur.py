@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Comparison(Result, eqx.Module):
-    """Eigenvalues beside a law.
+    """Eigenvalues compared with a limiting distribution.
 
     **Fields:** `eigenvalues` (N,), ascending; `law`; `distance`, the largest difference of the distribution functions
-    (zeros belong to the law's atom, if it has one); `below` and `above`, how many eigenvalues are outside of the edges
-    by more than those of noise ever are at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,),
-    those of the law.
+    (zeros belong to the law's atom, if it has one); `below` and `above`, the number of eigenvalues outside the edges
+    by more than noise explains at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,), those of the
+    law.
     """
 
     eigenvalues: np.ndarray
@@ -49,7 +49,7 @@ class Comparison(Result, eqx.Module):
 
 
 class MarchenkoPasturResult(Result, eqx.Module):
-    """The limit law of eigenvalues of `shift` + (1/M) X X^T.
+    r"""The limiting distribution of the eigenvalues of `shift` $+\, X X^\top / M$.
 
     **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
     """
@@ -60,17 +60,17 @@ class MarchenkoPasturResult(Result, eqx.Module):
 
     @property
     def edges(self) -> tuple[float, float]:
-        """Ends of the continuous part."""
+        """The edges of the continuous part."""
         root = math.sqrt(self.ratio)
         return self.shift + self.variance * (1 - root) ** 2, self.shift + self.variance * (1 + root) ** 2
 
     @property
     def atom(self) -> float:
-        """Share of eigenvalues that are equal to `shift`."""
+        """The fraction of eigenvalues equal to `shift`."""
         return max(0.0, 1 - 1 / self.ratio)
 
     def density(self, x: Any) -> np.ndarray:
-        """Of the continuous part at `x`, whose integral is 1 - `atom`."""
+        """The density of the continuous part at `x`; its integral is 1 - `atom`."""
         x = numeric(x, "x") - self.shift
         low, high = (edge - self.shift for edge in self.edges)
         inside = (x > low) & (x < high) & (x > 0)
@@ -79,7 +79,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return np.where(inside, root / (2 * np.pi * self.variance * self.ratio * safe), 0.0)
 
     def cdf(self, x: Any) -> np.ndarray:
-        """Share of eigenvalues up to `x`, zeros included."""
+        """The fraction of eigenvalues up to `x`, including the atom."""
         x = (numeric(x, "x") - self.shift) / self.variance
         r = math.sqrt(self.ratio)
         # On the circle x = 1 + g - 2 sqrt(g) cos(angle) the density is (2/pi) sin(angle)^2 / x.
@@ -98,7 +98,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return np.where(x >= 0, self.atom, 0.0) + 2 / np.pi * part
 
     def moment(self, k: int) -> float:
-        """Mean of the k-th power, the atom included; without shift v^k sum_j g^j C(k, j) C(k-1, j) / (j + 1)."""
+        r"""The mean of the k-th power; without shift $v^k \sum_j g^j \binom{k}{j} \binom{k-1}{j} / (j + 1)$."""
         k = whole(k, "k", 0, most=1000)
         pure = [1.0] + [
             self.variance**p
@@ -109,7 +109,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return float(finite_result(total, "`k` is"))
 
     def stieltjes(self, z: Any) -> np.ndarray:
-        """m(z), the mean of 1 / (x - z), for complex z off the spectrum."""
+        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex $z$ off the spectrum."""
         z = plain_array(z, "z")
         if z.dtype.kind not in "iufc" or not np.isfinite(z).all():
             raise ValueError("`z` must hold finite complex numbers off the spectrum.")
@@ -119,9 +119,9 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
 
     def sample(self, rows: int, key: Key) -> np.ndarray:
-        """Eigenvalues (rows,), ascending, of one such matrix with normal entries and rows/ratio columns, rounded.
+        """Eigenvalues (rows,), ascending, of one random matrix with normal entries and rows/ratio columns, rounded.
 
-        Rotations turn a normal matrix into a bidiagonal one of independent chi variables: the matrix is never drawn.
+        It draws the equivalent bidiagonal matrix of independent chi variables; the full matrix is never drawn.
         """
         rows = whole(rows, "rows", 1)
         require_fits(
@@ -138,7 +138,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return self.shift + self.variance / columns * values
 
     def compare(self, eigenvalues: Any) -> Comparison:
-        """Given eigenvalues (N,) beside this law."""
+        """Compares given eigenvalues (N,) with this law."""
         found = np.sort(numeric(eigenvalues, "eigenvalues"), axis=None if np.ndim(eigenvalues) == 0 else -1)
         if found.ndim != 1 or not len(found):
             raise ValueError(f"`eigenvalues` must have shape (n,), n at least 1; got {found.shape}.")
@@ -172,28 +172,29 @@ class MarchenkoPasturResult(Result, eqx.Module):
 
 
 def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) -> MarchenkoPasturResult:
-    """The law of the eigenvalues of `shift` + (1/M) X X^T for large X (N, M) with independent entries.
+    r"""The Marchenko-Pastur law: eigenvalues of `shift` $+\, X X^\top / M$ for large X (N, M) with independent
+    entries.
 
     **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
 
     **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample`
-    draws such a matrix, `compare` puts given eigenvalues beside the law.
+    draws such a matrix, `compare` compares given eigenvalues with the law.
     """
     ratio, variance = positive(ratio, "ratio"), positive(variance, "variance")
     return MarchenkoPasturResult(float(ratio), float(variance), float(finite_number(shift, "shift")))
 
 
 def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
-    """Eigenvalues of (1/M) X X^T of given data or features `x` (N, M), beside the law of pure noise.
+    r"""Eigenvalues of $X X^\top / M$ of given data or features `x` (N, M), compared with the law of pure noise.
 
-    **Arguments:** `x` (N, M), one point a row: centre and scale its columns first, or the mean is the largest
-    eigenvalue; `variance` of the entries, by default the mean of their squares.
+    **Arguments:** `x` (N, M), one point per row: center and scale its columns first, otherwise the mean dominates the
+    largest eigenvalue; `variance` of the entries, by default the mean of their squares.
     """
     x = inputs(x, "x")
     if variance is None:
         variance = float(np.mean(x * x))
         if variance == 0:
-            raise ValueError("`x` is 0 everywhere: it has no spectrum to compare.")
+            raise ValueError("`x` is 0 everywhere: there is no spectrum to compare.")
     return marchenko_pastur(x.shape[0] / x.shape[1], variance).compare(_gram_eigenvalues(x))
 
 

@@ -21,7 +21,7 @@ from ..models._base import require_model
 
 
 class Estimate(Result, eqx.Module):
-    """A mean over `size` independent draws with its standard error; each a tree like the observable."""
+    """The `mean` over `size` independent draws and its standard error `sem`; each a tree like the observable."""
 
     mean: Any
     sem: Any
@@ -33,7 +33,7 @@ class Estimate(Result, eqx.Module):
         return bool(np.all(np.abs(self.deviation(theory)) <= sigmas))
 
     def deviation(self, theory: Any) -> np.ndarray:
-        """(mean - theory) in standard errors, all entries of the tree in one flat array."""
+        """The difference mean - theory in standard errors, with all entries of the tree in one flat array."""
         means, sems, values = (jax.tree.leaves(tree) for tree in (self.mean, self.sem, theory))
         if len(values) != len(means):
             raise ValueError(
@@ -61,14 +61,15 @@ def measure(
     memory: "str | int" = "512MiB",
     scheduler: str | None = None,
 ) -> Estimate:
-    """The average of `observable(params)` over `size` draws of `net.init`, and its standard error.
+    """The mean of `observable(params)` over `size` draws of `net.init`, with its standard error.
 
     **Arguments:** `observable`, a JAX function of the parameters that returns an array or a tree of arrays; it may
-    call `nk.simulate`; `key`, the same key gives the same draws; `memory`, what a chunk of draws may take;
-    `scheduler`, the address of a Dask scheduler, e.g. "tcp://10.0.0.1:8786", whose workers draw and observe.
+    call `nk.simulate`; `net`, any model with `init`; `size`, number of draws; `key`, the same key gives the same
+    draws; `memory`, the limit for a chunk of draws; `scheduler`, the address of a Dask scheduler, e.g.
+    "tcp://10.0.0.1:8786", whose workers do the work.
 
-    Draws are made, observed and forgotten chunk by chunk: memory does not grow with `size`. Ctrl-C at a prompt or in a
-    notebook gives the estimate of the draws so far, with their number in `size`.
+    Draws are processed chunk by chunk, so memory does not grow with `size`. Ctrl-C at a prompt or in a notebook
+    returns the estimate from the draws so far, with their number in `size`.
     """
     if not callable(observable):
         raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
@@ -102,7 +103,7 @@ def _chunk(observable, net, key, size: int, budget: int, threads: int) -> tuple[
     result = jax.eval_shape(_one(observable, net, key), jax.ShapeDtypeStruct((), jnp.uint32))
     param_bytes, result_bytes = (sum(8 * leaf.size for leaf in jax.tree.leaves(t)) for t in (params, result))
     together = int(np.clip(_CACHE // max(param_bytes, 1), 1, 64))
-    together = int(np.clip(budget // (8 * threads * max(param_bytes, 1)), 1, together))
+    together = int(np.clip(budget // (threads * (8 * param_bytes + 4 * result_bytes)), 1, together))
     together = min(together, -(-size // threads))
     most = -(-min(-(-size // threads), 4096) // together)
     return together * int(
@@ -131,11 +132,15 @@ class _Draw(AbstractJob[int]):
         def summed(start: int) -> tuple[int, Any, Any]:
             count = min(self.chunk, self.size - start)
             found = drawn(start + first)  # the last chunk is drawn whole too: one shape, one compilation
-            values = jax.tree.map(lambda leaf: np.asarray(leaf[:count], dtype=np.float64), found)
+            values = jax.tree.map(lambda leaf: np.asarray(leaf, dtype=np.float64)[:count], found)
             mean = jax.tree.map(lambda v: v.mean(axis=0), values)
-            return count, mean, jax.tree.map(lambda v, o: ((v - o) ** 2).sum(axis=0), values, mean)
+            return count, mean, jax.tree.map(lambda v, o: _squares(v - o), values, mean)
 
         return summed
+
+
+def _squares(apart: np.ndarray) -> np.ndarray:
+    return np.einsum("i...,i...->...", apart, apart)
 
 
 def _typed(key: Any) -> jax.Array:

@@ -22,10 +22,10 @@ _ACCEPT = 0.8  # share of proposals that the step is tuned for
 
 
 class PosteriorDraws(Result, eqx.Module):
-    """Posterior mean and standard deviation at m inputs, with their standard errors over chains.
+    """The posterior mean and standard deviation at m inputs, with their standard errors over chains.
 
-    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), as `y`; `acceptance`, share of accepted
-    proposals; `r_hat`, likewise, 1 where the chains agree; `size`, draws in all.
+    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), as `y`; `acceptance`, the acceptance rate of
+    proposals; `r_hat`, in the same shape, 1 if the chains agree; `size`, the total number of draws.
     """
 
     mean: np.ndarray
@@ -56,15 +56,15 @@ def measure_posterior(
     samples: int = 300,
     burn: int = 300,
 ) -> PosteriorDraws:
-    """The posterior of a network of the widths that it has, by sampling its hidden weights.
+    """The posterior of a network at its actual width, by sampling its hidden weights.
 
     The readout is integrated out exactly: given the hidden weights the function is Gaussian, and its conditional mean
-    and variance are averaged, so that few draws suffice. The prior is that of `net.init`; the likelihood is Gaussian
-    with variance `noise`.
+    and variance are averaged, so few draws suffice. The prior is the distribution of `net.init`; the likelihood is
+    Gaussian with variance `noise`.
 
     **Arguments:** `net`, an `nk.MLP` with at least one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,)
-    or (n, out), of outputs that share their neurons; `x_new` (m, d); `noise` > 0; `key`; `chains` started from the
-    prior; `samples` of each, after `burn` steps in which the step size is tuned.
+    or (n, out), outputs that share their neurons; `x_new` (m, d); `noise` > 0; `key`; `chains`, their number, each
+    initialized from the prior; `samples` per chain, after `burn` steps in which the step size is tuned.
     """
     if not isinstance(net, MLP) or not net.widths or net.parametrization == "mean_field":
         raise TypeError(

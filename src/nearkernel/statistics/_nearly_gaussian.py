@@ -40,10 +40,10 @@ class NearlyGaussianOutputs(GaussianOutputs):
         return self._single.increasing
 
     def density(self, f: Any, joint: bool = False) -> np.ndarray:
-        """The density at outputs `f`, (..., m) or (..., m, out), of each output by itself: an array like `f`.
+        """The density of each output separately at `f`, (..., m) or (..., m, out): an array like `f`.
 
-        Where it is negative order 1/width does not hold: a warning and `positive` say so. With `joint`, the density of
-        all outputs together: (...).
+        Where it is negative, order 1/width does not hold: a warning and `positive` say so. With `joint`, the joint
+        density of all outputs: (...).
         """
         f = self._outputs(f)
         if not truth(joint, "joint"):
@@ -51,7 +51,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
         law = self._joint
         if not law.regular:
             raise ValueError(
-                "`joint=True` needs outputs that vary, none a combination of others: leave out training points and "
+                "`joint=True` needs outputs that vary and are linearly independent: leave out training points and "
                 "repeated rows of `x_new`."
             )
         found = law.density(f.reshape(-1, self.mean.size)).reshape(f.shape[: f.ndim - self.mean.ndim])
@@ -63,9 +63,10 @@ class NearlyGaussianOutputs(GaussianOutputs):
         return self._single.cdf(self._outputs(f))
 
     def quantile(self, q: Any) -> np.ndarray:
-        """The outputs below which a share `q` of networks ends: (*q.shape, m) or (*q.shape, m, out).
+        """The quantiles `q` of the outputs over networks: (*q.shape, m) or (*q.shape, m, out).
 
-        By the series of Cornish and Fisher. Beyond the probabilities `increasing` it turns back, and a warning says so.
+        It uses the Cornish-Fisher series. Outside the probabilities `increasing` the series is not monotonic, and a
+        warning says so.
         """
         q = numeric(q, "q")
         if q.size and not (0 < q.min() and q.max() < 1):
@@ -74,9 +75,9 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this law up to O(1/width^2).
+        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this distribution up to O(1/width^2).
 
-        If the law comes from sampled neurons: those of each output, and all covariances.
+        If it comes from sampled neurons, draws have the right cumulants of each output, and all covariances.
         """
         shape = (whole(size, "size", 1), self.mean.size)
         require_fits(5 * 8 * math.prod(shape), f"`size` = {size} draws of {shape[1]} outputs", "draw fewer")
@@ -85,7 +86,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
         return draws.reshape(-1, *self.mean.shape)
 
     def _draws_by_outputs(self, noise: np.ndarray) -> np.ndarray:
-        """Correlated Gaussians, each bent to the cumulants of its own output."""
+        """Correlated Gaussians, each bent to the cumulants of its output."""
         size, law = self.mean.size, self._single
         unit = np.where(law.std > 0, law.std, 1.0).ravel()
         lam, vectors = np.linalg.eigh(self.cov.reshape(size, size) / np.outer(unit, unit))
@@ -111,9 +112,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     def _require_law(self) -> None:
         if not np.isfinite(self.mean).all():
-            raise ValueError(
-                "these networks diverge: their outputs have no density or quantiles, see `status`."
-            )
+            raise ValueError("training diverges, so the outputs have no density or quantiles, see `status`.")
 
     @property
     @abc.abstractmethod

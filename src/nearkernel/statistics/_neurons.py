@@ -6,16 +6,16 @@ from .._check import one_of, positive, whole
 
 
 class SampledNeurons(eqx.Module):
-    """Choices of `nk.forecast(order=1)`: when to average over neurons that are drawn, and over how many.
+    """Settings of `nk.forecast(order=1)`: when to average over sampled neurons, and over how many.
 
-    Tensors of four points each are exact, and their number grows as the fourth power of the points. All of them are
-    averages over one neuron of each layer, so neurons on scrambled Sobol points take their place: the cost is the
-    square of the points for each neuron.
+    Tensors of four points are exact, but their number grows as the fourth power of the number of points. All of them
+    are averages over one neuron of each layer, so they can be estimated with neurons on scrambled Sobol points, at a
+    cost of the square of the number of points per neuron.
 
-    **Arguments:** `exact`, the most points, training and new ones, for which tensors are made; `tolerance`: neurons are
-    added until the standard errors of mean and deviation at each new point are below this share of the deviation at
-    infinite width; `most` neurons per layer, where this ends in any case; `scrambles`, independent repetitions from
-    which errors are estimated; `seed`; `dtype`, "float32" or "float64".
+    **Arguments:** `exact`, the maximum number of points, training and new ones, for exact tensors; `tolerance`:
+    neurons are added until the standard errors of mean and standard deviation at each new point are below this
+    fraction of the standard deviation at infinite width; `most`, the maximum number of neurons per layer;
+    `scrambles`, independent repetitions from which errors are estimated; `seed`; `dtype`, "float32" or "float64".
     """
 
     exact: int = eqx.field(static=True, default=12)

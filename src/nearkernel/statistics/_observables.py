@@ -32,13 +32,13 @@ _BY_DERIVATIVES = tuple(FIELDS[letter] for letter in (*DNTK_TENSORS, *DDNTK_TENS
 def observables(
     net: AbstractNetwork, x: Any, fields: str | Sequence[str] = ("four_point",)
 ) -> Callable[[Any], dict]:
-    """A function of parameters whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
+    """An observable for `nk.measure` whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
 
-    Up to O(1/width), that is, and exactly for one hidden layer. To be used as
-    `nk.measure(observables(net, x, fields), net, size, key)`; its mean and errors are then dicts by field.
+    The averages agree up to O(1/width), and exactly for one hidden layer. Use it as `nk.measure(observables(net, x,
+    fields), net, size, key)`; mean and errors are then dicts by field.
 
-    **Arguments:** `fields`, names such as "four_point" or "ntk_variance_a"; those of the dNTK and ddNTK are found by
-    differentiating the network three times, and need `out_dim` >= 2.
+    **Arguments:** `net`, `x`: same as `propagate`; `fields`, names such as "four_point" or "ntk_variance_a"; those of
+    the dNTK and ddNTK need three derivatives of the network and `out_dim` >= 2.
     """
     if not isinstance(net, AbstractNetwork):
         raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")
@@ -175,23 +175,21 @@ def _with_outputs(unravel, start, gradients, hessian_products) -> dict[str, jax.
 
 
 def extrapolated(estimates: Sequence[Estimate], widths: Sequence[int]) -> Estimate:
-    """The limit of infinite width of what was measured at several `widths`, by the polynomial in 1/width through it.
+    """Extrapolates `estimates` measured at several `widths` to infinite width, by a polynomial in 1/width.
 
-    Standard errors are carried along; the more widths, the less bias and the more noise.
+    Standard errors are propagated. More widths give less bias and more noise.
     """
     widths = wholes(widths, "widths")
     if not isinstance(estimates, list | tuple) or not all(isinstance(each, Estimate) for each in estimates):
-        raise TypeError(f"`estimates` must be a list of what nk.measure returns; got {shown(estimates)}.")
+        raise TypeError(f"`estimates` must be a list of results of nk.measure; got {shown(estimates)}.")
     if len(widths) < 2:
-        raise ValueError(
-            f"`widths` must be at least 2: one width has no trend to continue; got {len(widths)}."
-        )
+        raise ValueError(f"`widths` must contain at least 2 widths to extrapolate from; got {len(widths)}.")
     if len(set(widths)) != len(widths) or len(widths) != len(estimates):
         raise ValueError(
             f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)}."
         )
     if len({jax.tree.structure(each.mean) for each in estimates}) > 1:
-        raise ValueError("`estimates` must be of one observable; their trees differ.")
+        raise ValueError("`estimates` must belong to the same observable; their trees differ.")
     design = np.vander(1.0 / np.array(widths), increasing=True)
     weights = np.linalg.inv(design)[0]
 

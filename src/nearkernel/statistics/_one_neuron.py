@@ -81,7 +81,7 @@ def outcome(
     The strongest direction of xi is not drawn: a few sizes of it average all powers up to the fifth.
 
     `last`: whether the neurons feed the output itself, so that Psi = Phi = 0 and X = Z are constant; `at_end`: whether
-    training goes on for ever. Normals are (neurons, [outputs,] normals).
+    training goes on forever. Normals are (neurons, [outputs,] normals).
     """
     n = net.ntk.shape[1]
     s = _derivatives(activation, u_normal @ neuron.u_root)  # s to s''', [neuron, point]
@@ -273,7 +273,7 @@ class _Run:
         return on_xi, on_u, back
 
     def second(self, now: _Moment, first, every: bool):
-        """S2; its value at the start is that of alpha (s^2 - <s^2>)."""
+        """S2; its value at initialization is that of alpha (s^2 - <s^2>)."""
         (s0, s1, *_), xi = self.on.fields(every)
         xi1, u1, alpha = first
         found = xi1 * s0[:, None] + xi * (s1 * u1)[..., None, :] + self.on.mean_omega(now.a0, every)
@@ -338,7 +338,7 @@ class _Run:
             return found.reshape(*found.shape[:-2], -1)
 
         def linear(start):
-            """The same of what is there at the start, with the frozen kernel."""
+            """The same of what is there at initialization, with the frozen kernel."""
             return at_new(start, net.filter * (start[..., :n] @ net.modes))
 
         late = (None, None) if self.at_end else (state.a3, state.a4)

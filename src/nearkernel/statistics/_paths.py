@@ -24,14 +24,15 @@ def piecewise_linear(net: Any, what: str) -> PiecewiseLinear:
 
 @in_float64
 def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
-    r"""The outputs of a relu network, summed path by path.
+    r"""The outputs of a ReLU network, summed path by path.
 
-        z_q = sum over paths p -> i_1 -> ... -> i_L -> q of  x_p W_(p i_1) d_(i_1) W_(i_1 i_2) ... d_(i_L) W_(i_L q)
+    $$z_q = \sum_{p \to i_1 \to \cdots \to i_L \to q} x_p W_{p i_1} d_{i_1} W_{i_1 i_2} \cdots d_{i_L} W_{i_L q}$$
 
-    where d_i is the slope of neuron i at this input, 1 or 0 for relu. A path may also start at a bias. Equal to
-    `net(params, x)`, but with all paths written out, as many as the product of widths: for tiny networks.
+    where $d_i$ is the slope of neuron $i$ at this input, 1 or 0 for ReLU. A path may also begin at a bias. The sum
+    equals `net(params, x)`, but with all paths written out, whose number is the product of widths: for tiny networks
+    only.
 
-    **Arguments:** `net` with a relu-like activation; `params` of the net; `x` (n, d).
+    **Arguments:** `net` with a ReLU-like activation; `params` of the net; `x` (n, d).
 
     **Returns:** (n, out).
     """

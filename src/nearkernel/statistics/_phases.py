@@ -29,11 +29,11 @@ _SAME = 1e-14  # relative
 class PhaseDiagramResult(Result, eqx.Module):
     """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
-    **Fields,** each (m, k): `kernel`, the variance K* that an input of unit mean square ends at (0 or inf if it dies or
-    explodes); `chi_par`, `chi_perp` there; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
-    `critical_line` (q, 2): pairs C_W, C_b at which chi_perp = 1, within the range of `bias_vars`.
-    Computed when first asked for: `correlation`, that of two inputs in the end; `depth_scale`, layers over
-    which the correlation gets there.
+    **Fields,** each (m, k): `kernel`, the limiting variance K* of an input of unit mean square (0 or inf if it
+    vanishes or explodes); `chi_par`, `chi_perp` at K*; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
+    `critical_line` (q, 2): pairs C_W, C_b with chi_perp = 1, within the range of `bias_vars`. Computed on first use:
+    `correlation`, the limiting correlation of two inputs; `depth_scale`, the number of layers over which it is
+    reached.
     """
 
     weight_vars: np.ndarray
@@ -62,7 +62,7 @@ class PhaseDiagramResult(Result, eqx.Module):
         return tuple(each.reshape(self.kernel.shape) for each in found)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the growth of gradients over both variances, and the critical line, on Matplotlib's `axes`."""
+        """Draw the growth of gradients for both variances, and the critical line, on Matplotlib's `axes`."""
         from .._plots.phases import draw_phases
 
         return draw_phases(self.weight_vars, self.bias_vars, self.chi_perp, self.critical_line, axes)
@@ -72,7 +72,7 @@ class PhaseDiagramResult(Result, eqx.Module):
 def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDiagramResult:
     """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
 
-    **Arguments:** `activation`, a name or a JAX callable, or a block of layers as for `critical`, whose weights and
+    **Arguments:** `activation`, a name or a JAX function, or a block of layers, same as `critical`, whose weights and
     biases all get the variances of the diagram; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
     """
     weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
@@ -138,7 +138,7 @@ def _block_pairs(block: Any, weight_vars: np.ndarray, bias_vars: np.ndarray) -> 
 def _axis(values: Any, name: str, zero: bool) -> np.ndarray:
     array = np.atleast_1d(numeric(values, name))
     if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"`{name}` must be a vector of at least one number; got shape {array.shape}.")
+        raise ValueError(f"`{name}` must be a vector with at least one value; got shape {array.shape}.")
     if (array < 0).any() or (not zero and (array == 0).any()):
         raise ValueError(
             f"`{name}` must be {'at least 0' if zero else 'greater than 0'}; got {array.min():g}."

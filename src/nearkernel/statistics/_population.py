@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 
 def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPasturResult:
-    """The law of the eigenvalues of `kernel(x)`, all but the largest, for many random inputs of length sqrt(dim).
+    """The limiting distribution of the eigenvalues of `kernel(x)`, except the largest, for random inputs of length
+    sqrt(dim).
 
-    **Arguments:** `kernel`, one that depends on lengths and angles alone (NTK, NNGP, RBF, ...); `points` n and `dim` d,
-    both large, of the inputs.
+    **Arguments:** `kernel`, which depends only on lengths and angles (NTK, NNGP, RBF, ...); `points` n and `dim` d of
+    the inputs, both large.
     """
     points, dim = whole(points, "points", 1), whole(dim, "dim", 2)
     require_fits(4 * 8 * 6 * dim, f"inputs of `dim` = {dim} features", "use fewer")
@@ -44,13 +45,13 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
     slope = (8 * (right - left) - (right2 - left2)) / (12 * step)
     if not slope > 1e-9 * abs(f_one):
         raise ValueError(
-            "`kernel` has no linear part at orthogonal inputs: its bulk is not that of a covariance."
+            "`kernel` has no linear part at orthogonal inputs, so its bulk does not follow this law."
         )
     return MarchenkoPasturResult(points / dim, float(slope), float(f_one - f_zero - slope))
 
 
 class SampledSpectrumResult(Result, eqx.Module):
-    """The law of eigenvalues of (1/M) F F^T, given those of its mean.
+    """The distribution of eigenvalues of (1/M) F F^T, given those of its mean.
 
     **Fields:** `population` tau (N,), eigenvalues of the mean; `ratio` g = N/M.
     """
@@ -60,12 +61,12 @@ class SampledSpectrumResult(Result, eqx.Module):
 
     @property
     def moments(self) -> tuple[float, float]:
-        """Mean of the eigenvalues and of their squares: mean(tau), mean(tau^2) + g mean(tau)^2."""
+        """The means of the eigenvalues and of their squares: mean(tau), mean(tau^2) + g mean(tau)^2."""
         mean = float(self.population.mean())
         return mean, float(np.mean(self.population**2)) + self.ratio * mean**2
 
     def density(self, x: Any, blur: float = 1e-4) -> np.ndarray:
-        """At `x` > 0, smoothed by a Lorentzian whose width is `blur` times x."""
+        """The density at `x` > 0, smoothed by a Lorentzian of width `blur` times x."""
         x = np.atleast_1d(numeric(x, "x"))
         if np.any(x <= 0):
             raise ValueError("`x` must be greater than 0.")
@@ -90,7 +91,7 @@ class SampledSpectrumResult(Result, eqx.Module):
             height = max(height * 0.6, blur)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the density over the eigenvalue, both logarithmic, on Matplotlib's `axes`."""
+        """Draw the density against the eigenvalue, both logarithmic, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         low, high = self.population[self.population > 0].min(), self.population.max()
@@ -99,7 +100,7 @@ class SampledSpectrumResult(Result, eqx.Module):
 
 
 def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrumResult:
-    """How M random features spread the eigenvalues of the kernel that they estimate.
+    """The distribution of eigenvalues of a kernel matrix estimated from M random features.
 
     **Arguments:** `population` (N,), eigenvalues of the kernel matrix of N points at M = infinity, e.g. of an NNGP;
     `ratio` N/M.

@@ -54,7 +54,7 @@ class PosteriorResult(GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "PosteriorResult":
-        """The same posterior at other inputs; the factor is kept."""
+        """The same posterior at other inputs; the factor is reused."""
         return PosteriorResult(self._law, inputs(x_new, "x_new", self._law.x.shape[1:]))
 
 
@@ -90,18 +90,20 @@ def posterior(
 def posterior(
     kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: Any = None
 ) -> PosteriorResult | FinitePosterior:
-    r"""mean k (K + noise)^-1 y and covariance K_BB - k (K + noise)^-1 k^T of a Gaussian process.
+    r"""The posterior of a Gaussian process.
+
+    $$\text{mean} = k\, (K + \sigma^2)^{-1} y, \qquad \text{cov} = K_{BB} - k\, (K + \sigma^2)^{-1} k^\top$$
+
+    With the NNGP kernel and no noise this is the distribution of infinitely wide networks in which only the last
+    layer is trained.
+
+    With `widths` and an `nk.MLP` as `kernel`, it is the posterior of networks of finite width, a `FinitePosterior`.
+    The scale of the kernel is then random; it is exact for linear networks, and gives the variance of others within
+    about 20 %. The mean is reliable where `misfit` is near 1. Several outputs share their neurons, so their scale is a
+    random matrix: for one hidden layer, and for linear networks of any depth.
 
     **Arguments:** `kernel`, e.g. `nk.kernels.NNGP(net)`; `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d); `noise`,
-    variance of the observations around the function.
-
-    With the NNGP kernel and no noise this is the law of infinitely wide networks whose last layer alone is trained.
-
-    With `widths`, the numbers of neurons of the hidden layers, and an `nk.MLP` for `kernel`: the posterior of networks
-    of that width, a `FinitePosterior`. The size of the kernel is then random; it is exact for linear
-    networks, and gives the variance of others within about 20 %. Its mean may be relied on where `misfit` is near 1.
-    Several outputs share their neurons, so that their scale is a random matrix: for one hidden layer, and for linear
-    networks of any depth.
+    $\sigma^2$, the variance of the observations around the function; `widths`, optional, of the hidden layers.
     """
     if widths is not None:
         return finite_posterior(kernel, x, y, x_new, noise, widths)

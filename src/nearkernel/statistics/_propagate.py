@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Layer(Result, eqx.Module):
-    """Averages over initializations of the outputs of one layer, at infinite width; means over positions, if any.
+    """Averages over initializations of the outputs of one layer at infinite width; means over positions, if any.
 
     **Fields,** each (n, n) for n inputs: `kernel`, the covariance of a neuron; `ntk`, the tangent kernel of a neuron;
-    `correlation`, the kernel over its diagonal.
+    `correlation`, the normalized kernel.
     """
 
     kernel: np.ndarray
@@ -31,9 +31,9 @@ class Layer(Result, eqx.Module):
 
 
 class Propagation(Result, eqx.Module):
-    """All layers of a network: `found[l]` for l = 1 .. number of layers with parameters; iterable, in that order.
+    """All layers of a network: `found[l]` for l = 1, ..., number of layers with parameters; iterable in that order.
 
-    **Fields:** `layers`, a `Layer` or, with order=1, a `Fluctuations` each.
+    **Fields:** `layers`, one `Layer` each or, with order=1, one `Fluctuations`.
     """
 
     layers: tuple[Any, ...]
@@ -53,7 +53,7 @@ class Propagation(Result, eqx.Module):
         return {"layers": len(self.layers), "inputs": len(self.layers[0].kernel), "last": self.layers[-1]}
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the variance of a neuron over the layers, a line an input, on Matplotlib's `axes`."""
+        """Draw the variance of a neuron against the layers, one line per input, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         variances = np.array([np.diagonal(layer.kernel) for layer in self.layers])
@@ -65,15 +65,15 @@ class Propagation(Result, eqx.Module):
 def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
     r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, *in_shape).
 
-        K^{l+1} = C_b + C_W E[s s],   Theta^{l+1} = K^{l+1} + C_W E[s' s'] Theta^l
+    $$K^{l+1} = C_b + C_W\, \mathbb{E}[s s], \qquad \Theta^{l+1} = K^{l+1} + C_W\, \mathbb{E}[s' s']\, \Theta^l$$
 
-    at infinite width (of fully connected layers; other layers have formulas of their own), and with `order=1` the
-    leading corrections of finite width: how much the outputs and the tangent kernel of a network differ from these, and
-    how its kernel begins to move in training.
+    at infinite width for fully connected layers (other layers have corresponding formulas). With `order=1` also the
+    leading finite-width corrections: how much the outputs and the tangent kernel of a network differ from these
+    averages, and how the kernel begins to change in training.
 
-    **Arguments:** `order`, the power of 1/width kept: 0 or 1. Order 1 has tensors of four inputs each, so it is for a
-    dozen inputs or two, and for networks of `Dense` and `Activation` in turn, such as `nk.MLP`; its widths are those
-    of `net`.
+    **Arguments:** `net`; `x`; `order`, the power of 1/width kept: 0 or 1. Order 1 uses tensors of four inputs, so it
+    is for one or two dozen inputs, and for networks of alternating `Dense` and `Activation`, such as `nk.MLP`, at
+    their widths.
 
     **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """

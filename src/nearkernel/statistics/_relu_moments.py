@@ -26,10 +26,10 @@ from ._paths import piecewise_linear
 
 
 class ReluMomentsResult(Result, eqx.Module):
-    """Moments of one output z of a random relu network, and of g = |dz/dx|^2.
+    """Moments of one output z of a random ReLU network, and of g = |dz/dx|^2.
 
-    **Fields:** `second` E[z^2] and `fourth` E[z^4], each (n,); `gradient_second` E[g] and `gradient_fourth` E[g^2], the
-    same at every input; `kurtosis` of the weights.
+    **Fields:** `second` E[z^2] and `fourth` E[z^4], each (n,); `gradient_second` E[g] and `gradient_fourth` E[g^2],
+    equal at all inputs; `kurtosis` of the weights.
     """
 
     second: np.ndarray
@@ -40,25 +40,25 @@ class ReluMomentsResult(Result, eqx.Module):
 
     @property
     def excess(self) -> np.ndarray:
-        """(n,) excess kurtosis of z, 0 for a normal law."""
+        """The excess kurtosis (n,) of z, 0 for a normal distribution."""
         return self.fourth / self.second**2 - 3
 
 
 @in_float64
 def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
-    """Second and fourth moments of outputs and input gradients over initializations, for weights of any symmetric law.
+    """Second and fourth moments of outputs and input gradients over initializations, for any symmetric weights.
 
-    **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`
-    (n, d), none of them 0; `kurtosis` >= 1, the fourth moment of weights over their squared variance: 3 for normal
-    weights, 1.8 for uniform ones. The law must have no single values of positive probability.
-    `nk.models.symmetric_init` draws such networks.
+    **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer;
+    `x` (n, d), none of them 0; `kurtosis` >= 1, the fourth moment of the weights divided by their squared variance: 3
+    for normal weights, 1.8 for uniform ones. The distribution must be continuous. `nk.models.symmetric_init` draws
+    such networks.
     """
     activation = piecewise_linear(net, "Fourth moments with weights of any law")
     if any(float(net.dense(layer).bias_var) != 0 for layer in range(len(net.sizes) - 1)):
-        raise ValueError("moments of weights of any law are known without biases: `bias_var` must be 0.")
+        raise ValueError("these moments are known without biases only: `bias_var` must be 0.")
     x = inputs(x, "x", net.in_dim)
     if np.any(np.sum(x * x, axis=1) == 0):
-        raise ValueError("`x` holds the input 0, where outputs are 0.")
+        raise ValueError("`x` contains the input 0, where outputs are 0.")
     kurtosis = float(real_number(kurtosis, "kurtosis"))
     if not 1 <= kurtosis <= 1e6:
         raise ValueError(f"`kurtosis` must be from 1 to 1e6; got {kurtosis:g}.")

@@ -15,13 +15,14 @@ from ._paths import piecewise_linear
 
 
 class ReluNTKResult(Result, eqx.Module):
-    r"""The tangent kernel Theta (of one output) over initializations.
+    r"""Moments of the tangent kernel Theta (of one output) over initializations.
 
-    **Fields:** `mean` (n, n), over networks of these widths. It is in closed form on the diagonal, 2 (L + 1) |x|^2 / d
-    for L hidden relu layers at C_W = 2, and off it for one hidden layer and for linear networks. Off it with more
-    hidden layers it comes from a quadrature, with errors relative to sqrt(mean_aa mean_bb) below 1e-4 for three hidden
-    layers, 1e-3 for ten, 3e-3 for thirty; ten times less unless inputs are nearly parallel. `second_moment` (n,),
-    E[Theta_aa^2], exact; `other_output` (n,), E[Theta_12^2] between two different outputs at the same input, exact.
+    **Fields:** `mean` (n, n), over networks of these widths. It has a closed form on the diagonal, 2 (L + 1) |x|^2 /
+    d for L hidden ReLU layers at C_W = 2, and off the diagonal for one hidden layer and for linear networks. Off the
+    diagonal with more hidden layers it comes from quadrature, with errors relative to sqrt(mean_aa mean_bb) below
+    1e-4 for three hidden layers, 1e-3 for ten, 3e-3 for thirty; ten times smaller unless inputs are nearly parallel.
+    `second_moment` (n,), E[Theta_aa^2], exact; `other_output` (n,), E[Theta_12^2] between two different outputs at
+    the same input, exact.
     """
 
     mean: np.ndarray
@@ -30,28 +31,28 @@ class ReluNTKResult(Result, eqx.Module):
 
     @property
     def std(self) -> np.ndarray:
-        """(n,) standard deviation of Theta_aa over initializations."""
+        """The standard deviation (n,) of Theta_aa over initializations."""
         return np.sqrt(np.maximum(self.second_moment - np.diagonal(self.mean) ** 2, 0.0))
 
     @property
     def ratio(self) -> float:
-        """E[Theta_aa^2] / E[Theta_aa]^2, the same at every input: how far one network is from the average one.
+        """E[Theta_aa^2] / E[Theta_aa]^2, equal at all inputs: the spread of single networks around the mean.
 
-        About 1 + (11/3) tau for relu at small tau = sum 1/n_l and exp(5 tau)/3 at large ones: exp(5 tau) is its order
-        of magnitude, not its value.
+        It is about 1 + (11/3) tau for ReLU at small tau = sum 1/n_l and exp(5 tau)/3 at large tau: exp(5 tau) is its
+        order of magnitude, not its value.
         """
         return float(self.second_moment[0] / self.mean[0, 0] ** 2)
 
 
 @in_float64
 def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
-    """Mean and second moment of the tangent kernel of a relu (or leaky relu, abs, linear) network without biases.
+    """Mean and second moment of the tangent kernel of a ReLU (or leaky ReLU, abs, linear) network without biases.
 
     **Arguments:** `net` with `bias_var` = 0, in "ntk" scaling or with the learning rates of `net.lr_factors()`;
-    `x` (n, d), none of them 0.
+    `x` (n, d), without zero rows.
 
-    **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, each width that is new to this
-    process takes about a second; the number of inputs hardly matters.
+    **Returns:** a `ReluNTKResult`. With several inputs and two or more hidden layers, the first call for each width
+    takes about a second; the number of inputs has little effect.
     """
     activation = piecewise_linear(net, "The second moment of the tangent kernel")
     if net.bias_var != 0:
@@ -65,7 +66,7 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
     x = inputs(x, "x", net.in_dim)
     size = np.sum(x * x, axis=1) / net.in_dim
     if np.any(size == 0):
-        raise ValueError(f"`x` holds the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
+        raise ValueError(f"`x` contains the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
     own, other = _second_moments(net, activation)
     return ReluNTKResult(_mean(net, activation, x), own * size**2, other * size**2)
 

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class RichForecast(OfNetworks, GaussianOutputs):
-    """Trained outputs of infinitely wide networks that learn features: all networks agree on them.
+    """Trained outputs of infinitely wide networks that learn features; they are the same for all initializations.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `error`, its standard error, from sampling and from the tolerance (0
-    for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the moments of a flow;
+    for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the times of a flow;
     `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
-    `richness`; `rank`, for each matrix between two hidden layers the number of directions asked of it, forward and
-    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`;
-    `regime`, of `nk.regime`: the limit holds in all three.
+    `richness`; `rank`, for each matrix between two hidden layers the number of resolved directions, forward and
+    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`; `regime`, of `nk.regime`: the limit holds in all
+    three.
     """
 
     made_for = ("lazy", "nearly lazy", "rich")
@@ -87,9 +87,9 @@ class RichForecast(OfNetworks, GaussianOutputs):
         }
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean and 2 standard errors on Matplotlib's `axes`: over a single input, or point by point.
+        """Draw the mean and 2 standard errors on Matplotlib's `axes`: against a single input, or point by point.
 
-        Networks of a finite width scatter around it: `spread(width).plot()`.
+        Networks of finite width scatter around it: see `spread(width).plot()`.
         """
         from .._plots.bands import draw_band
 
@@ -107,17 +107,17 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "RichForecast":
-        """The same networks at an earlier step (time of a flow); nothing is computed again."""
+        """The same networks at an earlier step (or time of a flow); nothing is recomputed."""
         time = self._earlier(time)
         if not isinstance(self.algorithm, GradientFlow) and time not in self._limit.times[self._limit.kept]:
             raise ValueError(
-                f"`time` = {time:g} was not kept, only every {self._problem.clouds.every} steps: `Clouds(every=1)`."
+                f"`time` = {time:g} was not stored, only every {self._problem.clouds.every} steps: use Clouds(every=1)."
             )
         return RichForecast(self._problem, self._limit, time, self._vector)
 
     @in_float64
     def predict(self, x_new: Any) -> "RichForecast":
-        """The same networks at other inputs; the clouds are run again, since they meet all inputs before training."""
+        """The same networks at other inputs; the clouds are rerun, because they need all inputs before training."""
         x_new = inputs(x_new, "x_new", self._problem.net.in_dim)
         problem = self._problem.until(self._time, x_new)
         return RichForecast(problem, limit_of(problem), problem.end, self._vector)
@@ -126,15 +126,15 @@ class RichForecast(OfNetworks, GaussianOutputs):
         time = float(positive(time, "time", zero=True))
         if time > self._limit.times[-1] or (not isinstance(self.algorithm, GradientFlow) and time % 1):
             raise ValueError(
-                f"`time` must be one of the steps up to {self._limit.times[-1]:g}; got {time:g}: forecast further."
+                f"`time` must be a step up to {self._limit.times[-1]:g}; got {time:g}: forecast to a later one."
                 if not isinstance(self.algorithm, GradientFlow)
-                else f"`time` must be at most {self._limit.times[-1]:g}; got {time:g}: forecast further."
+                else f"`time` must be at most {self._limit.times[-1]:g}; got {time:g}: forecast to a later time."
             )
         return time
 
     @in_float64
     def kernels(self, time: float | None = None) -> Kernels:
-        """Kernels at a step (time of a flow), by default that of this forecast; the clouds are run again for it."""
+        """Kernels at a step (or time of a flow), by default that of this forecast; the clouds are rerun for it."""
         problem = self._until(time)
         pairs = problem.each(lambda network: _before_and_after(problem, network))
         starts, ends = ([pair[place] for pair in pairs] for place in (0, 1))
@@ -151,14 +151,14 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def neurons(self, layer: int, time: float | None = None) -> Neurons:
-        """The neurons of hidden layer 1, 2, ... at a step (time of a flow); a cloud is run again for it."""
+        """The neurons of hidden layer 1, 2, ... at a step (or time of a flow); a cloud is rerun for it."""
         problem = self._until(time)
         depth = problem.layout.depth
         if whole(layer, "layer", 1) > depth:
             raise ValueError(f"`layer` must be a hidden layer, 1 to {depth}; got {layer}.")
         if problem.linear:
             raise ValueError(
-                "`neurons` of a deep linear network are Gaussian: it is solved without a sample of them."
+                "`neurons` of a deep linear network are Gaussian: it is solved without sampling them."
             )
         network = problem.sampled(0, problem.tol)
         start = network.forward(problem.xi).before[layer - 1]
@@ -171,7 +171,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def spread(self, width: int, draws: int | None = None) -> Spread:
-        """The law of trained networks of this width (of their last hidden layer), around the limit.
+        """The distribution of trained networks of this width (of their last hidden layer) around the limit.
 
         The covariance is c/width. Of one hidden layer with a smooth activation c is known: it is the variance over
         neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow networks of
@@ -219,7 +219,7 @@ def rich_forecast(
         )
     if inner.bias_var > 0 and not centred:
         raise ValueError(
-            "`problem` starts at its output bias, which is random: give nk.Scaled(net, alpha), which is centred, or "
+            "`problem` has a random output bias at initialization: use nk.Scaled(net, alpha), which is centered, or "
             "`bias_var=0`."
         )
     key = _require_trainable(inner, algorithm, key, len(x))
@@ -233,7 +233,7 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
     """The key of the batches, if there are any."""
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
         raise ValueError(
-            "`algorithm` must move in time for networks that learn features (GradientDescent, GradientFlow, SGD); got "
+            "`algorithm` must have steps or a time in mean-field scaling (GradientDescent, GradientFlow, SGD); got "
             f"{type(algorithm).__name__}."
         )
     if isinstance(algorithm, GradientFlow) and algorithm.friction is not None:
@@ -242,7 +242,7 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
         )
     if isinstance(algorithm, SGD) and algorithm.weight_decay and net.bias_var > 0:
         raise ValueError(
-            "`weight_decay` takes the output bias away, which is random at the start: give `bias_var=0`."
+            "`weight_decay` decays the output bias, which is random at initialization: use `bias_var=0`."
         )
     if isinstance(algorithm, SGD) and (
         algorithm.noise
@@ -257,6 +257,6 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
     if math.isinf(getattr(algorithm, name)):
         raise ValueError(
             f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
-            f"({'' if name == 'time' else 'lr, '}{name}=100): their end is reached step by step."
+            f"({'' if name == 'time' else 'lr, '}{name}=100): they are followed step by step."
         )
     return require_batches(algorithm, key, n) if isinstance(algorithm, SGD) else None

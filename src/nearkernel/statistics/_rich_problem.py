@@ -169,7 +169,7 @@ class Problem:
         if run.failure == "directions" and self.linear:
             raise OutOfDirections
         if run.failure:
-            raise ValueError(f"training does not get to {self.end:g}; see `status`.")
+            raise ValueError(f"training does not reach {self.end:g}; see `status`.")
 
     def run(
         self,
@@ -217,11 +217,11 @@ class Problem:
 
 
 def _shape_of(activation: Any) -> tuple[bool, bool]:
-    """(a line through 0, a function with kinks); refuses what has no slope."""
+    """(a line through 0, a function with kinks); raises `ValueError` for functions without a slope."""
     z = np.linspace(-4.07, 4.13, 211)
     value, slope = value_and_slope(activation, z)
     if not (np.isfinite(value).all() and np.isfinite(slope).all() and np.abs(slope).max() > 0):
         raise ValueError(
-            "the activation of `net` has no finite derivative other than 0: nothing trains the layers below it."
+            "the activation of `net` has no finite nonzero derivative: the layers below it do not train."
         )
     return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not is_smooth(activation)

@@ -10,15 +10,15 @@ from ._gaussian import GaussianOutputs
 
 
 class Kernels(Result, eqx.Module):
-    """Kernels of a trained network at all points, those of training first.
+    """Kernels of a trained network at all points, training points first.
 
-    **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel
-    <s(h) s(h)> (P, P) per hidden layer; `gradients`, one kernel of the derivatives of outputs by preactivations per
-    hidden layer; `moved`, |NTK - NTK at initialization| / |NTK at initialization|.
+    **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel <s(h)
+    s(h)> (P, P) per hidden layer; `gradients`, one kernel per hidden layer of the derivatives of outputs with respect
+    to preactivations; `moved`, |NTK - NTK at initialization| / |NTK at initialization|.
 
-    They belong to the network before it is scaled, whose tangent kernel at initialization is `nk.kernels.NTK(net)`;
-    that of `nk.Scaled(net, alpha)` is alpha^2 times larger. `ntk` and `gradients` are (P, P) for one output, else
-    (P, out, P, out).
+    They belong to the unscaled network, whose tangent kernel at initialization is `nk.kernels.NTK(net)`; the kernel
+    of `nk.Scaled(net, alpha)` is alpha^2 times larger. `ntk` and `gradients` are (P, P) for one output, otherwise (P,
+    out, P, out).
     """
 
     ntk: np.ndarray
@@ -29,11 +29,11 @@ class Kernels(Result, eqx.Module):
 
 
 class Neurons(Result, eqx.Module):
-    """Neurons of a hidden layer after training, a weighted sample of their law.
+    """Neurons of a hidden layer after training: a weighted sample of their distribution.
 
-    **Fields:** `preactivations` and `start` (M, P), after training and at initialization, at all points, those of
-    training first; `weights` (M,), which add up to 1; `readout` (M, out), the outgoing weights of the last hidden
-    layer, None for other layers.
+    **Fields:** `preactivations` and `start` (M, P), after training and at initialization, at all points, training
+    points first; `weights` (M,), which sum to 1; `readout` (M, out), the outgoing weights of the last hidden layer,
+    None for other layers.
     """
 
     preactivations: np.ndarray
@@ -43,10 +43,11 @@ class Neurons(Result, eqx.Module):
 
 
 class Spread(GaussianOutputs):
-    """Trained outputs of networks of a finite width: Gaussian around the limit, with a covariance of c/width.
+    """Trained outputs of networks of finite width: Gaussian around the limit, with covariance c/width.
 
     **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the
-    relative standard error of `std`; `width`; `draws`, the networks that c was measured in, 0 where it is known.
+    relative standard error of `std`; `width`; `draws`, the number of networks in which c was measured, 0 if it is
+    computed.
     """
 
     def __init__(self, mean: np.ndarray, constant: np.ndarray, width: int, draws: int, error: float):

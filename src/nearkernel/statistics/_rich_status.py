@@ -19,7 +19,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
             return Status(StatusKind.diverged, f"diverged at {at}: {_rate(problem, limit)}")
         return Status(
             StatusKind.not_converged,
-            f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change so much; use "
+            f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change this much; use "
             f"more neurons or a larger tol in nk.statistics.Clouds, or a smaller lr ({_rate(problem, limit)})",
         )
     parts = [f"stopped at {word} {time:g}"]
@@ -27,7 +27,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
     if np.sqrt(np.mean(error**2)) > _LARGE * size > 0:
         parts.append(f"errors are {np.sqrt(np.mean(error**2)) / size:.0%} of the outputs: use more neurons")
     if not limit.checked:
-        parts.append("errors are without that of tol, which too few neurons could not show")
+        parts.append("errors do not include that of tol, which too few neurons cannot resolve")
     return Status(StatusKind.finished, "; ".join(parts))
 
 
@@ -38,4 +38,4 @@ def _rate(problem: Problem, limit: Limit) -> str:
         return f"the largest eigenvalue of the kernel was {problem.alpha**2 * value:.4g} at step {step}"
     rate = float(problem.algorithm.lr) * problem.alpha**2 * value  # type: ignore[attr-defined]
     bound = 2.0 * (1.0 + float(getattr(problem.algorithm, "momentum", 0.0)))
-    return f"lr lambda_max of the moved kernel was {rate:.3g} at step {step}, {bound:g} is the limit"
+    return f"lr * lambda_max of the current kernel was {rate:.3g} at step {step}, and the limit is {bound:g}"

@@ -18,13 +18,13 @@ def sample_law(
 ) -> np.ndarray:
     r"""The expected test error after training on m examples (and p random features of the kernel), (k,).
 
-    For a ridge s: kappa from m = sum L_i + s/kappa with L_i = lam_i/(lam_i + kappa), then
+    For a ridge $s$, $\kappa$ solves $m = \sum_i L_i + s/\kappa$ with $L_i = \lambda_i/(\lambda_i + \kappa)$, and
 
-        E = m/(m - sum L_i^2) (noise + sum (1 - L_i)^2 v_i^2);
+    $$E = \frac{m}{m - \sum_i L_i^2} \left(\text{noise} + \sum_i (1 - L_i)^2 v_i^2\right);$$
 
-    gradient flow and descent are sums of complex ridges. The noise of the new target is included. Means over data sets;
-    without a ridge the mean diverges where m, or p, equals the number of modes or the other: there it is infinite, and
-    near it a mean that rare draws decide.
+    gradient flow and descent are sums of complex ridges. The noise of the new target is included. Errors are means
+    over data sets. Without a ridge the mean is infinite where m equals p, or m or p equals the number of modes; near
+    these points it is dominated by rare draws.
 
     **Arguments:** `task`, e.g. `nk.statistics.power_law_task(1.5, 2.0)`; `sizes` (k,), numbers of examples;
     `algorithm`, with the loss summed over examples, `GradientFlow()` by default; `features` p, infinitely many

@@ -70,7 +70,7 @@ class Points:
         return np.concatenate([-response, np.eye(len(response))], axis=1)
 
     def by_mean_kernel(self, lr: float, time: float, e: np.ndarray) -> np.ndarray:
-        """(new, k): what H^(1) adds to outputs with residuals `e` (n, k) at the start."""
+        """(new, k): what H^(1) adds to outputs with residuals `e` (n, k) at initialization."""
         found = kernel_response(np.maximum(self.lam, _TINY * self.lam[-1]), lr, time)
         turned = self.ntk_correction[:, : self.n] @ self.vectors
         modes, theta = self.vectors.T @ e, self.ntk[self.n :, : self.n] @ self.vectors

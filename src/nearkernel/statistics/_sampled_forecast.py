@@ -126,7 +126,7 @@ class Starts:
 
 
 class SampledForecast(OfNetworks):
-    """Trained outputs of many networks, each from its own initialization: a sample of their law.
+    """Trained outputs of many networks, each from its own initialization.
 
     **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
     mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
@@ -173,7 +173,7 @@ class SampledForecast(OfNetworks):
 
     @property
     def sem(self) -> np.ndarray:
-        """The standard error of `mean`, since it is a mean of S networks."""
+        """The standard error of `mean`, a mean over S networks."""
         return self.std / math.sqrt(len(self.samples))
 
     @functools.cached_property
@@ -183,7 +183,7 @@ class SampledForecast(OfNetworks):
         return np.cov(flat, rowvar=False).reshape(self.mean.shape * 2)
 
     def quantile(self, q: Any) -> np.ndarray:
-        """Quantiles of the trained outputs for `q` from 0 to 1: in the shape of `mean`, after that of `q`."""
+        """Quantiles of the trained outputs for `q` from 0 to 1: the shape of `q`, then the shape of `mean`."""
         levels = numeric(q, "q")
         if levels.size == 0 or levels.min() < 0 or levels.max() > 1:
             raise ValueError(f"`q` must be from 0 to 1; got {q}.")
@@ -191,12 +191,12 @@ class SampledForecast(OfNetworks):
 
     @functools.cached_property
     def probabilities(self) -> np.ndarray:
-        """The probability of each class, (m, classes): that of a network, averaged over initializations."""
+        """The probability of each class, (m, classes), averaged over initializations."""
         return self.loss.probabilities(self.samples).mean(axis=0)
 
     @functools.cached_property
     def votes(self) -> np.ndarray:
-        """The share of networks whose largest output is that of each class, (m, classes)."""
+        """For each class, the fraction of networks that predict it, (m, classes)."""
         largest = self.loss.probabilities(self.samples).argmax(axis=-1)
         return (largest[:, :, None] == np.arange(self.samples.shape[2])).mean(axis=0)
 
@@ -213,13 +213,13 @@ class SampledForecast(OfNetworks):
         """The same networks at another finite time (steps for gradient descent)."""
         algorithm = self.algorithm
         if not isinstance(algorithm, TimedAlgorithm):
-            raise ValueError(f"`time` has no meaning for {type(algorithm).__name__}.")
+            raise ValueError(f"`time` is not defined for {type(algorithm).__name__}.")
         later = self._networks.starts.trained(algorithm.at(positive(time, "time", zero=True)))
         return SampledForecast(later, self._x_new, self._draw)
 
     @in_float64
     def predict(self, x_new: Any) -> "SampledForecast":
-        """The same networks at other inputs: drawn again there, given what each is on the training set."""
+        """The same networks at other inputs: drawn there conditionally on their values on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
         return SampledForecast(self._networks, x_new, self._draw + 1)
 

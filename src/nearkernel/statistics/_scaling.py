@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
 
 class ScalingExponentsResult(NamedTuple):
-    """E ~ n^-samples without a ridge, p^-features with endless data, t^-time with all features, C^-compute at best.
+    """Scaling exponents of the error with the number of examples, features, time and compute.
 
-    **Fields:** `samples`, `features`, `time`, `compute`; `best_features` and `best_time`, powers of C = p t.
+    **Fields:** `samples`, E ~ n^-samples without a ridge; `features`, E ~ p^-features with infinite data; `time`, E ~
+    t^-time with all features; `compute`, E ~ C^-compute at the optimum; `best_features` and `best_time`, powers of C
+    = p t.
     """
 
     samples: float
@@ -38,23 +40,24 @@ class ScalingExponentsResult(NamedTuple):
 
 
 def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
-    r"""The exponents of a power-law task, lam_i = i^-decay and v_i^2 = i^-source, in the limit of large numbers.
+    r"""The scaling exponents of a power-law task, lam_i = i^-decay and v_i^2 = i^-source, for large sizes.
 
-    With a = `decay` > 1 and b = `source` > 1: E ~ n^-min(b - 1, 2 a), p^-min(b - 1, a), t^-(b - 1)/a; with x and y the
-    last two, C = p t is best used with E ~ C^-(x y/(x + y)), p ~ C^(y/(x + y)). Finite sizes differ by up to 8 %.
+    With $a$ = `decay` > 1 and $b$ = `source` > 1, $E \sim n^{-\min(b - 1, 2 a)}$, $p^{-\min(b - 1, a)}$, $t^{-(b -
+    1)/a}$. With $x$ and $y$ the last two exponents, the optimal use of $C = p t$ gives $E \sim C^{-x y/(x + y)}$ and
+    $p \sim C^{y/(x + y)}$. At finite sizes exponents differ by up to 8 %.
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
-            raise ValueError(f"`{name}` must be greater than 1, or its sum does not exist; got {value:g}.")
+            raise ValueError(f"`{name}` must be greater than 1, otherwise its sum diverges; got {value:g}.")
     a, b = float(decay), float(source)
     x, y = min(b - 1, a), (b - 1) / a
     return ScalingExponentsResult(min(b - 1, 2 * a), x, y, x * y / (x + y), y / (x + y), x / (x + y))
 
 
 def population_law(task: KernelTask, times: Any, features: float = math.inf) -> np.ndarray:
-    """The error after gradient flow for a time on endless data, (k,), with `features` random features of the kernel.
+    """The error (k,) after gradient flow on infinite data, with `features` random features of the kernel.
 
-    **Arguments:** `task`; `times` (k,) > 0, of the flow of the mean loss 1/2 E (z - y)^2; `features`, all by
+    **Arguments:** `task`; `times` (k,) > 0 of the gradient flow of the mean loss 1/2 E (z - y)^2; `features`, all by
     default.
     """
     _require_task(task)
@@ -76,7 +79,7 @@ def _population(moments: SpectrumMoments, task: KernelTask, time: float, p: floa
 
 
 class ComputeOptimalResult(Result, eqx.Module):
-    """The best number of features at every budget C = features * time, with endless data.
+    """The optimal number of features at every budget C = features * time, with infinite data.
 
     **Fields:** `budgets`, `features`, `times`, `error`, each (k,); `slope`, -d ln error / d ln C between the last two.
     """
@@ -91,7 +94,7 @@ class ComputeOptimalResult(Result, eqx.Module):
         return float(-np.diff(np.log(self.error))[-1] / np.diff(np.log(self.budgets))[-1])
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the least error over the budget on Matplotlib's `axes`."""
+        """Draw the smallest error against the budget on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         return draw_lines(
@@ -100,7 +103,7 @@ class ComputeOptimalResult(Result, eqx.Module):
 
 
 def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimalResult:
-    """How many features, and how long a training, for a given compute? The least `population_law` at each budget.
+    """The compute-optimal number of features and training time: the smallest `population_law` at each budget.
 
     **Arguments:** `task`; `budgets` (k,), C = features * time.
     """

@@ -28,13 +28,13 @@ from ._pair import FeaturePair, KernelPair, NetworkPair
 
 
 class StochasticForecast(OfNetworks, GaussianOutputs):
-    """Outputs after SGD: exact mean and covariance over initializations, batches and noise, for the squared loss.
+    """Outputs after SGD with the squared loss: exact mean and covariance over initializations, batches and noise.
 
-    Outputs of one network share its batches, so they are correlated. The law is not Gaussian; `sample` draws from the
-    Gaussian of these moments.
+    Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
+    from the Gaussian with these moments.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, as the mean;
-    `loss`, the mean of 1/2 sum (z - y)^2 on the training set; `status`, an `nk.Status`, and its `ok`;
+    **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
+    of the mean; `loss`, the mean of 1/2 sum (z - y)^2 on the training set; `status`, an `nk.Status`, and its `ok`;
     `algorithm`; `regime`, of `nk.regime`, or None.
     """
 
@@ -82,13 +82,13 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "StochasticForecast":
-        """The same after `time` steps."""
+        """The same networks after `time` steps."""
         later = self.algorithm.at(time)
         return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new)
 
     @in_float64
     def predict(self, x_new: Any) -> "StochasticForecast":
-        """The same at other inputs."""
+        """The same networks at other inputs."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
 

@@ -39,19 +39,21 @@ class SmallestEigenvalueResult(Result, eqx.Module):
 
 @in_float64
 def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResult:
-    r"""Smallest eigenvalues of NNGP and NTK at `x`, and bounds from Hermite polynomials.
+    r"""The smallest eigenvalues of NNGP and NTK at `x`, and lower bounds from Hermite polynomials.
 
-    With a_k the Hermite coefficients of s and C the correlations that enter a layer, E[s s^T] = sum_k a_k^2 C^(k),
-    C^(k) the entrywise power. All terms are positive, so for any inputs no two of which are parallel
+    With $a_k$ the Hermite coefficients of $s$ and $C$ the correlations before a layer,
+    $\mathbb{E}[s s^\top] = \sum_k a_k^2 C^{(k)}$, where $C^{(k)}$ is the entrywise power. All terms are positive, so
+    for inputs no two of which are parallel
 
-        lambda_min(E[s s^T]) >= sum_k a_k^2 lambda_min(C^(k)),    and lambda_min(C^(k)) grows with k.
+    $$\lambda_{\min}(\mathbb{E}[s s^\top]) \ge \sum_k a_k^2\, \lambda_{\min}(C^{(k)}),$$
 
-    For the NTK, Theta' = K' + C_W Theta * E[s' s'^T] entrywise. Its part C_W K * E[s' s'^T] = C_W sum_k k a_k^2 C^(k)
-    is bounded alike; what layers below add is multiplied entrywise, which keeps the smallest diagonal entry's share.
+    and $\lambda_{\min}(C^{(k)})$ grows with $k$. For the NTK, $\Theta' = K' + C_W\, \Theta * \mathbb{E}[s' s'^\top]$
+    entrywise. Its part $C_W K * \mathbb{E}[s' s'^\top] = C_W \sum_k k\, a_k^2 C^{(k)}$ is bounded in the same way;
+    the contribution of lower layers is multiplied entrywise and bounded by its smallest diagonal entry.
 
-    **Arguments:** `net`, any network of layers that has a hidden one; `x` (n, *in_shape). Bounds need `Activation` and
-    `Dense` at the end; that of the NTK counts all layers if they are `Dense` and `Activation` in turn, such as an
-    `nk.MLP`, and the last one otherwise. Where nothing is known they are 0.
+    **Arguments:** `net`, any network with a hidden layer; `x` (n, *in_shape). Bounds need `Activation` and
+    `Dense` at the end; the NTK bound includes all layers if `Dense` and `Activation` alternate, as in an
+    `nk.MLP`, and the last one otherwise. Bounds that are not known are 0.
     """
     require_wide(net, "smallest_eigenvalue")
     if sum(layer.has_params() for layer in leaves(net.layers)) < 2:

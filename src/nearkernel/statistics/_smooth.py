@@ -89,7 +89,7 @@ class Smooth:
             spacing /= 1.25
             if spacing * 2000 < reach:
                 raise ValueError(
-                    f"`activation` changes too fast for a variance of {self.scale**2:.3g}: lower `weight_var` or `x`."
+                    f"`activation` changes too fast for a variance of {self.scale**2:.3g}: reduce `weight_var` or `x`."
                 )
 
     def _pair(self, kernel: np.ndarray) -> np.ndarray:

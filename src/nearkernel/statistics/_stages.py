@@ -15,7 +15,7 @@ from ..models._dense import Dense
 from ..models._flatten import Identity
 from ..models._repeat import Repeat
 
-SUPPORTED = "Dense and Activation in turn, also in Repeat"
+SUPPORTED = "alternating Dense and Activation, also in Repeat"
 
 Step = tuple[str, int]  # into a tree of parameters: ("item", k) of a list, or ("slice", k) of all arrays
 
@@ -58,7 +58,7 @@ def stages(net: AbstractNetwork, verb: str = "order=1") -> tuple[Stage, ...]:
 
 
 def flat(net: AbstractNetwork) -> Network:
-    """The same network with each stage a layer of its own."""
+    """The same network with each stage as a separate layer."""
     layers: list[Any] = []
     for stage in stages(net):
         layers += [stage.dense] if stage.activation is None else [Activation(stage.activation), stage.dense]

@@ -16,11 +16,14 @@ _BLOCKS_FROM = 300  # modes of a power law kept one by one
 
 
 class KernelTask(Result, eqx.Module):
-    r"""K(x, x') = sum_i lam_i phi_i(x) phi_i(x') and y = sum_i v_i phi_i(x) + noise, with E phi_i^2 = 1.
+    r"""A kernel and a target in its eigenbasis: the input of `sample_law` and `population_law`.
 
-    **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the square v_i^2, summed over the `multiplicity` of its
-    eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 unless given; `rest` >= 0, the sum of eigenvalues that
-    were cut off: high modes act as a ridge, and leaving them out makes training to the end diverge at m = k.
+    $$K(x, x') = \sum_i \lambda_i\, \phi_i(x)\, \phi_i(x'), \qquad y = \sum_i v_i\, \phi_i(x) + \text{noise}, \qquad
+    \mathbb{E}\, \phi_i^2 = 1$$
+
+    **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the squares $v_i^2$, summed over the `multiplicity` of
+    the eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 by default; `rest` >= 0, the sum of truncated
+    eigenvalues: high modes act as a ridge, and without them training to convergence diverges at m = k.
     """
 
     eigenvalues: np.ndarray
@@ -37,7 +40,7 @@ class KernelTask(Result, eqx.Module):
             array = numeric(given, name)
             if array.ndim != 1 or array.shape != np.shape(self.eigenvalues) or not array.size:
                 raise ValueError(
-                    f"`{name}` must be a vector, one number an eigenvalue; got shape {array.shape}."
+                    f"`{name}` must be a vector with one value per eigenvalue; got shape {array.shape}."
                 )
             if array.min() < 0 or (name != "power" and array.min() == 0):
                 least = "at least 0" if name == "power" else "greater than 0"
@@ -74,14 +77,14 @@ class SpectrumMoments(AbstractMoments):
 
 
 def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int = 1_000_000) -> KernelTask:
-    r"""lam_i = i^-decay and v_i^2 = i^-source for i = 1 ... `modes`; what lies beyond acts as a ridge and as noise.
+    r"""A power-law task, $\lambda_i = i^{-a}$ and $v_i^2 = i^{-b}$; modes beyond `modes` act as a ridge and as noise.
 
-    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, of which those beyond 300 are kept in
-    blocks of nearly equal eigenvalues.
+    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, the number of modes; those beyond 300 are
+    grouped into blocks of nearly equal eigenvalues.
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
-            raise ValueError(f"`{name}` must be greater than 1, or its sum does not exist; got {value:g}.")
+            raise ValueError(f"`{name}` must be greater than 1, otherwise its sum diverges; got {value:g}.")
     modes = whole(modes, "modes", 1)
     noise = positive(noise, "noise", zero=True)
     single = np.arange(1.0, min(modes, _BLOCKS_FROM) + 1)
@@ -110,13 +113,15 @@ def sphere_task(
     radius: float | None = None,
     degrees: int = 40,
 ) -> KernelTask:
-    r"""A kernel that depends on angles alone, on inputs uniform on a sphere: harmonics of degree 0, 1, 2, ...
+    r"""The task of a kernel on inputs uniform on a sphere, whose eigenfunctions are spherical harmonics.
 
-    lam_k = int k(t) P_k(t) w(t) dt by Gauss-Gegenbauer quadrature, with P_k(1) = 1 and w ~ (1 - t^2)^((dim - 3)/2), has
-    as many eigenfunctions as there are harmonics of degree k in `dim` dimensions.
+    $\lambda_k = \int k(t)\, P_k(t)\, w(t)\, dt$ by Gauss-Gegenbauer quadrature, with $P_k(1) = 1$ and
+    $w \propto (1 - t^2)^{(d - 3)/2}$; its multiplicity is the number of harmonics of degree $k$ in $d$ = `dim`
+    dimensions.
 
-    **Arguments:** `kernel`, e.g. `nk.kernels.NTK(net)`; `dim` >= 3; `power` (k,), the mean square of the part of the
-    target of degree 0, 1, ...; `noise`; `radius`, sqrt(dim) unless given; `degrees`, kept beside the rest.
+    **Arguments:** `kernel`, which on the sphere depends on angles only, e.g. `nk.kernels.NTK(net)`; `dim` >= 3;
+    `power` (k,), the mean square of the part of the target of degree 0, 1, ...; `noise`; `radius`, sqrt(dim) by
+    default; `degrees`, the highest degree that is resolved.
     """
     if not isinstance(kernel, AbstractKernel):
         raise TypeError(f"`kernel` must be a kernel, e.g. nk.kernels.NTK(net); got {shown(kernel)}.")
@@ -126,7 +131,7 @@ def sphere_task(
     given = numeric(power, "power")
     if given.ndim != 1 or not given.size or len(given) > degrees + 1 or given.min() < 0:
         raise ValueError(
-            f"`power` must be a vector of at most {degrees + 1} numbers of at least 0, one a degree."
+            f"`power` must be a vector of at most {degrees + 1} nonnegative values, one per degree."
         )
     alpha = dim / 2 - 1
     nodes, weights = special.roots_gegenbauer(400, alpha)

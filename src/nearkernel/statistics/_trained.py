@@ -18,7 +18,7 @@ CONTRIBUTIONS = ("metric", "ntk mean", "ntk variance", "ntk with outputs", "dntk
 
 
 class Start(NamedTuple):
-    """The last layer at the start, train and new outputs as one index; all but the first two are times the width."""
+    """The last layer at initialization, train and new outputs as one index; all but the first two times the width."""
 
     kernel: np.ndarray  # E[z z] at infinite width
     ntk: np.ndarray
@@ -157,7 +157,7 @@ class FrozenKernel(NamedTuple):
 
 
 def frozen_kernel(start: Start, response: Responses, n: int) -> FrozenKernel:
-    """What new outputs take from outputs z at the start and from differences h of the tangent kernel."""
+    """What new outputs take from outputs z at initialization and from differences h of the tangent kernel."""
     theta = start.ntk[n:, :n]
     leading = np.concatenate([-theta * response.ntk.new, np.eye(len(theta))], axis=1)
     return FrozenKernel(leading, _lifted(theta, response.ntk, -1.0), _lifted(theta, response.ntk_twice, 1.0))

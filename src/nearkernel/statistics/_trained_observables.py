@@ -43,16 +43,18 @@ def trained_observables(
     controls: bool = True,
     cumulants: int = 2,
 ) -> Callable[[Any], dict[str, jax.Array]]:
-    """A function of parameters that trains them, and whose averages are the corrections of `forecast(order=1)`.
+    """An observable for `nk.measure` that trains networks; its averages are the corrections of `forecast(order=1)`.
 
-    To be used as `nk.measure(trained_observables(net, x, y, algorithm, x_new), net, size, key)`. The estimate has
-    "mean" (m * out,) and "cov" (m * out, m * out): `width` times the difference from infinite width. Their limit of
-    infinite width (`nk.statistics.extrapolated`) is `width` times `terms[1]` and `cov_terms[1]` of the forecast.
+    Use it as `nk.measure(trained_observables(net, x, y, algorithm, x_new), net, size, key)`. The estimate has "mean"
+    (m * out,) and "cov" (m * out, m * out): `width` times the difference from infinite width. Extrapolated to
+    infinite width (`nk.statistics.extrapolated`) they are `width` times `terms[1]` and `cov_terms[1]` of the
+    forecast.
 
-    **Arguments:** as of `forecast`; `algorithm`, gradient descent, whose end is taken to be where the slowest residual
-    has fallen by 1e-7; `controls`: whether to take out of the noise what a frozen kernel does. Averages of that are
-    then from `propagate`: exact for one hidden layer, and to leading order for more; `cumulants`: with 3 or 4 the
-    estimate also has "third" and "fourth", `width` times `cumulants(3)` and `cumulants(4)` of the forecast.
+    **Arguments:** `net`, `x`, `y`, `x_new`: same as `forecast`; `algorithm`, gradient descent, which ends when the
+    slowest residual has fallen by 1e-7; `controls`: whether to reduce the noise by subtracting the frozen-kernel
+    result as a control variate, whose average comes from `propagate` (exact for one hidden layer, to leading order
+    for more); `cumulants`: with 3 or 4 the estimate also has "third" and "fourth", `width` times `cumulants(3)` and
+    `cumulants(4)` of the forecast.
     """
     if not isinstance(algorithm, GradientDescent):
         raise TypeError(

@@ -32,7 +32,7 @@ axes[0].fill_between(around, mean - 2 * std, mean + 2 * std, alpha=0.2)
 axes[0].plot(angles, y, "o", label="training points")
 axes[0].set(title="Outputs", xlabel="angle")
 axes[1].plot(around, std, label="theory")
-axes[1].plot(around, np.concatenate([law.at(0.0).std for law in laws]), "--", color="grey", label="at the start")
+axes[1].plot(around, np.concatenate([law.at(0.0).std for law in laws]), "--", color="grey", label="at initialization")
 axes[1].set(title="Standard deviation over networks", xlabel="angle", ylim=(0, None))
 axes[2].loglog(times, loss(times).sum(axis=1), label="theory")
 axes[2].plot(times, loss(times)[:, -1], "--", label="fastest mode")
@@ -75,12 +75,12 @@ outputs, losses, networks = outputs[fell], losses[fell], fell.sum()
 
 
 def dots(axes, x, y, sem):
-    axes.plot(x, y, "o", label="trained networks")
+    axes.plot(x, y, "o", label="mean of networks")
     axes.errorbar(x, y, sem, fmt="none")
 
 
-for i, output in enumerate(outputs[:3]):
-    axes[0].plot(around, output, "--", color="grey", label=f"network {{i + 1}}")
+for output in outputs[:20]:
+    axes[0].plot(around, output, color="C1", lw=0.7, alpha=0.5, label="single networks")
 mean, std, some = outputs.mean(axis=0), outputs.std(axis=0, ddof=1), slice(0, None, 8)
 dots(axes[0], around[some], mean[some], std[some] / networks**0.5)
 dots(axes[1], around[some], std[some], std[some] / (2 * networks - 2) ** 0.5)
@@ -91,6 +91,8 @@ dots(axes[2], time * np.array(at) / parts, losses.mean(axis=0)[at], sem[at])
 """
 END = """
 for panel in axes:
-    panel.legend()
+    handles, labels = panel.get_legend_handles_labels()
+    once = dict(zip(labels, handles))
+    panel.legend(once.values(), once.keys())
 plt.show()
 """

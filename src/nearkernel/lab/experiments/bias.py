@@ -9,7 +9,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
 _WEIGHTS = 24
 _ALPHAS = np.geomspace(1e-6, 10, 29)  # of the curves
@@ -25,12 +25,28 @@ class Bias(Experiment):
     are zero in truth, vanish. Only the logarithm of alpha counts, so the way to the sparse solution is long."""
 
     title = "Implicit bias"
+    menu = "Bias"
     formulas = (
         r"f(x) = \sum_i \beta_i x_i, \quad \beta_i = u_i^2 - v_i^2, \quad u_i(0) = v_i(0) = \alpha",
         r"\beta(\infty) = \operatorname{argmin}_{X \beta = y} \; \sum_i \alpha^2 q(\beta_i / \alpha^2)",
         r"q(z) = 2 - \sqrt{4 + z^2} + z \, \mathrm{arcsinh}(z / 2)",
     )
     button = "Train five networks"
+    movie = "alpha"
+    presets = (
+        Preset(
+            "Kernel", {"alpha": 5.0}, "A large start: the weights of least L2 norm, all different from zero."
+        ),
+        Preset(
+            "Sparse", {"alpha": 1e-5}, "A small start: nearly least L1 norm, few weights different from zero."
+        ),
+        Preset(
+            "Few points",
+            {"points": 6, "alpha": 1e-5},
+            "With few points the sparse solution need not be the truth.",
+        ),
+        Preset("Between", {"alpha": 0.3}, "Neither norm is least: the potential lies between them."),
+    )
 
     alpha: float = setting(0.01, "Scale of the start.", low=1e-5, high=10.0, log=True)
     points: int = setting(14, "Points to fit.", low=3, high=20)

@@ -8,7 +8,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
 _HIGH = 1e6  # losses above are not drawn
 
@@ -25,6 +25,17 @@ class Catapult(Experiment):
         r"\Theta_{t+1} = \Theta_t + \tfrac{\eta}{n} z_t^2 \left(\eta \Theta_t - 4 \right)",
     )
     button = "Train five networks"
+    movie = "ratio"
+    presets = (
+        Preset("Lazy", {"ratio": 1.5}, "Below 2 the loss falls from the first step."),
+        Preset("Catapult", {"ratio": 3.0}, "The loss explodes, the kernel shrinks, and then the loss falls."),
+        Preset("Divergent", {"ratio": 4.2}, "Beyond 4 the kernel never shrinks enough."),
+        Preset(
+            "Wider, later",
+            {"ratio": 3.0, "width": 20_000, "steps": 100},
+            "A wider network needs more steps to be thrown.",
+        ),
+    )
 
     ratio: float = setting(2.6, "Learning rate times the kernel at the start.", low=0.1, high=4.5)
     width: int = setting(1000, "Neurons of the network.", low=50, high=20_000, log=True)

@@ -9,7 +9,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 from ._circle import CHECK, END, THEORY
 from ._steps import course
 
@@ -20,6 +20,7 @@ _TIMES = np.geomspace(1e-3, 1e3, 61)
 _AT_ONCE = 400_000  # parameters of the networks that are trained side by side
 _PART = 20  # steps between two looks
 _MOST = 3000  # steps of a check
+_SINGLE = 20  # networks that are shown one by one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Circle(Experiment):
     are, the further from theory."""
 
     title = "On a circle"
+    menu = "Circle"
     formulas = (
         r"x = (\cos \gamma, \sin \gamma), \quad "
         r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} \left(1 - e^{-\Theta_{AA} t}\right)",
@@ -38,6 +40,21 @@ class Circle(Experiment):
         r"\text{loss} = \tfrac{1}{2} \sum_k e^{-2 \lambda_k t} \left( (v_k \cdot y)^2 + v_k \cdot K_{AA} v_k \right)",
     )
     button = "Train networks"
+    movie = "time"
+    presets = (
+        Preset(
+            "Before training", {"time": 0.001}, "All networks together are a Gaussian process around zero."
+        ),
+        Preset("Trained", {"time": 1000.0}, "The band has closed at the points and stays open between them."),
+        Preset(
+            "Deep", {"depth": 4, "time": 100.0}, "More layers: the function is rougher between the points."
+        ),
+        Preset(
+            "Narrow networks",
+            {"width": 16, "time": 100.0, "networks": 20},
+            "Train them: single networks leave the band of the limit.",
+        ),
+    )
 
     time: float = setting(1.0, "Training time of gradient flow.", low=1e-3, high=1e3, log=True)
     depth: int = setting(2, "Hidden layers.", low=1, high=4)
@@ -95,7 +112,7 @@ class Circle(Experiment):
                 "Standard deviation over networks",
                 (
                     Curve("theory", _ANGLES, std, "line", 1),
-                    Curve("at the start", _ANGLES, start, "dashes", 0),
+                    Curve("at initialization", _ANGLES, start, "dashes", 0),
                 ),
                 "angle",
                 "standard deviation",
@@ -185,11 +202,11 @@ class Circle(Experiment):
         mean, std = outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
         at = [1, *(k for k in (2, 4, 8, 16, 32, 64, 128) if k < parts), parts]
         loss, loss_sem = losses.mean(axis=0), losses.std(axis=0, ddof=1) / size**0.5
-        some, name = _ANGLES[_CHECKED], "trained networks"
+        some, name, group = _ANGLES[_CHECKED], "mean of networks", f"trained, width {self.width}"
         more = (
             (
-                *(Curve(f"network {i + 1}", _ANGLES, z, "dashes", 0) for i, z in enumerate(outputs[:3])),
-                Curve(name, some, mean[_CHECKED], "dots", 2, sem=std[_CHECKED] / size**0.5),
+                *(Curve("single networks", _ANGLES, z, "thin", 2, group=group) for z in outputs[:_SINGLE]),
+                Curve(name, some, mean[_CHECKED], "dots", 2, sem=std[_CHECKED] / size**0.5, group=group),
             ),
             (Curve(name, some, std[_CHECKED], "dots", 2, sem=std[_CHECKED] / (2 * size - 2) ** 0.5),),
             (Curve(name, time * np.array(at) / parts, loss[at], "dots", 2, sem=loss_sem[at]),),

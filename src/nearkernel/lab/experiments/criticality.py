@@ -8,8 +8,8 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Heat, Number, Picture, Watch
-from .._formula import LONGEST, source
+from ...activations._formula import LONGEST, formula, is_formula
+from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
 from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, drawn_layers, flow, known_of
 
 
@@ -26,6 +26,25 @@ class Criticality(Experiment):
         r"\chi = C_W \, E[\sigma'(z)^2], \qquad \chi < 1: \text{ordered}, \quad \chi > 1: \text{chaotic}",
     )
     button = "Draw 100 networks"
+    movie = "weight_var"
+    presets = (
+        Preset(
+            "Ordered",
+            {"weight_var": 0.8},
+            "Two inputs become the same within a few layers, and gradients vanish.",
+        ),
+        Preset("Chaotic", {"weight_var": 3.5}, "Close inputs part, and gradients explode."),
+        Preset(
+            "Relu, critical",
+            {"activation": "relu", "weight_var": 2.0, "bias_var": 0.0, "depth": 40},
+            "He initialization: signals keep their size at any depth.",
+        ),
+        Preset(
+            "Any formula",
+            {"activation": "tanh(z) + 0.1*z^2", "weight_var": 1.2},
+            "The formula is read and never run; its critical point is found.",
+        ),
+    )
 
     activation: str = setting("tanh", "A name, like gelu, or a formula in z.", high=LONGEST)
     weight_var: float = setting(1.8, "Variance of the weights times fan-in, C_W.", low=0.1, high=5.0)
@@ -126,8 +145,13 @@ class Criticality(Experiment):
 
     def python(self, checked: bool = False) -> str:
         known = known_of(self.activation)
-        values = {**self.values(), "function": source(self.activation), "most": float(known.most)}
+        values = {**self.values(), "function": _typed(self.activation.strip()), "most": float(known.most)}
         return _THEORY.format(**values) + (_CHECK.format(**values) if checked else "") + _END
+
+
+def _typed(activation: str) -> str:
+    """How a program says an activation."""
+    return f"lambda z: {formula(activation).source}" if is_formula(activation) else repr(activation)
 
 
 def _said(value: Any) -> float | str:

@@ -9,7 +9,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 from ._deep_linear import CHECK, END, THEORY
 
 _INPUTS = 30
@@ -37,6 +37,17 @@ class DeepLinear(Experiment):
         r"\theta = \theta_* + \sqrt{S} \, \xi_\perp, \quad p(S \mid y) \propto p(S) \, S^{-P/2} e^{-t/2S}",
     )
     button = "Draw and weigh networks"
+    movie = "depth"
+    presets = (
+        Preset("One layer", {"depth": 0}, "The prior scale is wrong and stays wrong."),
+        Preset("Deep", {"depth": 20}, "Depth lets the data choose the scale, and the evidence rises."),
+        Preset("Narrow", {"width": 2, "depth": 5}, "Few neurons: a prior with heavy tails."),
+        Preset(
+            "The right scale",
+            {"prior_var": 0.16, "depth": 0},
+            "A well chosen variance makes depth unnecessary.",
+        ),
+    )
 
     depth: int = setting(5, "Hidden layers.", low=0, high=_DEPTHS[-1])
     width: int = setting(20, "Neurons in each hidden layer.", low=1, high=200, log=True)

@@ -8,7 +8,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Curve, Experiment, Heat, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
 from ._waves import GRID, WAVES, Known, known_of, outputs_of, phi, psi
 
 _COARSE = GRID[::3]  # of the kernel
@@ -25,12 +25,26 @@ class Quadratic(Experiment):
     and how eps* finds it. A fast rate cannot settle once the kernel has grown too large for it."""
 
     title = "Quadratic model"
+    menu = "Quadratic"
     formulas = (
         r"z(x) = g(x) + \tfrac{\epsilon}{2} \, g(-x)^2, \qquad g(x) = \sum_j W_j \phi_j(x)",
         r"z = z^F + \epsilon z^I + \epsilon^2 z^{II} + \dots",
         r"\epsilon^* = - \frac{\sum (z^F - y) z^I}{\sum (z^I)^2 + 2 (z^F - y) z^{II}}",
     )
     button = "Train the model"
+    movie = "eps"
+    presets = (
+        Preset(
+            "A kernel machine", {"eps": 0.0}, "With eps = 0 all orders are the same, and the kernel stays."
+        ),
+        Preset(
+            "As bent as the truth",
+            {"eps": 0.25, "bend": 0.25},
+            "The test error is least near the bend of the truth.",
+        ),
+        Preset("Too far", {"eps": 0.6, "bend": 0.0}, "The truth is not bent: learning features costs."),
+        Preset("Fast", {"rate": 1.8}, "Near the limit of the rate the kernel may grow too large."),
+    )
 
     eps: float = setting(0.4, "How much features learn.", low=-0.6, high=0.6)
     rate: float = setting(

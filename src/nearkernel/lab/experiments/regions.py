@@ -8,7 +8,7 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import setting
-from .. import Answer, Cells, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Cells, Curve, Experiment, Number, Picture, Preset, Watch
 from ._regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
 
 _WIDEST = 32
@@ -30,6 +30,7 @@ class Regions(Experiment):
     drags the lines to where the classes meet."""
 
     title = "Linear regions"
+    menu = "Regions"
     formulas = (
         r"z(x) = G_r \, x + c_r \quad \text{on region } r",
         r"\text{regions} \le \prod_{l=1}^{L} \sum_{k=0}^{2} \binom{n_l}{k}",
@@ -37,6 +38,17 @@ class Regions(Experiment):
         r"\frac{A t + B}{\sqrt{A C - B^2}} \right]_{t=0}^{1} \le 1",
     )
     button = "Train it"
+    movie = "width"
+    presets = (
+        Preset("One layer", {"depth": 1, "width": 12}, "Every neuron draws a straight line."),
+        Preset(
+            "Three layers",
+            {"depth": 3, "width": 12},
+            "Lines of later layers bend where they cross earlier ones.",
+        ),
+        Preset("From afar", {"window": 20.0}, "Far from the origin there are few regions left."),
+        Preset("Rings", {"task": "rings", "width": 24}, "Train it: lines gather where the rings meet."),
+    )
 
     width: int = setting(16, "Neurons in each hidden layer.", low=1, high=_WIDEST)
     depth: int = setting(2, "Hidden layers.", low=1, high=3)

@@ -12,11 +12,13 @@ import numpy as np
 import nearkernel as nk
 
 from ..._settings import Points, setting
-from .. import Answer, Curve, Experiment, Number, Picture, Watch
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from ._padded import Switched, more_neurons, more_rows, switched
 from ._steps import course
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
 _BATCH, _BATCHES = 10, 5
+_WIDEST, _MOST_POINTS = 128, 12
 _PART, _MOST_PARTS = 100, 200  # steps between two looks, and how many of these
 _FILTERS = threading.Lock()  # those of warnings belong to all threads
 
@@ -34,18 +36,42 @@ class Regression(Experiment):
         r"z^{\star} = z^{F} + z^{I} + \cdots",
     )
     button = "Train 50 networks"
+    movie = "time"
+    presets = (
+        Preset("Before training", {"time": 0.01}, "The NTK band is the prior: nothing has been learned yet."),
+        Preset(
+            "Narrow",
+            {"width": 16},
+            "The linearized network and the nearly-kernel part: features are learned.",
+        ),
+        Preset(
+            "A Bayesian",
+            {"noise": 0.3},
+            "The NNGP band allows for noise; trained networks go through the points.",
+        ),
+        Preset(
+            "Deep relu",
+            {"activation": "relu", "depth": 3, "weight_var": 2.0},
+            "Rough functions, and a wide band.",
+        ),
+        Preset(
+            "A step",
+            {"points": "-1.5,-0.5;-0.8,-0.5;-0.2,-0.5;0.2,0.5;0.8,0.5;1.5,0.5"},
+            "Train networks: each finds its own way between the two levels.",
+        ),
+    )
 
     points: Points = setting(
         ((-1.2, 0.2), (-0.5, -0.6), (0.3, 0.7), (1.1, 0.1)),
         "Drag them in the picture, or use arrow keys; at most 12.",
         low=-2,
-        high=12,
+        high=_MOST_POINTS,
     )
     time: float = setting(
         100.0, "Time of gradient flow on the loss ½ Σ (z - y)².", low=0.01, high=300, log=True
     )
     depth: int = setting(1, "Hidden layers.", low=1, high=3)
-    width: int = setting(64, "Neurons in each, of the finite networks.", low=16, high=128, log=True)
+    width: int = setting(64, "Neurons in each, of the finite networks.", low=16, high=_WIDEST, log=True)
     activation: str = setting("erf", "What a neuron does.", choices=("erf", "gelu", "sin", "relu"))
     weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.2, high=4)
     bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)
@@ -67,10 +93,10 @@ class Regression(Experiment):
                 "The nearly-kernel needs derivatives that a relu does not have: choose a smooth activation."
             )
             return Answer((self._picture(*curves),), tuple(numbers), (note,))
-        terms = finite.result()
+        terms, group = finite.result(), f"one network, width {self.width}"
         curves += [
-            Curve("order 0, linearized", _GRID[:, 0], terms[0], "dashes", 4),
-            Curve("order 1, nearly-kernel", _GRID[:, 0], terms[0] + terms[1], "line", 4),
+            Curve("order 0, linearized", _GRID[:, 0], terms[0], "dashes", 4, group=group),
+            Curve("order 1, nearly-kernel", _GRID[:, 0], terms[0] + terms[1], "line", 4, group=group),
         ]
         share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
         numbers.append(
@@ -104,15 +130,18 @@ class Regression(Experiment):
 
     def _beside(self, theory: Answer, found: np.ndarray) -> Answer:
         mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
-        trained = _banded(f"trained, width {self.width}", mean, spread, 2)
+        group = f"trained, width {self.width}"
+        single = (Curve("single networks", _GRID[:, 0], each, "thin", 2, group=group) for each in found)
+        trained = Curve("their mean", _GRID[:, 0], mean, "line", 2, group=group)
         picture = theory.pictures[0]
         wide = next(part for part in picture.parts if isinstance(part, Curve) and part.name == "NTK")
         apart = np.abs(mean - wide.y).max()
         return Answer(
-            (picture.plus(trained),),
+            (picture.plus(*single, trained),),
             (
                 *theory.numbers,
                 Number("trained mean from NTK", float(apart), f"largest distance, {len(found)} networks"),
+                Number("widest trained spread", float(spread.max()), "standard deviation over networks"),
             ),
             theory.notes,
         )
@@ -129,16 +158,19 @@ class Regression(Experiment):
         return net, x[:, None], y
 
     def _expanded(self, net, x, y) -> tuple[np.ndarray, ...]:
-        model = nk.expand(net, net.init(jax.random.key(self.seed)), degree=2)
+        """Orders 0 and 1 of one network, in shapes that are the same for all widths and numbers of points."""
+        widened, theta = more_neurons(net, net.init(jax.random.key(self.seed)), _WIDEST)
+        x, y = more_rows(x, y, _MOST_POINTS)
+        model = nk.expand(Switched(widened), theta, degree=2)
         solution = nk.solve(model, x, y, nk.GradientFlow(self.time), order=1)
         with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the correction is large is shown as a number
-            return solution.predict(_GRID).terms
+            return solution.predict(switched(_GRID)).terms
 
     def _picture(self, *curves: Curve) -> Picture:
         x, y = zip(*self.points, strict=True)
         points = Curve("data", x, y, "points", 0)
-        return Picture("Functions learnt", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
+        return Picture("Functions learned", (*curves, points), x_range=(-2, 2), y_range=(-2.2, 2.2))
 
     def python(self, checked: bool = False) -> str:
         values = {**self.values(), "batch": _BATCH, "batches": _BATCHES}
@@ -166,7 +198,8 @@ def _outputs(net, theta):
 
 
 def _banded(name: str, mean: np.ndarray, spread: np.ndarray, series: int) -> Curve:
-    return Curve(name, _GRID[:, 0], mean, "line", series, (mean - spread, mean + spread))
+    band = (mean - spread, mean + spread)
+    return Curve(name, _GRID[:, 0], mean, "line", series, band, group="infinitely wide")
 
 
 _THEORY = """\
@@ -207,12 +240,13 @@ def trained(key):
 
 with jax.enable_x64(True):
     found = np.concatenate([trained(jax.random.split(jax.random.key(i), {batch})) for i in range({batches})])
-mean, spread = found.mean(axis=0), found.std(axis=0, ddof=1)
-plt.plot(grid[:, 0], mean, label="trained, width {width}")
-plt.fill_between(grid[:, 0], mean - spread, mean + spread, alpha=0.2)
+plt.plot(grid[:, 0], found.T, color="C2", lw=0.7, alpha=0.5, label="single networks")
+plt.plot(grid[:, 0], found.mean(axis=0), color="C2", label="their mean")
 """
 _END = """
 plt.plot(x[:, 0], y, "ko", label="data")
-plt.legend()
+handles, labels = plt.gca().get_legend_handles_labels()
+once = dict(zip(labels, handles))
+plt.legend(once.values(), once.keys())
 plt.show()
 """

@@ -1,6 +1,6 @@
 // The claims: verdicts of the last whole run, and each claim run again while you watch.
 import { control, typed } from "./controls.js";
-import { checking } from "./experiment.js";
+import { checking } from "./check.js";
 import { element, get, program, save, stream } from "./page.js";
 
 const MARKS = { confirmed: "✓", refuted: "✗", "not run": "·" };

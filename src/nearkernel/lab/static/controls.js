@@ -41,19 +41,36 @@ function number(spec, value, changed) {
   });
   box.addEventListener("input", () => { follow(); changed(); });
   follow();
+  const wrong = trouble(name, box);
   return {
     node: element("div", { class: "control" }, element("label", { for: box.id }, text), box, slider,
-      element("p", { class: "help", id: `help-${name}` }, help)),
+      element("p", { class: "help", id: `help-${name}` }, help), wrong.node),
     get: () => box.value,
     set: (now) => { box.value = now; follow(); },
-    mark: (bad) => box.setAttribute("aria-invalid", bad),
+    mark: wrong.mark,
+    /** Where a movie can go: positions of the slider. */
+    places: () => ({ low: Number(slider.min), high: Number(slider.max), at: () => Number(slider.value), go: (place) => {
+      slider.value = place;
+      box.value = to.value(place, NaN, place);
+      slider.setAttribute("aria-valuetext", box.value);
+    } }),
   };
+}
+
+/** The line below a control that says what is wrong with it. */
+function trouble(name, box) {
+  const node = element("p", { class: "error", role: "alert", id: `error-${name}` });
+  return { node, mark: (message) => {
+    node.textContent = message;
+    box.setAttribute("aria-invalid", Boolean(message));
+  } };
 }
 
 function choice({ name, help, choices }, value, changed) {
   const box = element("select", { id: `control-${name}`, onchange: changed, "aria-describedby": `help-${name}` },
     ...[...choices, ...(choices.includes(value) ? [] : [value])].map((word) => element("option", { value: word, selected: word === value }, word)));
-  return { node: worded(name, help, box), get: () => box.value, set: (now) => { box.value = now; }, mark: () => {} };
+  const wrong = trouble(name, box);
+  return { node: worded(name, help, box, wrong.node), get: () => box.value, set: (now) => { box.value = now; }, mark: wrong.mark };
 }
 
 function text({ name, help, high }, value, changed) {
@@ -61,15 +78,32 @@ function text({ name, help, high }, value, changed) {
   const later = () => { clearTimeout(timer); timer = setTimeout(changed, 350); };
   const box = element("input", { type: "text", class: "wide", id: `control-${name}`, value, maxlength: high, spellcheck: "false",
     autocomplete: "off", oninput: later, "aria-describedby": `help-${name}` });
-  return {
-    node: worded(name, help, box), get: () => box.value, set: (now) => { box.value = now; },
-    mark: (bad) => box.setAttribute("aria-invalid", bad),
-  };
+  const wrong = trouble(name, box);
+  return { node: worded(name, help, box, wrong.node), get: () => box.value, set: (now) => { box.value = now; }, mark: wrong.mark };
 }
 
-function worded(name, help, box) {
+/** Rows of numbers, pasted or read from a file, which never leaves the machine by another way than the question. */
+function table({ name, help, high }, value, changed) {
+  let timer = 0;
+  const later = () => { clearTimeout(timer); timer = setTimeout(changed, 500); };
+  const box = element("textarea", { id: `control-${name}`, rows: 8, spellcheck: "false", autocomplete: "off", wrap: "off", oninput: later,
+    "aria-describedby": `help-${name}` });
+  box.value = value;
+  const wrong = trouble(name, box);
+  const file = element("input", { type: "file", id: `file-${name}`, accept: ".csv,.tsv,.txt,text/csv,text/plain", "aria-label": "A file of rows",
+    onchange: async () => {
+      const [chosen] = file.files;
+      if (!chosen) return;
+      if (chosen.size > high) { wrong.mark(`${chosen.name} has ${chosen.size} characters; at most ${high} are read.`); return; }
+      box.value = await chosen.text();
+      changed();
+    } });
+  return { node: worded(name, help, box, file, wrong.node), get: () => box.value.trim(), set: (now) => { box.value = now; }, mark: wrong.mark };
+}
+
+function worded(name, help, box, ...more) {
   return element("div", { class: "control" }, element("label", { for: box.id }, name.replaceAll("_", " ")), box,
-    element("p", { class: "help", id: `help-${name}` }, help));
+    element("p", { class: "help", id: `help-${name}` }, help), ...more);
 }
 
 /** Points of the plane: a row each, and handles on a picture that `handles.js` draws. */
@@ -94,12 +128,13 @@ function points({ name, help, low, high }, value, changed) {
     changed();
   } }, "Add a point");
   draw();
+  const wrong = trouble(name, rows);
   return {
     node: element("fieldset", { class: "control", id: `control-${name}` }, element("legend", {}, name), rows, add,
-      element("p", { class: "help" }, help)),
+      element("p", { class: "help" }, help), wrong.node),
     get: () => list.map((pair) => pair.join(",")).join(";"),
     set: (now) => { list = read(now); draw(); },
-    mark: () => {},
+    mark: wrong.mark,
     points: () => list,
     move: (i, pair) => { list[i] = pair; draw(); changed(); },
     remove,
@@ -119,9 +154,23 @@ function read(typed) {
   return typed.split(";").filter(Boolean).map((pair) => pair.split(",").map(Number));
 }
 
-/** The control of a setting: its `node`, `get()` as it is typed in an address, `set`, `mark(bad)`. */
+/** A slider over the values that a copy on disk holds. */
+function framed({ name, help, frames }, value, changed) {
+  const box = element("input", { type: "text", id: `control-${name}`, readonly: true, value });
+  const slider = element("input", { type: "range", id: `slider-${name}`, min: 0, max: frames.length - 1, step: 1,
+    "aria-label": `${name.replaceAll("_", " ")}: ${help}`, oninput: () => { box.value = frames[slider.value]; changed(); } });
+  const set = (now) => { box.value = now; slider.value = Math.max(0, frames.indexOf(now)); };
+  set(value);
+  return { node: worded(name, help, box, slider), get: () => box.value, set, mark: () => {},
+    places: () => ({ low: 0, high: frames.length - 1, at: () => Number(slider.value), go: (place) => {
+      slider.value = place;
+      box.value = frames[place];
+    } }) };
+}
+
+/** The control of a setting: its `node`, `get()` as it is typed in an address, `set`, `mark(message)`. */
 export function control(spec, typed, changed) {
-  const make = { whole: number, number, choice, text, points }[spec.kind];
+  const make = spec.frames ? framed : { whole: number, number, choice, text, table, points }[spec.kind];
   return make(spec, typed ?? spec.default, changed);
 }
 

@@ -1,22 +1,27 @@
 // One experiment: its words, controls, pictures, numbers, and its check by real training.
+import { checking } from "./check.js";
 import { control, typed } from "./controls.js";
 import { follow } from "./handles.js";
+import { player, presets } from "./lecture.js";
 import { board } from "./picture.js";
-import { copying, element, get, program, shown, stream } from "./page.js";
+import { copied, copying, element, get, program, shown, stream } from "./page.js";
 
 const LATE = 300; // ms after which newer settings do not wait for an answer: they replace the question, if that still waits
 
-export function showExperiment(content, about, query) {
+export function showExperiment(content, about, query, around) {
   const controls = Object.fromEntries(about.controls.map((spec) =>
-    [spec.name, { ...control(spec, query.get(spec.name), changed), spec }]));
+    [spec.name, { ...control(spec, query.get(spec.name), () => touched(spec.name)), spec }]));
   const error = element("p", { class: "error", role: "alert", id: "error" });
   const numbers = element("dl", { class: "numbers", id: "numbers", "aria-live": "polite" });
   const notes = element("div", { class: "notes" });
   const speed = element("p", { class: "speed", id: "speed" });
   const pictures = element("div", { class: "shown" });
   const python = program("");
-  const check = checking(about, runCheck);
+  const check = copied ? { nodes: [], stop: () => {} } : checking(about, runCheck);
+  const movie = player(controls[about.movie], () => { alone(); changed(); }, settled);
+  const [tries, forget] = presets(about.presets, (chosen) => { movie.stop(); use(chosen); changed(); });
   const boards = [];
+  const waiting = []; // who waits for the page to have answered
   const leaving = new AbortController();
   let asked = 0; // questions so far
   let answered = 0; // the newest question that has an answer
@@ -28,17 +33,39 @@ export function showExperiment(content, about, query) {
 
   const formulas = element("div", { class: "formulas" });
   formulas.innerHTML = about.formulas.join("");
-  const reset = element("button", { type: "button", id: "reset", onclick: () => {
-    for (const { set, spec } of Object.values(controls)) set(spec.default);
-    changed();
-  } }, "Reset");
+  const reset = element("button", { type: "button", id: "reset", onclick: () => { touched(""); use({}); changed(); } }, "Reset");
+  const fields = element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
+    ...Object.values(controls).map(({ node }) => node),
+    copied ? element("p", { class: "help" }, "A copy: the slider of Play and the views to try can be moved; `nearkernel lab` moves all.")
+      : element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)));
+  if (copied) for (const { node, spec } of Object.values(controls)) if (!spec.frames) still(node);
   content.replaceChildren(
-    element("h1", {}, about.title), element("p", { class: "about" }, about.about), formulas,
-    element("div", { class: "work" },
-      element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
-        ...Object.values(controls).map(({ node }) => node), element("div", { class: "run" }, ...check.nodes),
-        element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)), error),
-      element("div", {}, pictures, numbers, notes, speed, python.details)));
+    element("div", { class: "head" }, element("h1", {}, about.title), around.turning),
+    element("p", { class: "about" }, about.about), formulas,
+    element("div", { class: "deck" }, element("div", { class: "run" }, ...check.nodes), ...movie.nodes, around.fullscreen(), tries ?? null),
+    error,
+    element("div", { class: "work" }, fields, element("div", {}, pictures, numbers, notes, speed, python.details)));
+
+  function still(node) {
+    for (const each of node.querySelectorAll("input, select, button, textarea")) each.disabled = true;
+  }
+
+  function use(chosen) {
+    for (const [name, { set, spec }] of Object.entries(controls)) set(chosen[name] ?? spec.default);
+  }
+
+  /** A copy on disk knows the frames of its movie at the defaults alone. */
+  function alone() {
+    if (copied) use({ [about.movie]: controls[about.movie].get() });
+  }
+
+  /** A hand has moved a control. */
+  function touched(name) {
+    movie.stop();
+    forget?.();
+    if (name === about.movie) alone();
+    if (name) changed();
+  }
 
   function address() {
     const text = typed(Object.values(controls)).toString();
@@ -47,11 +74,20 @@ export function showExperiment(content, about, query) {
 
   function changed() {
     if (gone) return;
-    history.replaceState(null, "", address());
+    if (!copied) history.replaceState(null, "", address());
     check.stop();
     changedAt ??= performance.now();
     if (asked === answered) ask(); // else the newest settings are asked for when the answer is here, or when it is late
     else timer ||= setTimeout(ask, LATE);
+  }
+
+  /** Resolves when all that was asked is answered. */
+  function settled() {
+    return new Promise((done) => { waiting.push(done); rest(); });
+  }
+
+  function rest() {
+    if (gone || (asked === answered && changedAt === null)) for (const done of waiting.splice(0)) done();
   }
 
   async function ask() {
@@ -72,7 +108,7 @@ export function showExperiment(content, about, query) {
       await take(answer);
       tell("");
       const ms = performance.now() - began;
-      speed.textContent = `Answered in ${ms.toFixed(0)} ms.`;
+      speed.textContent = copied ? "" : `Answered in ${ms.toFixed(0)} ms.`;
       speed.dataset.ms = ms.toFixed(1);
       content.dataset.answered = Number(content.dataset.answered ?? 0) + 1;
     } catch (trouble) {
@@ -85,14 +121,15 @@ export function showExperiment(content, about, query) {
     answered = Math.max(answered, mine);
     if (asked > answered) return; // a newer question is on its way
     pictures.classList.remove("waiting");
-    if (changedAt !== null) ask();
+    if (changedAt !== null) ask(); else rest();
   }
 
+  /** An error stands beside the field that it names, or above the controls if it names none. */
   function tell(message) {
-    error.textContent = message;
-    for (const [name, { mark }] of Object.entries(controls)) {
-      mark(Boolean(message) && message.startsWith(name.replaceAll("_", "-")));
-    }
+    const names = (name) => message.startsWith(name.replaceAll("_", "-")) && /^[ :]/.test(message.slice(name.length));
+    const found = Object.keys(controls).find(names);
+    for (const [name, { mark }] of Object.entries(controls)) mark(name === found ? message : "");
+    error.textContent = found ? "" : message;
   }
 
   /** Shows answers one after the other, leaving out those that a newer one has overtaken. */
@@ -122,10 +159,11 @@ export function showExperiment(content, about, query) {
   function grip() {
     const points = Object.values(controls).find(({ spec }) => spec.kind === "points");
     const held = boards.find((each) => each.shown()?.picture.parts.some((part) => part.kind === "points"));
-    if (points && held) follow(held.plot, points);
+    if (points && held && !copied) follow(held.plot, points);
   }
 
   async function runCheck(signal, progress) {
+    movie.stop();
     await stream(`/api/experiments/${about.name}/check?${typed(Object.values(controls))}`, signal, (event) => {
       if (event.error) throw new Error(event.error);
       progress(event);
@@ -143,59 +181,10 @@ export function showExperiment(content, about, query) {
     leaving.abort();
     clearTimeout(timer);
     check.stop();
+    movie.stop();
+    rest();
     window.removeEventListener("themechange", redraw);
     sized.disconnect();
     for (const { plot } of boards) Plotly.purge(plot);
   };
-}
-
-/** The button that starts a long run, its progress, and the button that stops it. */
-export function checking(about, run) {
-  if (!about.button) return { nodes: [], stop: () => {}, start: () => {} };
-  let running = null;
-  const start = element("button", { type: "button", class: "main", id: "check", onclick: begin }, about.button);
-  const stopper = element("button", { type: "button", id: "stop", hidden: true, onclick: () => stop() }, "Stop");
-  const bar = element("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
-  const words = element("p", { class: "notes", id: "progress", role: "status" });
-
-  async function begin() {
-    stop();
-    const mine = running = new AbortController();
-    for (const each of [stopper, bar]) each.hidden = false;
-    start.disabled = true;
-    words.textContent = "starting";
-    const began = performance.now();
-    try {
-      await run(mine.signal, ({ share, words: now }) => {
-        if (running !== mine) return;
-        if (share === null) bar.removeAttribute("value"); else bar.value = share;
-        words.textContent = now + left(share, performance.now() - began);
-      });
-    } catch (trouble) {
-      if (trouble.name !== "AbortError") { words.textContent = trouble.message; mine.abort(); }
-    }
-    if (running === mine) end();
-  }
-
-  /** How long it will go on, once that can be guessed. */
-  function left(share, ms) {
-    const seconds = (ms / 1000) * (1 / share - 1);
-    if (!(share > 0.02 && ms > 3000 && seconds > 2)) return "";
-    return seconds < 90 ? `, about ${Math.ceil(seconds)} s left` : `, about ${Math.ceil(seconds / 60)} min left`;
-  }
-
-  function end() {
-    running = null;
-    for (const each of [stopper, bar]) each.hidden = true;
-    start.disabled = false;
-  }
-
-  function stop() {
-    if (!running) { words.textContent = ""; return; } // what it said is of settings that have changed
-    running.abort();
-    words.textContent = "stopped";
-    end();
-  }
-
-  return { nodes: [element("div", { class: "buttons" }, start, stopper), bar, words], stop, start: begin };
 }

@@ -12,6 +12,29 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+// A copy on disk carries its answers with it; there is no server to ask.
+const KEPT = window.nearkernelCopy ?? null;
+
+/** The page that a copy on disk shows; null if a server is behind the page. */
+export const copied = KEPT && { page: KEPT.page };
+
+/** Where a page of the lab is. */
+export function addressOf(name) {
+  if (!KEPT) return `/${name}`;
+  return name ? `${name}.html` : "index.html";
+}
+
+/** The answer that a copy holds for settings. */
+function kept(address) {
+  const { pathname, searchParams } = new URL(address, "http://copy");
+  if (pathname === "/api/experiments") return KEPT.experiments;
+  if (pathname === "/static/story.json") return KEPT.story;
+  const found = KEPT.answers[[...searchParams].map((pair) => pair.join("=")).join("&")];
+  if (!found) throw new Error("this copy holds other settings; `nearkernel lab` answers all of them.");
+  if (found.error) throw new Error(found.error);
+  return found;
+}
+
 // This page's own name: its newer question replaces the older one that still waits.
 const PAGE = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 const REPLACED = 409;
@@ -27,6 +50,7 @@ async function asked(address, signal) {
 
 /** JSON from the server, or null if a newer question has replaced this one; one-line errors are thrown. */
 export async function get(address, signal) {
+  if (KEPT) return kept(address);
   const response = await asked(address, signal);
   if (response.status === REPLACED) return null;
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
@@ -71,13 +95,13 @@ export function shown(value) {
 /** A button that copies what `text` gives. */
 export function copying(word, text) {
   const button = element("button", { type: "button", onclick: async () => {
-    button.textContent = await copied(text()) ? "Copied" : "Not allowed here";
+    button.textContent = await clipped(text()) ? "Copied" : "Not allowed here";
     setTimeout(() => { button.textContent = word; }, 1500);
   } }, word);
   return button;
 }
 
-async function copied(text) {
+async function clipped(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
   const box = element("textarea"); // from another machine, without https, browsers know this way alone
   box.value = text;

@@ -1,4 +1,5 @@
 // Pictures of the server as Plotly figures in the colours of the page.
+import { legend } from "./legend.js";
 import { element, save } from "./page.js";
 
 const BINS = 32; // colours of filled polygons
@@ -26,7 +27,8 @@ function curve(part, look) {
     const edge = { ...base, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
     traces.push({ ...edge, y: part.band[0] }, { ...edge, y: part.band[1], fill: "tonexty", fillcolor: pale(colour, 0.18) });
   }
-  if (part.kind === "bars") traces.push({ ...base, type: "bar", marker: { color: colour } });
+  if (part.kind === "bars") traces.push({ ...base, type: "bar", marker: { color: pale(colour, 0.75) } });
+  else if (part.kind === "thin") traces.push({ ...base, mode: "lines", hoverinfo: "skip", line: { color: pale(colour, 0.45), width: 1 } });
   else if (part.kind === "line" || part.kind === "dashes") {
     traces.push({ ...base, mode: "lines", line: { color: colour, width: 2, dash: part.kind === "dashes" ? "dash" : "solid" } });
   } else {
@@ -79,43 +81,69 @@ function cells(part, look) {
   return [...traces, bar];
 }
 
-function figure(picture, look, width) {
+function figure(picture, look, hidden = new Set()) {
   const make = { Curve: curve, Heat: heat, Cells: cells };
-  const data = picture.parts.flatMap((part) => make[part.type](part, look));
-  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
+  const large = document.documentElement.classList.contains("lecture") ? 1.35 : 1;
+  const parts = picture.parts.filter((part) => !hidden.has(part.name));
+  const data = parts.flatMap((part) => make[part.type](part, look));
+  const named = new Set();
+  for (const trace of data) {
+    if (trace.showlegend === false || trace.type === "heatmap") continue;
+    trace.showlegend = !named.has(trace.name);
+    named.add(trace.name);
+  }
+  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", dtick: log ? 1 : undefined,
     range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
     linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "e", automargin: true });
-  const named = data.filter((trace) => trace.showlegend !== false).map(({ name }) => name);
-  const many = named.length;
-  // The legend stands below the axes: room for as many lines as its words will take.
-  const lines = many > 1 ? Math.ceil(named.reduce((sum, name) => sum + 48 + 6.4 * name.length, 0) / (width - 80)) : 0;
   const layout = {
-    title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 } },
+    title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 * large } },
     xaxis: axis(picture.x, picture.log_x, picture.x_range), yaxis: axis(picture.y, picture.log_y, picture.y_range),
-    font: { family: "system-ui, sans-serif", size: 12.5, color: look.ink }, paper_bgcolor: look.card, plot_bgcolor: look.card,
-    margin: { l: 52, r: 14, t: 36, b: 46 + 20 * lines }, showlegend: many > 1,
-    legend: { orientation: "h", x: 0, yref: "container", y: 0.01, yanchor: "bottom", font: { size: 11.5 } }, hovermode: "closest", barmode: "group",
+    font: { family: "system-ui, sans-serif", size: 12.5 * large, color: look.ink }, paper_bgcolor: look.card, plot_bgcolor: look.card,
+    margin: { l: 52, r: 14, t: 36 * large, b: 46 * large }, showlegend: false, hovermode: "closest", barmode: "group", bargap: 0.05,
   };
   if (picture.square) layout.yaxis.scaleanchor = "x";
-  return { data, layout };
+  return { data, layout, named: named.size };
 }
+
+/** The same figure as a file shows it: with its legend inside. */
+function filed({ data, layout, named }) {
+  const legendBelow = { orientation: "h", x: 0, yref: "container", y: 0.01, yanchor: "bottom", font: { size: 11.5 } };
+  const margin = { ...layout.margin, b: 46 + 20 * Math.ceil(named / 4) };
+  return { data, layout: { ...layout, margin, showlegend: named > 1, legend: legendBelow } };
+}
+
+const QUIET = { responsive: true, displaylogo: false, displayModeBar: false };
 
 /** A picture on the page that can be drawn again and saved. */
 export function board(name, openProgram) {
   let now = null;
+  const hidden = new Set();
   const plot = element("div", { class: "plot" });
+  const keys = element("div", { class: "legend" });
   const file = (ending) => `nearkernel-${name}-${now.picture.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}.${ending}`;
-  const image = async (format) => save(file(format),
-    await Plotly.toImage(plot, { format, width: 900, height: 560, scale: format === "png" ? 2 : 1 }));
+  const image = async (format) => save(file(format), await Plotly.toImage(
+    filed(figure(now.picture, colours(), hidden)), { format, width: 900, height: 560, scale: format === "png" ? 2 : 1 }));
   const button = (word, onclick) => element("button", { type: "button", onclick, "data-save": word.toLowerCase() }, word);
-  const node = element("figure", {}, plot, element("div", { class: "save" },
+  const node = element("figure", {}, plot, keys, element("div", { class: "save" },
     button("PNG", () => image("png")), button("SVG", () => image("svg")),
     button("CSV", () => save(file("csv"), new Blob([now.csv], { type: "text/csv" }))), button("Python", openProgram)));
   const draw = async (picture, csv) => {
     now = { picture, csv };
     node.setAttribute("aria-label", picture.title);
-    const { data, layout } = figure(picture, colours(), plot.clientWidth || 500);
-    await Plotly.react(plot, data, layout, { responsive: true, displaylogo: false, displayModeBar: false });
+    const look = colours();
+    const { data, layout } = figure(picture, look, hidden);
+    const focused = keys.contains(document.activeElement) ? document.activeElement.dataset.curve : undefined;
+    keys.replaceChildren(...legend(picture, look, hidden, redraw));
+    if (focused !== undefined) keys.querySelector(`[data-curve="${CSS.escape(focused)}"]`)?.focus();
+    await Plotly.react(plot, data, layout, QUIET);
   };
-  return { node, plot, draw, redraw: () => now && draw(now.picture, now.csv), shown: () => now };
+  const redraw = () => now && draw(now.picture, now.csv);
+  return { node, plot, draw, redraw, shown: () => now };
+}
+
+/** A picture to look at alone, small. */
+export function sketch(plot, picture) {
+  const { data, layout } = figure(picture, colours());
+  const small = { ...layout, title: undefined, margin: { l: 44, r: 10, t: 8, b: 40 }, font: { ...layout.font, size: 11 } };
+  return Plotly.react(plot, data, small, { ...QUIET, staticPlot: true });
 }

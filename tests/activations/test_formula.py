@@ -1,6 +1,7 @@
 """Formulas typed by strangers: they mean what they say, and nothing in them is ever run."""
 
 import builtins
+import pickle
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,9 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from nearkernel.lab._formula import DEEPEST, LONGEST, MOST, Formula, activation, source
+import nearkernel as nk
+from nearkernel.activations import get
+from nearkernel.activations._formula import DEEPEST, LONGEST, MOST, Formula, formula, is_formula
 
 Z = np.linspace(-3, 3, 61)
 
@@ -104,25 +107,37 @@ def test_what_is_no_formula_costs_one_line_and_runs_nothing(text, monkeypatch):
 
         monkeypatch.setattr(builtins, dangerous, refuse)
     with pytest.raises(ValueError, match="activation") as error:
-        activation(text)
+        formula(text)
     assert "\n" not in " ".join(str(error.value).split()) and len(str(error.value)) < 400
 
 
 def test_a_misspelt_function_is_told_from_a_known_one():
     with pytest.raises(ValueError, match=r"tahn is not known.*tanh"):
-        activation("tahn(z)")
+        get("tahn(z)")
 
 
-def test_names_of_the_library_are_taken_as_they_are_and_equal_texts_are_one_function():
-    assert activation(" relu ") == "relu" and source("relu") == "'relu'"
-    assert activation("tanh(z)*2") is activation("tanh(z)*2")
-    assert source("gelu(z)+z") == "lambda z: (jax.nn.gelu(z, approximate=False) + z)"
+def test_equal_texts_are_one_function_and_names_are_no_formulas():
+    assert get("tanh(z)*2") is get("tanh(z)*2") and formula("tanh(z)*2") is formula("tanh(z)*2")
+    assert pickle.loads(pickle.dumps(formula("tanh(z)*2"))) is formula("tanh(z)*2")
+    assert formula("gelu(z)+z").source == "(jax.nn.gelu(z, approximate=False) + z)"
+    assert is_formula("z^2") and not any(map(is_formula, ["relu", "leaky-relu", "leaky_relu(0.3)", "zx"]))
+
+
+def test_a_network_takes_a_formula_and_is_saved_with_it(tmp_path):
+    net = nk.MLP(2, (8,), activation="tanh(z) + 0.1*z^2")
+    with jax.enable_x64(True):
+        z = jnp.asarray(Z)
+        np.testing.assert_allclose(net.activation(z), np.tanh(Z) + 0.1 * Z**2, atol=1e-12)
+    x = np.array([[1.0, 2.0], [0.5, -1.0], [0.3, 0.1]])
+    fitted = nk.estimators.NTKRegressor(depth=1, activation="tanh(z) + 0.1*z^2").fit(x, [0.0, 1.0, 2.0])
+    nk.save(fitted, tmp_path / "model.nk")
+    np.testing.assert_array_equal(nk.load(tmp_path / "model.nk").predict(x), fitted.predict(x))
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("z + 1/0", r"activation z \+ 1/0: 1 / 0 has no value\."),
+        ("z + 1/0", r"`activation` z \+ 1/0: 1 / 0 has no value\."),
         (
             "tanh(" * 6 + "z" + ")" * 6,
             r"has 6 functions, 6 inside each other; use at most 12, and 4 inside each other\.",
@@ -132,4 +147,4 @@ def test_names_of_the_library_are_taken_as_they_are_and_equal_texts_are_one_func
 )
 def test_it_is_said_what_is_wrong_with_a_formula(text, words):
     with pytest.raises(ValueError, match=words):
-        activation(text)
+        formula(text)

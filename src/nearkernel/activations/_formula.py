@@ -3,6 +3,7 @@
 import ast
 import functools
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .. import activations
 from .._check import nearest
 
 LONGEST = 120
@@ -22,9 +22,9 @@ _VARIABLE = ("z", "x")
 _NAMES = {"pi": math.pi, "e": math.e}
 _ONE: dict[str, tuple[Callable, str]] = {
     **{name: (getattr(jnp, name), f"jnp.{name}") for name in
-       ("tanh", "sin", "cos", "exp", "abs", "arctan", "sinh", "cosh", "log1p", "sqrt")},
+       ("tanh", "sin", "cos", "exp", "abs", "arctan", "sinh", "cosh", "log1p", "sqrt", "expm1")},
     **{name: (getattr(jax.nn, name), f"jax.nn.{name}") for name in
-       ("relu", "sigmoid", "silu", "softplus", "elu", "selu")},
+       ("relu", "sigmoid", "silu", "swish", "mish", "softplus", "elu", "selu")},
     "erf": (jax.scipy.special.erf, "jax.scipy.special.erf"),
     "gelu": (functools.partial(jax.nn.gelu, approximate=False), "jax.nn.gelu"),
 }  # fmt: skip
@@ -52,32 +52,33 @@ class Formula:
     def __call__(self, z):
         return self._function(z)
 
+    def __reduce__(self) -> Any:
+        return formula, (self.text,)
+
 
 # The compiler knows functions by identity: the same text must be the same function.
-@functools.lru_cache(maxsize=32)
-def activation(text: str) -> Any:
-    """A known name, like "relu", as it is; anything else as a `Formula`."""
-    stripped = text.strip()
-    return stripped if stripped in activations.names() else Formula(stripped)
+@functools.lru_cache(maxsize=64)
+def formula(text: str) -> Formula:
+    """The function that a text means."""
+    return Formula(text.strip())
 
 
-def source(text: str) -> str:
-    """How a program says the same activation."""
-    found = activation(text)
-    return repr(found) if isinstance(found, str) else f"lambda z: {found.source}"
+def is_formula(text: str) -> bool:
+    """Whether a text is meant as a formula and not as a name: z or x stands in it by itself, or a sign."""
+    return bool(re.search(r"\b[zx]\b|[+*/^]", text))
 
 
 def _read(text: str) -> _Tree:
     if not text or len(text) > LONGEST:
         raise ValueError(
-            f"activation: {len(text)} characters came; write a formula in z of 1 to {LONGEST} characters."
+            f"`activation`: {len(text)} characters came; write a formula in z of 1 to {LONGEST} characters."
         )
     try:
         # The parser alone: what comes out is data, of which only the forms below are understood.
         tree = ast.parse(text.replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ValueError(
-            f"activation {text}: not a formula; write one in z, like tanh(z) + 0.1*z^2."
+            f"`activation` {text}: not a formula; write one in z, like tanh(z) + 0.1*z^2."
         ) from None
     _require_small(tree, text)
     return _tree(tree, text)
@@ -91,7 +92,7 @@ def _require_small(tree: ast.AST, text: str) -> None:
     count, deep = sum(isinstance(node, ast.Call) for node in ast.walk(tree)), depth(tree)
     if count > MOST or deep > DEEPEST:
         raise ValueError(
-            f"activation {text}: has {count} functions, {deep} inside each other; "
+            f"`activation` {text}: has {count} functions, {deep} inside each other; "
             f"use at most {MOST}, and {DEEPEST} inside each other."
         )
 
@@ -107,7 +108,7 @@ def _tree(node: ast.AST, text: str) -> _Tree:
     except ArithmeticError:  # Python's own numbers do not divide by 0
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"activation {text}: {ast.unparse(node)} has no value.")
+        raise ValueError(f"`activation` {text}: {ast.unparse(node)} has no value.")
     return lambda z: value, written
 
 
@@ -141,27 +142,25 @@ def _part(node: ast.AST, text: str) -> _Tree:
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)):
             known = [*_ONE, *_TWO]
             raise ValueError(
-                f"activation {text}: {name[:30]} is not known; use z, numbers, pi, e and "
+                f"`activation` {text}: {name[:30]} is not known; use z, numbers, pi, e and "
                 f"{', '.join(known)}.{nearest(name, known)}"
             )
     raise ValueError(
-        f"activation {text}: not a formula; use z, numbers, + - * / ^, brackets and functions like tanh(z)."
+        f"`activation` {text}: not a formula; use z, numbers, + - * / ^, brackets and functions like tanh(z)."
     )
 
 
 def _power(base: ast.AST, power: ast.AST, text: str) -> _Tree:
     """Whole powers up to 8: larger ones overflow, and others are not defined where z is negative."""
     if not (isinstance(power, ast.Constant) and power.value in range(1, 9)):
-        raise ValueError(
-            f"activation {text}: powers must be whole numbers from 1 to 8; exp(z) is written so."
-        )
+        raise ValueError(f"`activation` {text}: powers must be integers from 1 to 8; exp(z) is written so.")
     (f, one), exponent = _tree(base, text), int(power.value)  # type: ignore[arg-type]
     return lambda z: f(z) ** exponent, f"({one}) ** {exponent}"
 
 
 def _bounded(number: float, text: str) -> float:
     if not abs(number) <= 1e6:
-        raise ValueError(f"activation {text}: numbers must be at most 1e6.")
+        raise ValueError(f"`activation` {text}: numbers must be at most 1e6.")
     return number
 
 
@@ -173,11 +172,12 @@ def _require_sane(formula: Formula) -> None:
     if not np.isfinite(values).all():
         at = z[~np.isfinite(values)][0]
         raise ValueError(
-            f"activation {formula.text}: has no value at z = {at:g}; it must have one everywhere."
+            f"`activation` {formula.text}: has no value at z = {at:g}; it must have one everywhere."
         )
     if np.ptp(values) == 0:
-        raise ValueError(f"activation {formula.text}: is the same everywhere; it must depend on z.")
+        raise ValueError(f"`activation` {formula.text}: is the same everywhere; it must depend on z.")
     if np.abs(values).max() > 1e6:
+        most = np.abs(values).max()
         raise ValueError(
-            f"activation {formula.text}: reaches {np.abs(values).max():.1g} between z = -8 and 8; at most 1e6 is taken."
+            f"`activation` {formula.text}: reaches {most:.1g} between z = -8 and 8; at most 1e6 is taken."
         )

@@ -1,0 +1,160 @@
+"""How the test error falls with the number of examples, from one kernel matrix, beside real fits."""
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from ._datasets import POOL, PROGRAM, pool
+
+_SIZES = (10, 20, 40, 80, 160, POOL)
+_AHEAD = (POOL, 2 * POOL, 4 * POOL)
+_FITS, _ROUNDS = 4, 5  # real fits at each size
+
+
+@dataclasses.dataclass(frozen=True)
+class LearningCurve(Experiment):
+    """How many examples does a network need? One kernel matrix of the rows that there are says what the test error
+    would be after training on 10, 20, 40, ... of them: nothing is held out and nothing is trained. The band is how far
+    it may be off because there are only these rows; beyond them stands a power law with its interval. Then really fit
+    on random subsets and test on the rest. Move the ridge: without it, noise is learned by heart."""
+
+    title = "Learning curve"
+    menu = "Learning curve"
+    formulas = (
+        r"E(m) = \mathbb{E} \left[ (z_m(x) - y)^2 \right], \qquad E(m) \approx c \, m^{-\alpha}",
+        r"z_n(x_i) - y_i \text{ left out} = - \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
+    )
+    button = f"Fit {_FITS * _ROUNDS} times at each size"
+    movie = "ridge"
+    presets = (
+        Preset(
+            "No ridge",
+            {"ridge": 1e-4},
+            "On noisy data the error is largest: every error of the targets is fitted.",
+        ),
+        Preset("Too much ridge", {"ridge": 1000.0}, "Nothing is learned until the rows are many."),
+        Preset(
+            "Pixels",
+            {"data": "digits", "ridge": 0.1},
+            "Handwritten digits, 5 or more against 4 or less: a steep curve.",
+        ),
+        Preset(
+            "One wave of five inputs",
+            {"data": "wave", "ridge": 1.0},
+            "The target depends on one input: a kernel cannot know which.",
+        ),
+    )
+
+    data: str = setting("diabetes", "Which rows; 240 of them.", choices=("diabetes", "digits", "wave"))
+    ridge: float = setting(10.0, "Strength of the ridge.", low=1e-4, high=1e3, log=True)
+    depth: int = setting(2, "Hidden layers.", low=1, high=4)
+    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu"))
+    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    bias_var: float = setting(0.1, "Variance of the biases.", low=0, high=2)
+
+    def theory(self) -> Answer:
+        curve = self._curve()
+        ahead = curve.extrapolate(_AHEAD)
+        low, high = np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem
+        theory = "from one kernel matrix"
+        picture = Picture(
+            "Test error",
+            (
+                Curve("theory", curve.sizes, curve.error, "line", 1, band=(low, high), group=theory),
+                Curve(
+                    "training error",
+                    curve.sizes,
+                    np.maximum(curve.train_error, 1e-9),
+                    "dashes",
+                    0,
+                    group=theory,
+                ),
+                Curve(
+                    "power law",
+                    ahead.sizes,
+                    ahead.error,
+                    "dashes",
+                    4,
+                    band=(ahead.low, ahead.high),
+                    group="beyond",
+                ),
+            ),
+            "examples",
+            "squared error",
+            log_x=True,
+            log_y=True,
+            y_range=(0.02, 3.0),
+        )
+        power, doubt = curve.slope
+        numbers = (
+            Number("error with all rows", float(curve.error[-1]), "leave-one-out", float(curve.sem[-1])),
+            Number(
+                "slope", float(power), "the error falls as a power of the examples, at the end", float(doubt)
+            ),
+            Number(
+                "error with twice the rows",
+                float(ahead.error[1]),
+                f"{ahead.low[1]:.3g} to {ahead.high[1]:.3g}",
+            ),
+        )
+        notes = () if ahead.trusted else (f"The power law is not to be trusted here: {ahead.reason}",)
+        return Answer((picture,), numbers, (*curve.notes, *notes))
+
+    def check(self, watch: Watch) -> Answer:
+        theory = answer = self.theory()
+        found: list[np.ndarray] = []
+        for turn in range(_ROUNDS):
+            watch(turn / _ROUNDS, f"fits {_FITS * turn + 1} to {_FITS * (turn + 1)} at each size", answer)
+            found.append(self._curve(check=_FITS, key=turn).trained.error[:-1])
+            error, sizes = np.mean(found, axis=0), np.array(_SIZES[:-1])
+            sem = np.std(found, axis=0, ddof=1) / len(found) ** 0.5 if turn else None
+            fits = Curve(
+                "real fits", sizes, error, "dots", 2, sem=sem, group=f"{_FITS * (turn + 1)} at each size"
+            )
+            answer = dataclasses.replace(theory, pictures=(theory.pictures[0].plus(fits),))
+        return answer
+
+    def _curve(self, **more):
+        x, y = pool(self.data)
+        widths = (256,) * self.depth
+        net = nk.MLP(
+            x.shape[1], widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var
+        )
+        return nk.learning_curve(net, x, y, nk.Ridge(self.ridge), sizes=_SIZES, **more)
+
+    def python(self, checked: bool = False) -> str:
+        values = {**self.values(), "fits": _FITS, "rounds": _ROUNDS}
+        return (PROGRAM + _THEORY + _CHECK * checked + _END).format(**values)
+
+
+_THEORY = """
+widths = (256,) * {depth}
+net = nk.MLP(x.shape[1], widths, 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
+algorithm, sizes = nk.Ridge({ridge}), [10, 20, 40, 80, 160, 240]
+curve = nk.learning_curve(net, x, y, algorithm, sizes=sizes)
+ahead = curve.extrapolate([240, 480, 960])
+
+plt.loglog(curve.sizes, curve.error, label="theory")
+plt.fill_between(curve.sizes, np.maximum(curve.error - curve.sem, 1e-9), curve.error + curve.sem, alpha=0.2)
+plt.loglog(curve.sizes, np.maximum(curve.train_error, 1e-9), "--", color="grey", label="training error")
+plt.loglog(ahead.sizes, ahead.error, "--", label="power law")
+plt.fill_between(ahead.sizes, ahead.low, ahead.high, alpha=0.2)
+plt.title("Test error")
+plt.xlabel("examples")
+plt.ylim(0.02, 3)
+"""
+_CHECK = """
+found = []
+for key in range({rounds}):
+    found.append(nk.learning_curve(net, x, y, algorithm, sizes=sizes, check={fits}, key=key).trained.error[:-1])
+sem = np.std(found, axis=0, ddof=1) / len(found) ** 0.5
+plt.errorbar(sizes[:-1], np.mean(found, axis=0), sem, fmt="o", label="real fits")
+"""
+_END = """
+plt.legend()
+plt.show()
+"""

@@ -1,0 +1,261 @@
+"""Rows of one's own: what wide networks learn from them, and how well they would do on a new row."""
+
+import dataclasses
+
+import jax
+import numpy as np
+
+import nearkernel as nk
+
+from ..._settings import setting
+from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
+from .._table import LONGEST, Table, table
+
+_PLACES = 101
+_RIDGES = np.geomspace(1e-4, 1e2, 13)
+_NETWORKS, _WIDTH, _PART, _PARTS = 10, 128, 50, 20
+_SAMPLE = """x,y
+-1.7,-0.9
+-1.3,-1.0
+-1.0,-0.8
+-0.6,-0.4
+-0.3,-0.4
+0.1,0.2
+0.4,0.3
+0.8,0.9
+1.1,0.8
+1.6,1.1"""
+_STEP = "x,y\n" + "\n".join(f"{x:.1f},{int(x > 0)}" for x in np.linspace(-1.5, 1.5, 16))
+_TWO = "width,length,price\n" + "\n".join(
+    f"{a},{b},{a * b + ((7 * a + 3 * b) % 5) / 5:.1f}" for a in (2, 3, 4, 5) for b in (4, 6, 8, 10)
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnData(Experiment):
+    """Paste rows of numbers, or open a file: inputs first, the target last, a line of names if you like. Columns are
+    brought to mean 0 and variance 1. The first picture moves one input with the others at their means: the mean and
+    the band of infinitely wide networks trained on your rows. The second says how far they would be off on a new row,
+    without holding one out. Then train networks: each is a curve. Nothing is kept, and nothing leaves this machine."""
+
+    title = "Your own data"
+    menu = "Your data"
+    formulas = (
+        r"\bar{z}(x) = \Theta(x, X) (\Theta + \lambda)^{-1} y, \qquad "
+        r"y_i - \hat{y}_{-i} = \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
+    )
+    button = f"Train {_NETWORKS} networks"
+    movie = "ridge"
+    presets = (
+        Preset(
+            "A step",
+            {"rows": _STEP, "ridge": 1e-3},
+            "A kernel rounds the corner; more layers make it sharper.",
+        ),
+        Preset(
+            "Two inputs",
+            {"rows": _TWO, "ridge": 0.01},
+            "Price is width times length and something that is noise.",
+        ),
+        Preset("Too smooth", {"ridge": 30.0}, "A large ridge takes every row for noise."),
+        Preset("Deep", {"depth": 4, "ridge": 1e-3}, "A deep network bends where rows disagree."),
+    )
+
+    rows: str = setting(_SAMPLE, "4 to 200 rows of 1 to 10 inputs and a target.", high=LONGEST)
+    column: int = setting(1, "Which input moves in the first picture.", low=1, high=10)
+    ridge: float = setting(0.1, "Variance of noise in the targets.", low=1e-4, high=1e2, log=True)
+    depth: int = setting(2, "Hidden layers.", low=1, high=4)
+    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu"))
+    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    bias_var: float = setting(0.1, "Variance of the biases.", low=0, high=2)
+
+    def theory(self) -> Answer:
+        found, x, y = self._scaled()
+        kernel, places = nk.kernels.NTK(self._net(x)), self._places(found)
+        law = nk.forecast(self._net(x), x, y, nk.Ridge(self.ridge), self._along(found))
+        centre, unit = found.y.mean(), found.y.std()
+        mean, std = centre + unit * law.mean, unit * law.std
+        errors = [nk.solve(kernel, x, y, nk.Ridge(float(ridge))).leave_one_out().error for ridge in _RIDGES]
+        left = nk.solve(kernel, x, y, nk.Ridge(self.ridge)).leave_one_out()
+        name = found.names[self.column - 1]
+        pictures = (
+            Picture(
+                "Functions learned",
+                (
+                    Curve(
+                        "NTK", places, mean, "line", 1, band=(mean - std, mean + std), group="infinitely wide"
+                    ),
+                    Curve("rows", found.x[:, self.column - 1], found.y, "dots", 0),
+                ),
+                name,
+                found.names[-1],
+            ),
+            Picture(
+                "A new row, predicted",
+                (
+                    Curve("each row left out", found.y, centre + unit * left.predictions, "dots", 1),
+                    Curve("perfect", _ends(found.y), _ends(found.y), "dashes", 0),
+                ),
+                found.names[-1],
+                "prediction",
+            ),
+            Picture(
+                "Which ridge",
+                (
+                    Curve("error of a new row", _RIDGES, errors, "line", 1),
+                    Curve("this ridge", [self.ridge], [left.error], "dots", 2),
+                ),
+                "ridge",
+                "squared error",
+                log_x=True,
+            ),
+        )
+        best = float(_RIDGES[int(np.argmin(errors))])
+        numbers = (
+            Number("rows", float(len(y)), f"of {x.shape[1]} inputs"),
+            Number("R² on a new row", 1 - left.error, "leave-one-out; 1 is perfect, 0 is the mean"),
+            Number("typical error", unit * left.error**0.5, f"of {found.names[-1]}, in its own units"),
+            Number("best ridge", best, "of the picture"),
+        )
+        return Answer(pictures, numbers)
+
+    def check(self, watch: Watch) -> Answer:
+        theory = answer = self.theory()
+        found, x, y = self._scaled()
+        net, new = self._net(x), self._along(found)
+        lr = 1 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + self.ridge)
+        rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
+        with jax.enable_x64(True):
+            theta = start = [
+                {"weight": rng.normal(size=(_NETWORKS, *s)), "bias": rng.normal(size=(_NETWORKS, s[1]))}
+                for s in shapes
+            ]
+            for part in range(_PARTS):
+                watch(part / _PARTS, f"{_PART * part} of {_PART * _PARTS} steps", answer)
+                theta = _trained(net, theta, start, x, y, lr, self.ridge)
+                outputs = found.y.mean() + found.y.std() * np.asarray(_outputs(net, theta, new))
+                answer = self._beside(theory, outputs, found)
+        return answer
+
+    def _beside(self, theory: Answer, outputs: np.ndarray, found: Table) -> Answer:
+        group = f"width {_WIDTH}"
+        curves = (Curve("trained networks", self._places(found), z, "thin", 3, group=group) for z in outputs)
+        return dataclasses.replace(theory, pictures=(theory.pictures[0].plus(*curves), *theory.pictures[1:]))
+
+    def _scaled(self) -> tuple[Table, np.ndarray, np.ndarray]:
+        """The rows, and the same with columns of mean 0 and variance 1."""
+        found = table(self.rows)
+        inputs = found.x.shape[1]
+        if self.column > inputs:
+            raise ValueError(f"column {self.column}: the rows have {inputs} input{'s' * (inputs > 1)}.")
+        unit = lambda a: (a - a.mean(axis=0)) / a.std(axis=0)
+        return found, unit(found.x), unit(found.y)
+
+    def _places(self, found: Table) -> np.ndarray:
+        low, high = _ends(found.x[:, self.column - 1])
+        return np.linspace(low - 0.15 * (high - low), high + 0.15 * (high - low), _PLACES)
+
+    def _along(self, found: Table) -> np.ndarray:
+        """Inputs where one moves and the others are at their means."""
+        moving, new = found.x[:, self.column - 1], np.zeros((_PLACES, found.x.shape[1]))
+        new[:, self.column - 1] = (self._places(found) - moving.mean()) / moving.std()
+        return new
+
+    def _net(self, x: np.ndarray) -> nk.MLP:
+        widths = (_WIDTH,) * self.depth
+        return nk.MLP(
+            x.shape[1], widths, 1, self.activation, weight_var=self.weight_var, bias_var=self.bias_var
+        )
+
+    def python(self, checked: bool = False) -> str:
+        found = table(self.rows)
+        data = np.column_stack([found.x, found.y]).tolist()
+        values = {**self.values(), "data": data, "names": list(found.names)}
+        return (_THEORY + _CHECK * checked + _END).format(**values)
+
+
+def _ends(values: np.ndarray) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
+
+
+@jax.jit
+def _trained(net, theta, start, x, y, lr, ridge):
+    """Some steps on half the squared error and half the ridge times the squared distance from the start."""
+
+    def loss(theta, start):
+        moved = jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)
+        return 0.5 * ((net(theta, x)[:, 0] - y) ** 2).sum() + 0.5 * ridge * sum(jax.tree.leaves(moved))
+
+    def step(theta, _):
+        slope = jax.vmap(jax.grad(loss))(theta, start)
+        return jax.tree.map(lambda a, b: a - lr * b, theta, slope), None
+
+    return jax.lax.scan(step, theta, None, _PART)[0]
+
+
+@jax.jit
+def _outputs(net, theta, new):
+    return jax.vmap(lambda p: net(p, new)[:, 0])(theta)
+
+
+_THEORY = """\
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import nearkernel as nk
+
+data, names, column = np.array({data}), {names}, {column} - 1
+unit = lambda a: (a - a.mean(axis=0)) / a.std(axis=0)
+moving, target = data[:, column], data[:, -1]
+x, y, centre, scale = unit(data[:, :-1]), unit(target), target.mean(), target.std()
+more = 0.15 * np.ptp(moving)
+places, new = np.linspace(moving.min() - more, moving.max() + more, 101), np.zeros((101, x.shape[1]))
+new[:, column] = (places - moving.mean()) / moving.std()
+
+net = nk.MLP(x.shape[1], (128,) * {depth}, 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
+ridge, ridges = {ridge}, np.geomspace(1e-4, 1e2, 13)
+law = nk.forecast(net, x, y, nk.Ridge(ridge), new)
+left_out = lambda ridge: nk.solve(nk.kernels.NTK(net), x, y, nk.Ridge(ridge)).leave_one_out()
+
+_, axes = plt.subplots(1, 3, figsize=(15, 4.5))
+mean, std = centre + scale * law.mean, scale * law.std
+axes[0].plot(places, mean, label="NTK")
+axes[0].fill_between(places, mean - std, mean + std, alpha=0.2)
+axes[0].plot(moving, target, "o", color="grey", label="rows")
+axes[0].set(title="Functions learned", xlabel=names[column], ylabel=names[-1])
+ends = [target.min(), target.max()]
+axes[1].plot(target, centre + scale * left_out(ridge).predictions, "o", label="each row left out")
+axes[1].plot(ends, ends, "--", color="grey", label="perfect")
+axes[1].set(title="A new row, predicted", xlabel=names[-1])
+axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="error of a new row")
+axes[2].plot([ridge], [left_out(ridge).error], "o", label="this ridge")
+axes[2].set(title="Which ridge", xlabel="ridge")
+"""
+_CHECK = """
+lr = 1 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + ridge)
+
+
+@jax.jit
+@jax.vmap
+def trained(start):
+    def loss(theta):
+        moved = jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)
+        return ((net(theta, x)[:, 0] - y) ** 2).sum() / 2 + ridge / 2 * sum(jax.tree.leaves(moved))
+
+    step = lambda theta, _: (jax.tree.map(lambda a, b: a - lr * b, theta, jax.grad(loss)(theta)), None)
+    return net(jax.lax.scan(step, start, None, 1000)[0], new)[:, 0]
+
+
+rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:]))
+with jax.enable_x64(True):
+    start = [dict(weight=rng.normal(size=(10, *s)), bias=rng.normal(size=(10, s[1]))) for s in shapes]
+    for output in np.asarray(trained(start)):
+        axes[0].plot(places, centre + scale * output, color="C2", lw=0.7, label="trained networks")
+"""
+_END = """
+for panel in axes:
+    handles, labels = panel.get_legend_handles_labels()
+    once = dict(zip(labels, handles))
+    panel.legend(once.values(), once.keys())
+plt.show()
+"""

@@ -1,0 +1,29 @@
+// The first page: the story in six pictures, and all pages.
+import { addressOf, element, get } from "./page.js";
+import { sketch } from "./picture.js";
+
+export async function showStory(content, experiments, around) {
+  const scenes = await get("/static/story.json");
+  const plots = scenes.map(() => element("div", { class: "plot", "aria-hidden": "true" }));
+  const link = (scene) => `${addressOf(scene.page)}${!around.still && scene.query ? `?${scene.query}` : ""}`;
+  const groups = [...new Set(experiments.map(({ group }) => group))];
+  content.replaceChildren(
+    element("div", { class: "head" }, element("h1", {}, "What does a neural network do after training?"), around.turning),
+    element("p", { class: "about" }, "Random networks are Gaussian processes. Wide ones learn like kernel machines. Those of finite width learn " +
+      "features, a little or a lot. Six pictures tell the story; each opens its experiment, where theory answers while you move a slider, and " +
+      "networks that are really trained check it."),
+    element("ol", { class: "story" }, ...scenes.map((scene, i) => element("li", {}, element("a", { href: link(scene), "data-scene": scene.page },
+      element("h2", {}, `${i + 1}. ${scene.title}`), plots[i], element("p", {}, scene.words))))),
+    element("h2", {}, "All pages"),
+    ...groups.map((group) => element("section", { class: "pages" }, element("h3", {}, group), element("ul", {},
+      ...experiments.filter((each) => each.group === group).map((each) => element("li", {},
+        element("a", { href: addressOf(each.name) }, each.title), ` ${each.about.split(/(?<=\.) /)[0]}`))))));
+  const draw = () => Promise.all(scenes.map((scene, i) => sketch(plots[i], scene.picture)));
+  window.addEventListener("themechange", draw);
+  await draw();
+  content.dataset.drawn = scenes.length;
+  return () => {
+    window.removeEventListener("themechange", draw);
+    for (const plot of plots) Plotly.purge(plot);
+  };
+}
