@@ -144,7 +144,8 @@ NOT_CALLED = {
         "ResMLP",
         "Transformer",
     ),  # a record; networks that are made of layers, which are called
-    *("build", "names", "on_cluster", "open_store"),  # files and clusters have tests of their own
+    # files, clusters and plans have tests of their own
+    *("build", "names", "on_cluster", "open_store", "measure_rates", "plan", "Rates", "PlanResult", "Cost"),
     *("Inspection", "Verdict"),
     *("KernelMarginResult", "NormBoundedResult", "ReluMomentsResult"),
     *(

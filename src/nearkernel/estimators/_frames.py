@@ -55,24 +55,14 @@ def is_frame(table: Any) -> bool:
 
 def frame_of(table: Any, name: str = "X") -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d)."""
-    import pyarrow as pa
-
     if scipy.sparse.issparse(table):
         raise TypeError(
             f"`{name}`: sparse data are not supported; dense data are required, e.g. `{name}.toarray()`."
         )
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
-    if not isinstance(table, pa.Table) and is_frame(table):
-        try:
-            columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
-        except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
-        if len({len(column.values) for column in columns.values()}) > 1:
-            raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
-        return columns
-    if isinstance(table, pa.Table):
-        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    if is_frame(table):
+        return _columns(table, name)
     require_unmasked(table, name)
     array = np.asarray(table)
     if array.dtype.kind == "c":
@@ -84,6 +74,21 @@ def frame_of(table: Any, name: str = "X") -> Frame:
     columns = {}
     for i, values in enumerate(array.T):
         columns[f"x{i}"] = column_of_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
+    return columns
+
+
+def _columns(table: Any, name: str) -> Frame:
+    """Those of a table that names them."""
+    import pyarrow as pa  # a quarter of a second that arrays need not wait for
+
+    if isinstance(table, pa.Table):
+        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    try:
+        columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
+    if len({len(column.values) for column in columns.values()}) > 1:
+        raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
     return columns
 
 
