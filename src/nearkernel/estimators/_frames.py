@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .._check import require_unmasked, shown
+from .._extra import needing
 
 KINDS = ("number", "flag", "text", "moment", "other")
 _MISSING = {"", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown"}
@@ -48,31 +49,21 @@ Frame = dict[str, Column]
 
 def is_frame(table: Any) -> bool:
     """Whether `table` has named columns."""
-    return isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__") or hasattr(table, "columns")
+    return isinstance(table, Mapping) or any(
+        hasattr(table, each) for each in ("collect", "__arrow_c_stream__", "columns")
+    )
 
 
 def frame_of(table: Any, name: str = "X") -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d)."""
-    import pyarrow as pa
-
     if scipy.sparse.issparse(table):
         raise TypeError(
             f"`{name}`: sparse data are not supported; dense data are required, e.g. `{name}.toarray()`."
         )
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
-    if not isinstance(table, pa.Table) and is_frame(table):
-        try:
-            if isinstance(table, Mapping):
-                table = pa.table({str(key): _listed(each) for key, each in table.items()})
-            elif hasattr(table, "__arrow_c_stream__"):
-                table = pa.table(table)
-            else:
-                table = pa.Table.from_pandas(table, preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
-    if isinstance(table, pa.Table):
-        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    if is_frame(table):
+        return _columns(table, name)
     require_unmasked(table, name)
     array = np.asarray(table)
     if array.dtype.kind == "c":
@@ -83,15 +74,34 @@ def frame_of(table: Any, name: str = "X") -> Frame:
         )
     columns = {}
     for i, values in enumerate(array.T):
-        columns[f"x{i}"] = _from_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
+        columns[f"x{i}"] = column_of_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
     return columns
+
+
+def _columns(table: Any, name: str) -> Frame:
+    """Those of a table that names them."""
+    pa = _arrow()  # a quarter of a second that arrays need not wait for
+    if isinstance(table, pa.Table):
+        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    try:
+        columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
+    if len({len(column.values) for column in columns.values()}) > 1:
+        raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
+    return columns
+
+
+def _arrow() -> Any:
+    with needing("a table of named columns or text"):
+        import pyarrow
+        import pyarrow.compute
+    return pyarrow
 
 
 def column_of(column: Any) -> Column:
     """One Arrow column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
         column = pa.chunked_array([pa.array(column.to_pylist())])
@@ -116,7 +126,7 @@ def column_of(column: Any) -> Column:
         return Column("number", whole.to_numpy() / unit, name)
     if types.is_string(kind) or types.is_large_string(kind):
         return text_column(
-            np.array(pc.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
+            np.array(pa.compute.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
         )
     return Column("other", np.array([*column.to_pylist(), None], dtype=object)[:-1], name)
 
@@ -152,14 +162,51 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
     return Column("number", np.where(infinite, np.nan, found), name or str(values.dtype), int(infinite.sum()))
 
 
-def _from_objects(values: np.ndarray) -> Column:
-    import pyarrow as pa
-
+def column_of_objects(values: np.ndarray) -> Column:
+    """Python objects (n,): numbers, text, dates, None."""
+    pa = _arrow()
     plain = [None if each is None or each != each else each for each in values.tolist()]
     try:
         return column_of(pa.chunked_array([pa.array(plain)]))
     except (pa.ArrowException, TypeError):  # numbers and text side by side
         return text_column(np.array([None if each is None else str(each) for each in plain], dtype=object))
+
+
+def _mapped(table: Mapping) -> Frame:
+    """A dict of columns."""
+    return {str(key): _of_any(_listed(each)) for key, each in table.items()}
+
+
+def _named(table: Any) -> Frame:
+    """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
+    pa = _arrow()
+    if hasattr(table, "collect"):
+        raise ValueError("it is lazy: give X.collect()")
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            found = pa.table(table)
+        except (pa.ArrowException, TypeError, ValueError):
+            if not hasattr(table, "iloc"):  # by which it is read column by column
+                raise
+        else:
+            index = (found.schema.pandas_metadata or {}).get("index_columns", [])
+            found = found.drop_columns([each for each in index if isinstance(each, str)])
+            return {each: column_of(found.column(i)) for i, each in enumerate(found.column_names)}
+    if not hasattr(table, "columns"):
+        raise ValueError("it has no columns: give a table")
+    names = [str(each) for each in table.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"more than one column is called {max(names, key=names.count)!r}")
+    return {each: _of_any(np.asarray(table.iloc[:, i])) for i, each in enumerate(names)}
+
+
+def _of_any(values: Any) -> Column:
+    """Values that Arrow takes, or numbers and text side by side."""
+    pa = _arrow()
+    try:
+        return column_of(pa.chunked_array([pa.array(values, from_pandas=True)]))
+    except (pa.ArrowException, TypeError):
+        return column_of_objects(np.array([*values, None], dtype=object)[:-1])
 
 
 def _listed(values: Any) -> Any:
@@ -198,16 +245,14 @@ def _decimal_comma(given: list[str]) -> bool:
 
 def _read_moments(values: np.ndarray, least: float) -> np.ndarray | None:
     """Seconds since 1970 by the first format that reads nearly all of the text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     sample = next(v for v in values if v is not None)
     if not re.search(r"\d", sample) or not re.search(r"\d[-/. ,T]\w|^\d{8}", sample) or len(sample) > 40:
         return None
     column, best = pa.array(values, pa.string()), None
     for day in _DATES:
         for clock in _CLOCKS:
-            read = pc.strptime(column, format=day + clock, unit="s", error_is_null=True)
+            read = pa.compute.strptime(column, format=day + clock, unit="s", error_is_null=True)
             count = len(read) - read.null_count
             if count >= least and (best is None or count > best[0]):
                 best = (count, read)
