@@ -101,7 +101,10 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
         pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE, ROOT / "benchmarks/README.md"], ids=name_of)
 def test_links_and_pictures_exist(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for found in _LINK.finditer(text):

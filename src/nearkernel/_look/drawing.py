@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .._extra import needing
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -90,9 +92,10 @@ def plain_power(formula: str) -> str:
 
 
 def _saved(size: tuple[float, float], paint: Callable[..., None], args: Any, png: bool) -> tuple[bytes, str]:
-    from cycler import cycler
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    with needing("a figure"):
+        from cycler import cycler
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
 
     with rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}):
         figure: Figure = Figure(figsize=size, layout="constrained")

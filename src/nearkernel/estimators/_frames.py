@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .._check import require_unmasked, shown
+from .._extra import needing
 
 KINDS = ("number", "flag", "text", "moment", "other")
 _MISSING = {"", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown"}
@@ -79,8 +80,7 @@ def frame_of(table: Any, name: str = "X") -> Frame:
 
 def _columns(table: Any, name: str) -> Frame:
     """Those of a table that names them."""
-    import pyarrow as pa  # a quarter of a second that arrays need not wait for
-
+    pa = _arrow()  # a quarter of a second that arrays need not wait for
     if isinstance(table, pa.Table):
         return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
     try:
@@ -92,11 +92,16 @@ def _columns(table: Any, name: str) -> Frame:
     return columns
 
 
+def _arrow() -> Any:
+    with needing("a table of named columns or text"):
+        import pyarrow
+        import pyarrow.compute
+    return pyarrow
+
+
 def column_of(column: Any) -> Column:
     """One Arrow column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
         column = pa.chunked_array([pa.array(column.to_pylist())])
@@ -121,7 +126,7 @@ def column_of(column: Any) -> Column:
         return Column("number", whole.to_numpy() / unit, name)
     if types.is_string(kind) or types.is_large_string(kind):
         return text_column(
-            np.array(pc.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
+            np.array(pa.compute.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
         )
     return Column("other", np.array([*column.to_pylist(), None], dtype=object)[:-1], name)
 
@@ -159,8 +164,7 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
 
 def column_of_objects(values: np.ndarray) -> Column:
     """Python objects (n,): numbers, text, dates, None."""
-    import pyarrow as pa
-
+    pa = _arrow()
     plain = [None if each is None or each != each else each for each in values.tolist()]
     try:
         return column_of(pa.chunked_array([pa.array(plain)]))
@@ -175,8 +179,7 @@ def _mapped(table: Mapping) -> Frame:
 
 def _named(table: Any) -> Frame:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
-    import pyarrow as pa
-
+    pa = _arrow()
     if hasattr(table, "collect"):
         raise ValueError("it is lazy: give X.collect()")
     if hasattr(table, "__arrow_c_stream__"):
@@ -199,8 +202,7 @@ def _named(table: Any) -> Frame:
 
 def _of_any(values: Any) -> Column:
     """Values that Arrow takes, or numbers and text side by side."""
-    import pyarrow as pa
-
+    pa = _arrow()
     try:
         return column_of(pa.chunked_array([pa.array(values, from_pandas=True)]))
     except (pa.ArrowException, TypeError):
@@ -243,16 +245,14 @@ def _decimal_comma(given: list[str]) -> bool:
 
 def _read_moments(values: np.ndarray, least: float) -> np.ndarray | None:
     """Seconds since 1970 by the first format that reads nearly all of the text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     sample = next(v for v in values if v is not None)
     if not re.search(r"\d", sample) or not re.search(r"\d[-/. ,T]\w|^\d{8}", sample) or len(sample) > 40:
         return None
     column, best = pa.array(values, pa.string()), None
     for day in _DATES:
         for clock in _CLOCKS:
-            read = pc.strptime(column, format=day + clock, unit="s", error_is_null=True)
+            read = pa.compute.strptime(column, format=day + clock, unit="s", error_is_null=True)
             count = len(read) - read.null_count
             if count >= least and (best is None or count > best[0]):
                 best = (count, read)
