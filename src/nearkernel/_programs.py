@@ -1,7 +1,7 @@
 """A folder of compiled programs: where it is, whether it may be used, and how it is kept small and whole.
 
 JAX writes an entry in place, without a lock and without a limit. Readers of an unfinished entry compile instead; what a
-killed process left unfinished would be found broken for ever, so entries that are new are looked through once. What
+killed process left unfinished would be found broken forever, so entries that are new are looked through once. What
 does not fit is removed, least recently used first. Removing an entry that another process reads is harmless.
 """
 

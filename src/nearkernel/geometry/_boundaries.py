@@ -52,9 +52,9 @@ def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
 
 
 def measure_boundary(net: Any, radius: float, size: int, key: Key) -> Estimate:
-    """The experiment beside `mean_boundary`: `size` networks, each cut exactly along 8 random lines; (depth,).
+    """Measures `mean_boundary` in `size` random networks, each cut exactly along 8 random lines; (depth,).
 
-    **Arguments:** same as `mean_boundary`; `size`, number of networks, at least 2; `key`.
+    **Arguments:** `net`, `radius`: same as `mean_boundary`; `size`, number of networks, at least 2; `key`.
     """
     require_piecewise_linear(net)
     radius, d = float(positive(radius, "radius")), net.in_dim

@@ -77,6 +77,7 @@ def plan(
 
     **Arguments:**
 
+    - `n`, `d`: number of points and features.
     - `rates`: of the kernel on one core, from `nk.scale.measure_rates` or known.
     - `workers`: processes of one core that build the matrix; 0 for this machine alone, on all its cores.
     - `machines` that they share; as many as have a core for each, unless given.
