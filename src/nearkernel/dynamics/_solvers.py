@@ -84,10 +84,10 @@ class IterativeSolver(AbstractSolver):
 class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky; for training to convergence and for ridges.
 
-    **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default 3 sqrt(n) for
-    a matrix that is held and sqrt((d + 25) n / 2) for one that is computed again in every product, at most 3000 and
-    what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
-    `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
+    **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default 3
+    sqrt(n) for a matrix that is held and sqrt((d + 25) n / 2) for one that is computed again in every product, at
+    most 3000 and what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free
+    memory; `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
     `watch(iteration, residual)` called after each iteration.
     """
 
