@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-merge test-slow test-portable lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -35,6 +35,12 @@ test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, 
 
 test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
 	$(BIN)/python tests/portable.py -n $(JOBS) --dist worksteal
+
+test-lowest: $(MADE)  ## run the core's tests with the lowest versions that pyproject.toml allows
+	$(BIN)/python tests/lowest.py
+
+test-wheel: $(DEV_READY)  ## build the wheel, install it with each extra into an empty environment, and use it there
+	$(BIN)/python -m pytest -m slow tests/test_package.py
 
 lint: $(DEV_READY)  ## ruff (lint and format) and mypy
 	$(BIN)/ruff check .
@@ -80,11 +86,14 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/crowd.py
 	$(BIN)/python docs/speeds.py
 
+benchmark-check: $(DEV_READY)  ## quick runs: which ratios fell by more than a quarter (ten minutes)
+	$(BIN)/python benchmarks/check.py
+
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md
 	$(BIN)/python docs/claims_page.py --jobs $(JOBS)
 
 clean:  ## remove .venv, out/, site/ and every cache
-	rm -rf $(VENV) out site .mypy_cache .ruff_cache .pytest_cache .jax_cache .hypothesis build dist
+	rm -rf $(VENV) .cache out site .mypy_cache .ruff_cache .pytest_cache .jax_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(MADE):
@@ -95,7 +104,7 @@ $(MADE):
 
 $(RUN_READY): pyproject.toml constraints.txt | $(MADE)
 	@echo "Installing nearkernel into $(VENV) (the first time takes a minute or two) ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[lab,scale]'
 	@touch $@
 
 $(DEV_READY): pyproject.toml constraints.txt | $(MADE)

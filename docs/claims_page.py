@@ -1,4 +1,4 @@
-"""Makes claims.md, every claim with its verdict, from a run; the same as data for the lab; and the table of README.md.
+"""Makes claims.md, every claim with its verdict, from a run; the same as data for the lab; and tables for other pages.
 
     python docs/claims_page.py             # the whole experiments
     python docs/claims_page.py --quick     # small ones
@@ -19,12 +19,15 @@ import nearkernel as nk
 from nearkernel import claims
 from nearkernel._claims.command import run
 from nearkernel._claims.rows import cells, row_of
+from nearkernel.claims import Row
 
 PATH = Path(__file__).parent / "claims.md"
 VERDICTS = (
     Path(nk.__file__).parent / "lab" / "verdicts.json"
 )  # what the lab shows before a claim is run again
-README, BEGIN, END = Path(__file__).parents[1] / "README.md", "<!-- claims: begin -->", "<!-- claims: end -->"
+README, GUIDE = Path(__file__).parents[1] / "README.md", Path(__file__).parent / "guides/claims.md"
+BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
+SOME = ("gradient-growth", "finite-width", "kernel-growth")  # shown in README.md
 MARK = "<!-- source of each claim: "
 
 
@@ -62,26 +65,48 @@ def verdicts(records: list[dict[str, Any]]) -> str:
     return json.dumps({"version": nk.__version__, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
-def shown_in_readme(records: list[dict[str, Any]]) -> str:
+def one_of_each_topic(records: list[dict[str, Any]]) -> str:
     """A claim of each topic, with a row that it was judged by: statistical ones first, for they could have failed."""
-    good = sum(record["verdict"] == "confirmed" for record in records)
-    lines = ["| claim | quantity | theory | measured | off by |", "|---|---|---|---|---|"]
+    chosen = []
     for _, group in itertools.groupby(records, lambda record: claims.find(record["claim"]).topic()):
-        rows = [(record["claim"], row_of(row)) for record in group for row in record["rows"]]
-        rows = [(name, row) for name, row in rows if row.relation == "equals"] or rows
-        name, row = next((pair for pair in rows if pair[1].sigmas is not None), rows[0])
-        said = f"[{plain(claims.find(name).statement)}](docs/claims.md#{name})"
-        lines.append("| " + " | ".join([said, *map(plain, cells(row)[:4])]) + " |")
+        chosen.append(_telling(list(group)))
+    good = sum(record["verdict"] == "confirmed" for record in records)
     errata = sum(bool(claims.find(record["claim"]).erratum) for record in records)
     count = (
-        f"One of each topic. In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum"
+        f"In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum of the literature."
     )
-    return "\n".join([*lines, "", f"{count} of the literature."])
+    return f"{_table(chosen, '../claims.md')}\n\n{count}"
 
 
-def into_readme(text: str, records: list[dict[str, Any]]) -> str:
+def some(records: list[dict[str, Any]]) -> str:
+    """Those of README.md."""
+    return _table(
+        [_telling([each for each in records if each["claim"] == name]) for name in SOME], "docs/claims.md"
+    )
+
+
+def _telling(records: list[dict[str, Any]]) -> tuple[str, Row]:
+    rows = [(record["claim"], row_of(row)) for record in records for row in record["rows"]]
+    rows = [(name, row) for name, row in rows if row.relation == "equals"] or rows
+    return next((pair for pair in rows if pair[1].sigmas is not None), rows[0])
+
+
+def _table(chosen: list[tuple[str, Row]], page: str) -> str:
+    lines = ["| claim | quantity | theory | measured | off by |", "|---|---|---|---|---|"]
+    for name, row in chosen:
+        said = f"[{plain(claims.find(name).statement)}]({page}#{name})"
+        lines.append("| " + " | ".join([said, *map(plain, cells(row)[:4])]) + " |")
+    return "\n".join(lines)
+
+
+def tables(records: list[dict[str, Any]]) -> dict[Path, str]:
+    """What stands between the marks of which file."""
+    return {README: some(records), GUIDE: one_of_each_topic(records)}
+
+
+def into(text: str, table: str) -> str:
     before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n{shown_in_readme(records)}\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
 
 
 def command(quick: bool) -> str:
@@ -118,7 +143,8 @@ def main() -> None:
     records = json.loads(printed.getvalue())
     PATH.write_text(page(records, chosen.quick), encoding="utf-8")
     VERDICTS.write_text(verdicts(records), encoding="utf-8")
-    README.write_text(into_readme(README.read_text(encoding="utf-8"), records), encoding="utf-8")
+    for path, table in tables(records).items():
+        path.write_text(into(path.read_text(encoding="utf-8"), table), encoding="utf-8")
     print(f"Wrote {PATH}: {sum(r['verdict'] == 'confirmed' for r in records)} of {len(records)} confirmed.")
     sys.exit(code)
 

@@ -15,6 +15,8 @@ OUTSIDE = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
     "CITATION.cff": "CITATION.cff",
     "benchmarks/README.md": "benchmarks.md",
 }

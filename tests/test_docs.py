@@ -101,7 +101,10 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
         pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE, ROOT / "benchmarks/README.md"], ids=name_of)
 def test_links_and_pictures_exist(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for found in _LINK.finditer(text):
@@ -155,7 +158,7 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
 
 def test_every_public_name_stands_in_the_api_once():
     rooms = sorted(path.parent.name for path in (ROOT / "src/nearkernel").glob("[a-z]*/__init__.py"))
-    offered = {"precision", "progress", "Status", "StatusKind", "save", "load"}
+    offered = {"cache", "precision", "progress", "Status", "StatusKind", "save", "load"}
     for room in rooms:
         init = (ROOT / f"src/nearkernel/{room}/__init__.py").read_text(encoding="utf-8")
         offered |= {

@@ -1,11 +1,18 @@
 """`nearkernel`, the program, which is also `python -m nearkernel`."""
 
+import sys
+
+from ._extra import MissingExtra, needing
 from ._interrupt import run_program
 
 
 def _command_line() -> None:
-    from .cli import main  # here, since loading it can already be interrupted
-
+    try:
+        with needing("the command line"):
+            from .cli import main  # here, since loading it can already be interrupted
+    except MissingExtra as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     main()
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
+from ._extra import needing
+
 _TIMEOUT = 10  # seconds to wait for a scheduler
 _RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway
 
@@ -17,13 +19,18 @@ class Lost(OSError):
     """The scheduler has gone."""
 
 
+def _distributed() -> Any:
+    with needing("`scheduler`"):
+        import distributed  # a second: only for those who ask
+    return distributed
+
+
 @contextlib.contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
     """A client of the scheduler at an address such as "tcp://127.0.0.1:8786"."""
-    from distributed import Client  # a second: only for those who ask
-
+    distributed = _distributed()
     try:
-        client = Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
+        client = distributed.Client(scheduler, timeout=_TIMEOUT, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise OSError(
             f"no Dask scheduler responds at `scheduler` = {scheduler!r} within {_TIMEOUT} s ({type(error).__name__}): "
@@ -54,9 +61,7 @@ def _quiet() -> Iterator[None]:
 
 def finished(client: Any, task: Callable, items: Iterable[Any], *shared: Any) -> Iterator[Any]:
     """Results of task(item, *shared) for every item, in the order in which they come."""
-    from distributed import as_completed
-
-    for future in as_completed(_submitted(client, task, items, shared), loop=client.loop):
+    for future in _distributed().as_completed(_submitted(client, task, items, shared), loop=client.loop):
         try:
             yield _taken(future)
         except FileNotFoundError as error:
@@ -82,11 +87,9 @@ def _taken(future: Any) -> Any:
 
 
 def _result(future: Any) -> Any:
-    from distributed.comm import CommClosedError
-
     try:
         return future.result()
-    except (CancelledError, CommClosedError):
+    except (CancelledError, _distributed().comm.CommClosedError):
         raise Lost("the connection to the Dask scheduler was lost") from None
 
 

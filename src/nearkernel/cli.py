@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,11 +16,13 @@ from . import __version__, _completion
 from ._advise.app import advise
 from ._claims.app import app as claims_app
 from ._curve.app import curve
+from ._extra import MissingExtra, needing
 from ._inspect.app import inspect
 from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
 from ._predict.app import apply, predict
+from ._programs import VARIABLE
 from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
@@ -35,12 +38,13 @@ class OneLineErrors(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *others: Any, **extra: Any) -> Any:
         typed = sys.argv[1:] if args is None else list(args)
         try:
-            with typing(typed), random_state_kept():  # libraries that draw tables draw random numbers, too
+            # Libraries that draw tables draw random numbers, too.
+            with typing(typed), random_state_kept(), needing(f"nearkernel {' '.join(typed[:1])}".rstrip()):
                 code = super().main(typed, *others, **{**extra, "standalone_mode": False}) or 0
             message = "interrupted: nothing was written" if code == 130 else ""
         except typer.TyperException as error:
             code, message = 2, _usage_error(error, typed)
-        except (ValueError, TypeError, OSError, MemoryError) as error:
+        except (ValueError, TypeError, OSError, MemoryError, MissingExtra) as error:
             code, message = 2, f"error: {error or type(error).__name__}"
             _show_trace(typed)
         except Exception as error:
@@ -205,4 +209,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows "?" for "±"
+    os.environ.setdefault(VARIABLE, "1")
     app(prog_name="nearkernel")

@@ -32,15 +32,16 @@ def test_the_page_shows_every_claim_confirmed(monkeypatch):
     assert re.search(r"Made by nearkernel \d+\.\d+\.\d+, seed 0", PAGE)
 
 
-def test_the_lab_and_the_readme_show_the_same_run(monkeypatch):
+def test_the_lab_and_other_pages_show_the_same_run(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     page = importlib.import_module("claims_page")
     found = json.loads(page.VERDICTS.read_text(encoding="utf-8"))["claims"]
     assert {name: one["fingerprint"] for name, one in found.items()} == {
         claim.name(): claim.fingerprint() for claim in claims.every()
     }
-    readme = page.README.read_text(encoding="utf-8")
-    assert page.into_readme(readme, [{"claim": name, **one} for name, one in found.items()]) == readme
+    for path, table in page.tables([{"claim": name, **one} for name, one in found.items()]).items():
+        text = path.read_text(encoding="utf-8")
+        assert page.into(text, table) == text, path
 
 
 def test_claims_import_everything_but_the_command_line():

@@ -188,6 +188,6 @@ def test_other_libraries_are_imported_only_when_they_are_used():
 def test_a_missing_pytorch_costs_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(
-        ImportError, match=r"^nk\.from_torch needs PyTorch: pip install 'nearkernel\[torch\]'\.$"
+        ImportError, match=r"^nk\.from_torch needs torch: pip install 'nearkernel\[torch\]'\.$"
     ):
         nk.from_torch(None, X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .._extra import needing
 from .._look.drawing import SERIES, STYLE
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ def given_or_new(axes: Axes | None) -> Axes:
         if not hasattr(axes, "plot"):
             raise TypeError(f"`axes` must be Matplotlib axes, e.g. plt.gca(); got {type(axes).__name__}.")
         return axes
-    import matplotlib.pyplot as plt
-    from cycler import cycler
+    with needing("plot()"):
+        import matplotlib.pyplot as plt
+        from cycler import cycler
 
     with plt.rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}):
         return plt.figure(figsize=(5.2, 3.6), layout="constrained").subplots()

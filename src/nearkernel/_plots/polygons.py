@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._extra import needing
 from ._axes import given_or_new
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def draw_polygons(
 ) -> Axes:
     """Each polygon in a color of its linear region."""
     axes = given_or_new(axes)
-    from matplotlib.collections import PolyCollection
+    with needing("plot()"):
+        from matplotlib.collections import PolyCollection
 
     colors = (labels * 0.6180339887) % 1.0  # neighbours in number are far apart in color
     drawn = PolyCollection(

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from .._check import positive, real_number, shown, whole
+from .._extra import needing
 from ._algorithms import AbstractAlgorithm
 
 
@@ -74,8 +75,6 @@ class Optax(AbstractAlgorithm):
 
 
 def _is_transformation(value: Any) -> bool:
-    try:
+    with needing("nk.Optax"):
         import optax
-    except ImportError:  # then nobody can have made one
-        return False
     return isinstance(value, optax.GradientTransformation)

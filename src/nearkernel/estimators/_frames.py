@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from .._check import require_unmasked, shown
+from .._extra import needing
 
 KINDS = ("number", "flag", "text", "moment", "other")
 _MISSING = {"", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown"}
@@ -55,24 +56,14 @@ def is_frame(table: Any) -> bool:
 
 def frame_of(table: Any, name: str = "X") -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d)."""
-    import pyarrow as pa
-
     if scipy.sparse.issparse(table):
         raise TypeError(
             f"`{name}`: sparse data are not supported; dense data are required, e.g. `{name}.toarray()`."
         )
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
-    if not isinstance(table, pa.Table) and is_frame(table):
-        try:
-            columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
-        except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
-        if len({len(column.values) for column in columns.values()}) > 1:
-            raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
-        return columns
-    if isinstance(table, pa.Table):
-        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    if is_frame(table):
+        return _columns(table, name)
     require_unmasked(table, name)
     array = np.asarray(table)
     if array.dtype.kind == "c":
@@ -87,11 +78,30 @@ def frame_of(table: Any, name: str = "X") -> Frame:
     return columns
 
 
+def _columns(table: Any, name: str) -> Frame:
+    """Those of a table that names them."""
+    pa = _arrow()  # a quarter of a second that arrays need not wait for
+    if isinstance(table, pa.Table):
+        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    try:
+        columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
+    if len({len(column.values) for column in columns.values()}) > 1:
+        raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
+    return columns
+
+
+def _arrow() -> Any:
+    with needing("a table of named columns or text"):
+        import pyarrow
+        import pyarrow.compute
+    return pyarrow
+
+
 def column_of(column: Any) -> Column:
     """One Arrow column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     kind, types = column.type, pa.types
     if types.is_dictionary(kind):
         column = pa.chunked_array([pa.array(column.to_pylist())])
@@ -116,7 +126,7 @@ def column_of(column: Any) -> Column:
         return Column("number", whole.to_numpy() / unit, name)
     if types.is_string(kind) or types.is_large_string(kind):
         return text_column(
-            np.array(pc.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
+            np.array(pa.compute.utf8_trim_whitespace(column.cast(pa.string())).to_pylist(), dtype=object)
         )
     return Column("other", np.array([*column.to_pylist(), None], dtype=object)[:-1], name)
 
@@ -154,8 +164,7 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
 
 def column_of_objects(values: np.ndarray) -> Column:
     """Python objects (n,): numbers, text, dates, None."""
-    import pyarrow as pa
-
+    pa = _arrow()
     plain = [None if each is None or each != each else each for each in values.tolist()]
     try:
         return column_of(pa.chunked_array([pa.array(plain)]))
@@ -170,8 +179,7 @@ def _mapped(table: Mapping) -> Frame:
 
 def _named(table: Any) -> Frame:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
-    import pyarrow as pa
-
+    pa = _arrow()
     if hasattr(table, "collect"):
         raise ValueError("it is lazy: give X.collect()")
     if hasattr(table, "__arrow_c_stream__"):
@@ -194,8 +202,7 @@ def _named(table: Any) -> Frame:
 
 def _of_any(values: Any) -> Column:
     """Values that Arrow takes, or numbers and text side by side."""
-    import pyarrow as pa
-
+    pa = _arrow()
     try:
         return column_of(pa.chunked_array([pa.array(values, from_pandas=True)]))
     except (pa.ArrowException, TypeError):
@@ -238,16 +245,14 @@ def _decimal_comma(given: list[str]) -> bool:
 
 def _read_moments(values: np.ndarray, least: float) -> np.ndarray | None:
     """Seconds since 1970 by the first format that reads nearly all of the text."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa = _arrow()
     sample = next(v for v in values if v is not None)
     if not re.search(r"\d", sample) or not re.search(r"\d[-/. ,T]\w|^\d{8}", sample) or len(sample) > 40:
         return None
     column, best = pa.array(values, pa.string()), None
     for day in _DATES:
         for clock in _CLOCKS:
-            read = pc.strptime(column, format=day + clock, unit="s", error_is_null=True)
+            read = pa.compute.strptime(column, format=day + clock, unit="s", error_is_null=True)
             count = len(read) - read.null_count
             if count >= least and (best is None or count > best[0]):
                 best = (count, read)

@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .._extra import needing, require
 from .._terminal import note, print_json
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def serve(
 
     Requests must be addressed to this machine, to `host` or to one of `allowed`.
     """
-    from ._server import application
-
+    with needing("nearkernel lab"):
+        from ._server import application
+    require("plotly", "nearkernel lab")  # the page asks for it later
     listening = _listen(host, port)
     with contextlib.closing(listening):
         bound, number = listening.getsockname()[:2]
@@ -49,9 +51,10 @@ def serve(
 
 def server(application: Any) -> "uvicorn.Server":
     """What listens for an application."""
-    import uvicorn
+    with needing("nearkernel lab"):
+        import uvicorn
 
-    from ._connection import Connection
+        from ._connection import Connection
 
     settings: Any = {
         "loop": "asyncio",

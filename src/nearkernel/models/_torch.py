@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._extra import needing
 from .._precision import in_float64, working_dtype
 from ._aten import OPERATIONS, Program, kinks
 from ._base import AbstractModel, Params
@@ -19,10 +20,8 @@ from ._trainable import Parameter, choose
 
 
 def _torch() -> Any:
-    try:
+    with needing("nk.from_torch"):
         import torch
-    except ImportError:
-        raise ImportError("nk.from_torch needs PyTorch: pip install 'nearkernel[torch]'.") from None
     return torch
 
 

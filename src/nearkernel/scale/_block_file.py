@@ -10,9 +10,9 @@ import os
 import struct
 from pathlib import Path
 
-import google_crc32c
 import numpy as np
 
+from .._extra import needing
 from .._files import write_whole
 
 _TAIL = struct.Struct("<IIQQI")
@@ -23,6 +23,9 @@ class Unsound(Exception):
 
 
 def _tail(numbers: np.ndarray, seal: str, place: str) -> bytes:
+    with needing("a kernel matrix on disk"):
+        import google_crc32c
+
     flat = numbers.reshape(-1)
     flat.flags.writeable = False  # of this view: the checksum takes nothing else
     check = google_crc32c.value(flat)

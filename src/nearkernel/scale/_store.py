@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._extra import needing
 from .._files import remove, sweep, unfinished
 from .._memory import human_bytes
 from ..kernels import AbstractKernel
@@ -237,8 +238,9 @@ def create_store(
 
 
 def _write_layout(path: Path, about: About) -> None:
-    import zarr  # a third of a second: only for those who ask
-    from zarr.codecs import BytesCodec, Crc32cCodec
+    with needing("a kernel matrix on disk"):
+        import zarr  # a third of a second: only for those who ask
+        from zarr.codecs import BytesCodec, Crc32cCodec
 
     group = zarr.create_group(str(path), zarr_format=3, attributes=about.attributes())
     for name, (shape, chunk, dtype) in arrays(about).items():

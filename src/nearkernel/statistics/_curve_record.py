@@ -183,10 +183,9 @@ class LearningCurveResult:
 
     def plot(self, axes: Any = None) -> Any:
         """Draw error, error bars, real fits and the extrapolation to twice the examples on Matplotlib's `axes`."""
-        if axes is None:
-            import matplotlib.pyplot as plt
+        from .._plots._axes import given_or_new
 
-            axes = plt.figure(figsize=(5.2, 3.6), layout="constrained").subplots()
+        axes = given_or_new(axes)
         axes.plot(self.sizes, self.error, "-", label="predicted")
         colour = axes.lines[-1].get_color()
         band = _SIGMAS * self.sem
