@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-wheel lint docs docs-serve format benchmark claims clean
+.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -85,6 +85,9 @@ benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mp
 	$(BIN)/python benchmarks/lab.py
 	$(BIN)/python benchmarks/crowd.py
 	$(BIN)/python docs/speeds.py
+
+benchmark-check: $(DEV_READY)  ## quick runs: which ratios fell by more than a quarter (ten minutes)
+	$(BIN)/python benchmarks/check.py
 
 claims: $(RUN_READY)  ## check every claim of the theory and write docs/claims.md
 	$(BIN)/python docs/claims_page.py --jobs $(JOBS)

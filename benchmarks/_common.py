@@ -17,37 +17,58 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from _record import committed, kept, save
 
 HERE = Path(__file__).parent
-RIVAL_ENV = "NEARKERNEL_RIVAL_ENV"
-RIVAL_FOLDER = "~/.cache/nearkernel/benchmarks/neural-tangents"
-RIVAL_PACKAGES = ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.14", "neural-tangents==0.6.5")
 RIVAL_PYTHONS = ("python3.12", "python3.11", "python3.10")  # jaxlib 0.4.30 has no wheels for newer ones
 
 
-def rival_python() -> str:
-    """The Python of an environment where neural-tangents imports: made once, outside of the repository.
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """A rival that needs an environment of its own, outside of the repository, or where the `variable` says."""
 
-    It stands in RIVAL_FOLDER, or where the variable NEARKERNEL_RIVAL_ENV says.
-    """
-    folder = Path(os.environ.get(RIVAL_ENV, RIVAL_FOLDER)).expanduser()
-    python, stamp = folder / "bin" / "python", folder / ".nearkernel-ready"
-    if stamp.exists() and stamp.read_text().split("\n") == list(RIVAL_PACKAGES):
+    name: str
+    variable: str
+    packages: tuple[str, ...]
+    check: str  # code that runs where it is installed
+    pythons: tuple[str, ...] = ()  # it needs one of them, if any
+
+    def python(self) -> str:
+        """Its Python; the environment is made once."""
+        default = f"~/.cache/nearkernel/benchmarks/{self.name.lower()}"
+        folder = Path(os.environ.get(self.variable, default)).expanduser()
+        python, stamp = folder / "bin" / "python", folder / ".nearkernel-ready"
+        if stamp.exists() and stamp.read_text().split("\n") == list(self.packages):
+            return str(python)
+        if not self._works(python):
+            print(f"Making an environment for {self.name} in {folder} (minutes, once) ...", file=sys.stderr)
+            maker = _python_of_its_time() if self.pythons else sys.executable
+            subprocess.run([maker, "-m", "venv", "--clear", str(folder)], check=True)
+            pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+            subprocess.run([*pip, *self.packages], check=True)
+            if not self._works(python):
+                sys.exit(f"error: {self.name} was installed in {folder} but does not import there.")
+        stamp.write_text("\n".join(self.packages))
         return str(python)
-    if not _imports(python):
-        print(f"Making an environment for neural-tangents in {folder} (minutes, once) ...", file=sys.stderr)
-        subprocess.run([_python_of_its_time(), "-m", "venv", "--clear", str(folder)], check=True)
-        pip = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
-        subprocess.run([*pip, *RIVAL_PACKAGES], check=True)
-        if not _imports(python):
-            sys.exit(f"error: neural-tangents was installed in {folder} but does not import there.")
-    stamp.write_text("\n".join(RIVAL_PACKAGES))
-    return str(python)
+
+    def _works(self, python: Path) -> bool:
+        command = [str(python), "-c", self.check]
+        return python.exists() and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def _imports(python: Path) -> bool:
-    check = [str(python), "-c", "import neural_tangents as nt; assert nt.__version__ == '0.6.5'"]
-    return python.exists() and subprocess.run(check, capture_output=True).returncode == 0
+NEURAL_TANGENTS = Environment(
+    "neural-tangents",
+    "NEARKERNEL_RIVAL_ENV",
+    ("jax==0.4.30", "jaxlib==0.4.30", "numpy<2", "scipy<1.14", "neural-tangents==0.6.5"),
+    "import neural_tangents as nt; assert nt.__version__ == '0.6.5'",
+    RIVAL_PYTHONS,
+)
+GPYTORCH = Environment(
+    "GPyTorch",
+    "NEARKERNEL_GPYTORCH_ENV",
+    ("torch==2.13.0", "gpytorch==1.15.2", "numpy"),
+    "import gpytorch; assert gpytorch.__version__.startswith('1.15')",
+)
 
 
 def _python_of_its_time() -> str:
@@ -195,7 +216,7 @@ def table(rows: list[dict[str, str]]) -> str:
 
 def table_of(rows: Sequence, run: Callable, only: str) -> str:
     """`run(row, python of the rival)` of the rows whose label holds `only`, shown as they come, as one table."""
-    rival, lines = rival_python(), []
+    rival, lines = NEURAL_TANGENTS.python(), []
     for row in rows:
         if only in row.label:
             lines.append(run(row, rival))
@@ -238,12 +259,16 @@ def report(
 ) -> None:
     """The command of a benchmark: prints what `make` measures and, with --write, puts it into README.md.
 
-    `options` are further flags, such as quick={"action": "store_true"}; a quick run is never written.
+    `options` are further flags, such as quick={"action": "store_true"}; a quick run is never written there. Ratios
+    that the script has kept go to `results/`, or to the file of --json.
     """
     parser = argparse.ArgumentParser(
         description=document, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--write", action="store_true", help="put the tables into README.md")
+    parser.add_argument(
+        "--write", action="store_true", help="put the tables into README.md, ratios into results/"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the ratios here")
     for flag, settings in options.items():
         parser.add_argument(f"--{flag}", **settings)
     chosen = parser.parse_args()
@@ -251,5 +276,10 @@ def report(
     made = f"Made by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
     text = f"{make(chosen)}\n\n{made}"
     print(text)
-    if chosen.write and not getattr(chosen, "quick", False):
+    quick = getattr(chosen, "quick", False)
+    if chosen.write and not quick:
         write(name, text)
+    whole = not getattr(chosen, "only", "")
+    path = chosen.json or (committed(name, quick) if chosen.write and whole and kept() else None)
+    if path is not None:
+        save(path, kept(), f"{machine(*packages)}{shared}")

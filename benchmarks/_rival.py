@@ -1,4 +1,4 @@
-"""What neural-tangents is timed on; runs in an environment of its own (see `_common.rival_python`)."""
+"""What neural-tangents is timed on; runs in an environment of its own (see `_common.NEURAL_TANGENTS`)."""
 
 import functools
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from _common import Worker, data, deviations, in_turn, report, table_of
+from _record import keep
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from architectures import FLATTEN, GLOBAL, RELU, attention, conv, dense, pool, residual
@@ -134,6 +135,7 @@ def run(row: Row, rival: str) -> dict[str, str]:
         us, them, least = in_turn([ours, theirs, limit], [row.repeats, row.repeats, max(3, row.repeats)])
         found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
     on, off = deviations(found, expected)
+    keep(row.label, "neural-tangents", them.cpu, us.cpu)
     ratio, agree = them.best / us.best, (1e-4, 1e-4) if row.options.get("float32") else (1e-7, 1e-9)
     missed = {
         "speed": ratio < row.target,

@@ -62,7 +62,7 @@ def sizes(quick: bool, large: bool) -> list[dict[str, str]]:
         cases += [
             ("one hidden", 1000, 1, 1000, clouds(neurons=2048, scrambles=3, every=1000)),
             ("two hidden", 100, 2, 500,
-             clouds(neurons=8192, scrambles=2, every=500, tol=0.03, look=8, dtype="float32")),
+             clouds(neurons=8192, scrambles=4, every=500, tol=0.03, look=8, dtype="float32")),
         ]  # fmt: skip
     lines = []
     for name, points, depth, steps, chosen in cases:

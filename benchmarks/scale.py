@@ -32,7 +32,7 @@ def product(n: int) -> dict:
 
     kernel, x, y = problem(n)
     with nk.precision("float32"):
-        products = Recomputed(kernel, x)
+        products = Recomputed(kernel, x, 3 * 2**30)
         products.times(y[:, None])  # compiles
         begin = time.perf_counter()
         products.times(y[:, None])

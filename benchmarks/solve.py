@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 from _common import Worker, data, deviation, in_turn, report, table
+from _record import keep
 
 DIM, NEW, GAMMA, ALPHA, REPEATS, AGREE = 50, 1000, 0.01, 0.1, 3, 1e-6
 
@@ -31,6 +32,7 @@ def run(n: int) -> dict[str, str]:
             worker.ask("load", task="ridge", folder=str(folder), gamma=GAMMA, alpha=ALPHA)
         mine, other = in_turn([ours, theirs], [REPEATS, REPEATS])
         apart = deviation(*(w.results(folder / "found.npz")["mean"] for w in (ours, theirs))).max()
+    keep(f"RBF ridge, n = {n}", "scikit-learn", other.cpu, mine.cpu)
     missed = {
         "speed": 2 * mine.best > other.best,
         "memory": mine.working > other.working,

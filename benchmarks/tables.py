@@ -6,11 +6,13 @@ it is run with `--half held-out`, and nothing was decided on it.
 
     python benchmarks/tables.py --half seen            # or held-out, or all
     python benchmarks/tables.py --quick                # six sets
+    python benchmarks/tables.py --quick --with-tuned   # and whether a wider search would find better
 
 TabPFN is not among the rivals: it fetches its weights from a hub. xRFM joins where it imports (`--with-xrfm`).
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -19,6 +21,7 @@ import warnings
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from _table_sets import TableSet, held_out, load, names
@@ -31,13 +34,14 @@ from sklearn.ensemble import (
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
-from nearkernel.estimators import AutoClassifier, AutoRegressor, PrepareTable
+from nearkernel.estimators import AutoClassifier, AutoRegressor, PrepareTable, _auto, _blend
+from nearkernel.estimators._members import Member
 
 TRAIN, TEST, TREES = 500, 2000, 300
 MOST_GP_CLASSES = 3  # one-against-all processes of more classes take minutes per set
@@ -131,7 +135,47 @@ def xrfm(task: str, seed: int):
     return Model()
 
 
-def scores_of(each: TableSet, split: int, with_xrfm: bool) -> dict[str, dict[str, float]]:
+class TunedAuto:
+    """Auto with a wider search: what cross-validation prefers of more kernels, a learned metric or none, and scales.
+
+    Each variant is a pair of members and a choice of the metric; the plain one is among them.
+    """
+
+    WIDE = (
+        *itertools.starmap(Member, itertools.product(("ntk", "nngp"), (1, 2, 3, 5), ("plain", "normal"))),
+        *itertools.starmap(Member, itertools.product(("laplace",), (0.25, 0.5, 1, 1.5, 3, 6), ("plain", "normal"))),
+    )  # fmt: skip
+    FOLDS = 3
+
+    def __init__(self, task: str, seed: int):
+        self.task, self.seed = task, seed
+
+    def fit(self, x, y):
+        variants = list(itertools.product((_blend.ALL, self.WIDE), (True, False), ("columns", "shared")))
+        kind = StratifiedKFold if self.task == "classification" else KFold
+        folds = list(kind(self.FOLDS, shuffle=True, random_state=self.seed % 2**31).split(x, y))
+        losses = []
+        for variant in variants:
+            found = [self._fitted(variant, x[a], y[a]).score(x[b], y[b]) for a, b in folds]
+            losses.append(-np.mean(found))
+        self.model = self._fitted(variants[int(np.argmin(losses))], x, y)
+        return self
+
+    def _fitted(self, variant, x, y):
+        members, metric, scale = variant
+
+        def chosen(x, y, _, *others):
+            return _blend.blended(x, y, metric, *others)
+
+        make = AutoClassifier if self.task == "classification" else AutoRegressor
+        with mock.patch.object(_blend, "ALL", members), mock.patch.object(_auto, "blended", chosen):
+            return make(scale=scale).fit(x, y)
+
+    def predict(self, x):
+        return self.model.predict(x)
+
+
+def scores_of(each: TableSet, split: int, with_xrfm: bool, with_tuned: bool) -> dict[str, dict[str, float]]:
     """Accuracy, or R2, and seconds of CPU of every method on one split."""
     from nearkernel.estimators._frames import frame_of
 
@@ -151,6 +195,8 @@ def scores_of(each: TableSet, split: int, with_xrfm: bool) -> dict[str, dict[str
     methods = classifiers(classes, seed) if each.task == "classification" else regressors(seed)
     if with_xrfm:
         methods["xRFM"] = lambda: xrfm(each.task, seed)
+    if with_tuned:
+        methods = {OURS: methods[OURS], f"{OURS}, tuned": lambda: TunedAuto(each.task, seed)}
     found = {}
     for name, make in methods.items():
         start = time.process_time()
@@ -207,12 +253,17 @@ def main() -> None:
     parser.add_argument("--half", choices=("seen", "held-out", "all"), default="seen")
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="six sets")
-    parser.add_argument("--only", default="", help="sets whose names contain this")
+    parser.add_argument(
+        "--only", default="", help="sets whose names contain this, or one of several with commas"
+    )
     parser.add_argument("--with-xrfm", action="store_true")
+    parser.add_argument(
+        "--with-tuned", action="store_true", help="Auto against a wider search of itself alone"
+    )
     parser.add_argument("--out", type=Path, help="JSON of every score")
     arguments = parser.parse_args()
     chosen = [n for n in names() if arguments.half == "all" or held_out(n) == (arguments.half == "held-out")]
-    chosen = [n for n in chosen if arguments.only in n]
+    chosen = [n for n in chosen if any(part in n for part in arguments.only.split(","))]
     if arguments.quick:
         chosen = chosen[:: max(1, len(chosen) // QUICK)][:QUICK]
     warnings.simplefilter("ignore")
@@ -223,7 +274,10 @@ def main() -> None:
             continue
         begin = time.perf_counter()
         with threadpool_limits(1):
-            runs = [scores_of(each, split, arguments.with_xrfm) for split in range(arguments.splits)]
+            runs = [
+                scores_of(each, split, arguments.with_xrfm, arguments.with_tuned)
+                for split in range(arguments.splits)
+            ]
         common = set.intersection(*(set(run) for run in runs))
         methods = {
             m: {key: float(np.mean([run[m][key] for run in runs])) for key in ("score", "seconds")}

@@ -1,8 +1,9 @@
 """Figures of learning curves and of Bayesian networks of finite width; `gallery.py` runs them."""
 
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
-from drawing import BLUE, GREY, ORANGE, axes_row, figure
+from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
 
@@ -69,6 +70,51 @@ def learning_curve() -> plt.Figure:
     right.axvline(150, color=GREY, lw=0.8, ls="--")
     right.set(xlabel="random features (150 digits)", ylabel="squared error")
     right.legend()
+    return drawn
+
+
+@figure
+def curve_networks() -> plt.Figure:
+    """The learning curve of infinitely wide networks beside really trained, centred ones of several widths."""
+    drawn, (left, right) = axes_row(2)
+    x, y = _digits(1797)
+    rng = np.random.default_rng(2)
+    make = lambda width: nk.MLP(64, (width, width), 10, weight_var=2.0, bias_var=0.1)
+    descent = nk.GradientDescent(1 / float(np.linalg.eigvalsh(nk.kernels.NTK(make(1))(x[:400]))[-1]), 300)
+    curve = nk.learning_curve(make(1), x[:400], y[:400], descent, sizes=[25, 35, 50, 70, 100, 130])
+    left.loglog(curve.sizes, curve.error, color=BLUE, label="predicted, infinite width")
+    band = 2 * curve.sem
+    left.fill_between(curve.sizes, curve.error - band, curve.error + band, color=BLUE, alpha=0.2, linewidth=0)
+    sizes, widths, colours = (30, 100), (64, 256, 512), (ORANGE, GREEN, PURPLE)
+    here = np.exp(np.interp(np.log(sizes), np.log(curve.sizes), np.log(curve.error)))
+    above, gaps, gaps_sem = np.empty((len(widths), len(sizes), 3)), [], []
+    for i, (width, colour) in enumerate(zip(widths, colours, strict=True)):
+        model = nk.Scaled(make(width))
+        for j, m in enumerate(sizes):
+            for draw in range(3):
+                rows, rest = np.split(rng.permutation(len(x)), [m])
+                run = nk.simulate(model, model.init(jax.random.key(draw)), x[rows], y[rows], descent)
+                found = np.asarray(model(run.params, x[rest]))
+                above[i, j, draw] = ((found - y[rest]) ** 2).sum(axis=1).mean()
+        mean, sem = above[i].mean(axis=1), above[i].std(axis=1, ddof=1) / 3**0.5
+        left.errorbar(sizes, mean, sem, fmt="o", ms=4, color=colour, label=f"trained, width {width}")
+        gaps.append(mean / here - 1)
+        gaps_sem.append(sem / here)
+        print(
+            f"  width {width}: " + ", ".join(f"{100 * gap:+.0f} %" for gap in gaps[-1]), f"at {sizes} digits"
+        )
+    for j, (m, colour) in enumerate(zip(sizes, (BLUE, ORANGE), strict=True)):
+        gap, sem = (100 * np.array(part)[:, j] for part in (gaps, gaps_sem))
+        right.errorbar(widths, gap, sem, fmt="o-", ms=4, color=colour, label=f"{m} digits")
+    print(f"  the curve itself is known to {100 * (curve.sem / curve.error).mean():.0f} %")
+    left.set(xlabel="digits to learn from", ylabel="squared error")
+    left.legend(fontsize=8.5)
+    right.axhline(0, color=GREY, lw=0.8)
+    right.set(xscale="log", xlabel="width of the trained networks", ylabel="above the curve, %")
+    for panel, ticks in ((left, (30, 50, 100)), (right, widths)):
+        panel.set_xticks(ticks, map(str, ticks))
+        panel.set_xticks([], minor=True)
+    right.legend(fontsize=8.5)
     return drawn
 
 

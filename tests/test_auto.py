@@ -8,12 +8,12 @@ from sklearn.model_selection import train_test_split
 
 import nearkernel as nk
 from contract import fulfils_the_contract_of_scikit_learn
-from nearkernel.estimators import AutoClassifier, AutoRegressor
+from nearkernel.estimators import AutoClassifier, AutoRegressor, _members
 from nearkernel.estimators._blend import blended
-from nearkernel.estimators._members import ALL, Kernel, Member
+from nearkernel.estimators._members import ALL, METRIC, Member, fitted_kernels, matrices
 from nearkernel.estimators._metric import learned_weights, negative_log_likelihood
-from nearkernel.estimators._relu import relu_diagonal, relu_kernel
-from nearkernel.estimators._ridge_path import by_centers, by_cholesky, by_spectrum
+from nearkernel.estimators._relu import relu_diagonal, relu_kernels
+from nearkernel.estimators._ridge_path import Spectrum, by_centers, by_cholesky
 from nearkernel.estimators._views import Views
 
 RNG = np.random.default_rng(0)
@@ -31,19 +31,43 @@ def test_scikit_learns_own_checks_pass(estimator):
 # Parts
 
 
-@pytest.mark.parametrize("depth", (1, 3))
-def test_kernels_in_numpy_are_those_of_the_library(depth):
-    net = nk.MLP(5, (1,) * depth, 1, "relu", weight_var=2.0, bias_var=0.1)
-    for tangent, kernel in ((True, nk.kernels.NTK(net)), (False, nk.kernels.NNGP(net))):
-        np.testing.assert_allclose(relu_kernel(X, Z, depth, tangent), kernel(X, Z), rtol=1e-12)
+@pytest.mark.parametrize("z", (Z, None))
+def test_kernels_in_numpy_are_those_of_the_library_and_come_from_one_pass(z):
+    wanted = [(1, True), (3, False), (3, True), (1, False)]
+    for (depth, tangent), found in zip(wanted, relu_kernels(X, z, wanted), strict=True):
+        net = nk.MLP(5, (1,) * depth, 1, "relu", weight_var=2.0, bias_var=0.1)
+        kernel = nk.kernels.NTK(net) if tangent else nk.kernels.NNGP(net)
+        np.testing.assert_allclose(found, kernel(X, z), rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(relu_diagonal(X, depth, tangent), kernel.diag(X), rtol=1e-13)
 
 
-def test_threads_fill_the_same_matrix():
-    x = RNG.normal(size=(1500, 3))
-    whole = relu_kernel(x, x, 2, True)
-    parts = [relu_kernel(x[i : i + 100], x, 2, True) for i in range(0, 1500, 100)]
+def test_threads_fill_the_same_matrix_and_a_symmetric_one_is_its_mirror():
+    x = RNG.normal(size=(700, 3))
+    (whole,), (mirrored,) = relu_kernels(x, x, [(2, True)]), relu_kernels(x, None, [(2, True)])
+    parts = [relu_kernels(x[i : i + 70], x, [(2, True)])[0] for i in range(0, 700, 70)]
     np.testing.assert_allclose(whole, np.concatenate(parts), rtol=1e-13)
+    np.testing.assert_allclose(
+        mirrored, whole, rtol=1e-7
+    )  # the cosine of a row with itself has 16 digits, its angle 8
+    np.testing.assert_array_equal(mirrored, mirrored.T)
+
+
+def test_kernels_of_one_view_share_products_and_distances(monkeypatch):
+    calls = []
+    for name in ("relu_kernels", "pdist", "cdist"):
+        made = getattr(_members, name)
+        monkeypatch.setattr(
+            _members, name, lambda *args, made=made, name=name: calls.append(name) or made(*args)
+        )
+    views = Views(X)
+    kernels = fitted_kernels([*ALL, METRIC], views, X, np.ones(5))
+    calls.clear()
+    together = dict(matrices(kernels, X))
+    assert sorted(calls) == ["pdist", "pdist", "relu_kernels", "relu_kernels", "relu_kernels"]
+    apart = [next(matrices([kernel], X))[1] for kernel in kernels]
+    for place, matrix in together.items():
+        np.testing.assert_allclose(matrix, apart[place], rtol=1e-12)
+        np.testing.assert_allclose(next(matrices([kernels[place]], X, X))[1], matrix, rtol=1e-6)
 
 
 def left_out_by_hand(kernel, y, ridge):
@@ -59,7 +83,7 @@ def test_leave_one_out_is_that_of_real_fits_and_of_tune():
     kernel = nk.kernels.RBF(2.0)
     matrix, ridges = kernel(X), np.logspace(-4, 1, 11)
     unit = np.trace(matrix) / len(X)
-    fit = by_spectrum(matrix.copy(), Y, ridges)
+    fit = Spectrum(matrix.copy()).fit(Y, ridges)
     np.testing.assert_allclose(fit.left_out, left_out_by_hand(matrix, Y, fit.ridge * unit), atol=1e-9)
     tuned = nk.dynamics.tune(kernel, X, Y, "ridge", values=ridges * unit)
     assert tuned.value == pytest.approx(fit.ridge * unit) and tuned.error.min() == pytest.approx(
@@ -72,9 +96,11 @@ def test_leave_one_out_is_that_of_real_fits_and_of_tune():
 
 def test_leave_one_out_on_few_centers_is_that_of_real_fits():
     kernel, centers = nk.kernels.RBF(2.0), X[:8]
-    fit = by_centers(kernel(X, centers), kernel(centers), Y, np.logspace(-4, 1, 11))
+    fit = by_centers(kernel(X, centers).copy(), kernel(centers).copy(), Y, np.logspace(-4, 1, 11))
     unit = np.trace(kernel(centers)) / 8
-    lam, vectors = np.linalg.eigh(kernel(centers))
+    lam, vectors = np.linalg.eigh(
+        kernel(centers) + 1e-8 * unit * np.eye(8)
+    )  # which repeated centers would need
     features = kernel(X, centers) @ (vectors / np.sqrt(lam))
     found = np.empty_like(Y)
     for i in range(len(X)):
@@ -82,6 +108,16 @@ def test_leave_one_out_on_few_centers_is_that_of_real_fits():
         gram = features[kept].T @ features[kept] + fit.ridge * unit * np.eye(8)
         found[i] = features[i] @ np.linalg.solve(gram, features[kept].T @ Y[kept])
     np.testing.assert_allclose(fit.left_out, found, atol=1e-8)
+
+
+def test_few_centers_in_single_precision_may_repeat_themselves():
+    """The Gram matrix of such features is singular up to rounding: a ridge above that is taken."""
+    x = np.repeat(X, 3, axis=0).astype(float)
+    kernel = nk.kernels.RBF(30.0)
+    y = np.repeat(Y, 3, axis=0)
+    rows = kernel(x, x).astype(np.float32)
+    fit = by_centers(rows, kernel(x).copy(), y, np.logspace(-12, -2, 11))
+    assert np.isfinite(fit.left_out).all() and np.mean((fit.left_out - y) ** 2) < np.mean(y**2)
 
 
 def test_gradients_of_the_likelihood_are_right():
@@ -116,12 +152,12 @@ def test_views_keep_new_rows_within_the_range_and_ranks_make_columns_normal():
 
 
 def test_weights_of_the_average_have_the_least_error_of_left_out_rows():
-    blend, left_out = blended(X, Y, False, False, 100, 10, np.random.RandomState(0))
-    views = Views(X)
-    singles = [by_spectrum(k.matrix(k.rows(X)), Y).error for k in (Kernel(m, views, X) for m in ALL)]
-    assert np.mean((left_out - Y) ** 2) <= min(singles) * (1 + 1e-9)
-    assert all(part.weight > 0 for part in blend.parts)
-    assert Kernel(Member("laplace", 2.0), views, X).length > 0
+    made = blended(X, Y, False, False, 100, 10, np.random.RandomState(0))
+    kernels = fitted_kernels(ALL, Views(X), X, None)
+    singles = [Spectrum(matrix).fit(Y).error for _, matrix in matrices(kernels, X)]
+    assert np.mean((made.left_out - Y) ** 2) <= min(singles) * (1 + 1e-9)
+    assert all(part.weight > 0 for part in made.blend.parts)
+    assert all(kernel.length > 0 for kernel in fitted_kernels([Member("laplace", 2.0)], Views(X), X, None))
 
 
 # The whole

@@ -194,7 +194,14 @@ def test_another_process_predicts_the_same(tmp_path):
 
 
 # Functions of the caller's, or made of them, are pickled by those who can (cloudpickle, and so Dask).
-FUNCTIONS = {"from_function", "Record", "fluctuation_observables", "observables", "trained_observables"}
+FUNCTIONS = {
+    "from_function",
+    "Record",
+    "Optax",
+    "fluctuation_observables",
+    "observables",
+    "trained_observables",
+}
 # What leaves a model is a JAX array: its own pickle is JAX's affair.
 OUTPUTS = {"init", "__call__"}
 

@@ -158,7 +158,7 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
 
 def test_every_public_name_stands_in_the_api_once():
     rooms = sorted(path.parent.name for path in (ROOT / "src/nearkernel").glob("[a-z]*/__init__.py"))
-    offered = {"precision", "progress", "Status", "StatusKind", "save", "load"}
+    offered = {"cache", "precision", "progress", "Status", "StatusKind", "save", "load"}
     for room in rooms:
         init = (ROOT / f"src/nearkernel/{room}/__init__.py").read_text(encoding="utf-8")
         offered |= {

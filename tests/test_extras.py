@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/nearkernel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 # Imported only where the caller's own object comes from there, so it is installed.
-GUESTS = {"IPython", "flax", "keras"}
+GUESTS = {"IPython", "flax", "keras", "openpyxl"}  # without openpyxl, a file of Excel costs one line
 PACKAGES = {"sklearn": "scikit-learn", "google_crc32c": "google-crc32c", "distributed": "dask"}
 # Commands and the lab are imported as a whole behind `needing` of __main__.py, cli.py and lab/_serve.py; what traces a
 # PyTorch module, behind that of nk.from_torch.

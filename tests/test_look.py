@@ -66,6 +66,16 @@ def test_a_drawing_stands_alone_and_follows_the_page_it_is_set_into():
     assert set(re.findall(r'(?:href="#|url\(#)([^")]*)', one)) <= ids(one)
 
 
+def test_powers_of_ten_are_plain_text():
+    def paint(figure):
+        axes = figure.subplots()
+        axes.loglog([0.02, 0.05], [1e-3, 1e4])
+
+    drawn = drawing.svg((3, 2), paint)
+    assert "10⁻²" in drawn and "10⁴" in drawn and "3×10⁻²" in drawn
+    assert drawing.plain_power("") == ""
+
+
 def test_a_formula_is_written_with_its_letters_signs_and_indices():
     assert _look.formula("K^(l+1) <= C_b + lam_max theta.x^-1") == (
         '<span class="formula"><var>K</var><sup><var>l</var>+1</sup> ≤ <var>C</var><sub><var>b</var></sub> + '

@@ -183,6 +183,64 @@ def test_frames_of_pandas_and_polars(library):
     np.testing.assert_array_equal(
         PrepareTable().fit_transform(frame), PrepareTable().fit_transform(columns())
     )
+    if library == "polars":
+        with pytest.raises(
+            ValueError, match=r"`X` could not be read as a table: it is lazy: give X.collect\(\)"
+        ):
+            PrepareTable().fit(frame.lazy())
+        return
+    frame["kind"] = frame["kind"].astype("category")
+    frame.index = RNG.permutation(N)  # as rows are after a split: no column
+    np.testing.assert_array_equal(
+        PrepareTable().fit_transform(frame), PrepareTable().fit_transform(columns())
+    )
+    frame["mixed"] = [1, "x", 2.5] * (N // 3)
+    assert "mixed=x" in PrepareTable().fit(frame).get_feature_names_out()
+
+
+class OtherFrame:
+    """A frame that Arrow does not take, read by its columns."""
+
+    def __init__(self, table):
+        self.columns, self.iloc = list(table), self
+        self.values = list(table.values())
+
+    def __getitem__(self, where):
+        return np.array(self.values[where[1]], dtype=object)
+
+
+class Lazy:
+    def collect(self):
+        return self
+
+
+def test_numbers_and_text_side_by_side_are_levels():
+    table = {"mixed": [1, "x", None, 2.5] * 5, "y": list(range(20))}
+    for frame in (table, OtherFrame(table)):
+        names = list(PrepareTable().fit(frame).get_feature_names_out())
+        assert names == ["mixed=1", "mixed=2.5", "mixed=x", "mixed=(missing)"]
+    with pytest.raises(ValueError, match=r"it is lazy: give X\.collect"):
+        PrepareTable().fit(Lazy())
+    series = ArrowStream(pa.chunked_array([[1, 2]]))
+    series.iloc = None
+    with pytest.raises(ValueError, match="`X` could not be read as a table: it has no columns: give a table"):
+        PrepareTable().fit(series)
+    twice = OtherFrame(table)
+    twice.columns = ["a", "a"]
+    with pytest.raises(
+        ValueError, match="`X` could not be read as a table: more than one column is called 'a'"
+    ):
+        PrepareTable().fit(twice)
+
+
+def test_the_index_of_a_pandas_frame_is_no_column():
+    """As pandas writes it: a column that the schema calls an index."""
+    table = pa.table({**columns(), "__index_level_0__": RNG.permutation(N)})
+    metadata = {b"pandas": b'{"index_columns": ["__index_level_0__"], "columns": []}'}
+    frame = ArrowStream(table.replace_schema_metadata(metadata))
+    np.testing.assert_array_equal(
+        PrepareTable().fit_transform(frame), PrepareTable().fit_transform(columns())
+    )
 
 
 def test_a_pipeline_is_saved_with_its_preparation(tmp_path):
@@ -218,7 +276,11 @@ def test_new_rows_must_have_the_columns():
     [
         (np.zeros(3), ValueError, r"`X` must be a table or an array \(n, d\) with rows and columns"),
         (np.zeros((0, 2)), ValueError, r"`X` has 0 sample\(s\)"),
-        ({"a": [1, 2], "b": [1]}, ValueError, "`X` could not be read as a table"),
+        (
+            {"a": [1, 2], "b": [1]},
+            ValueError,
+            "`X` could not be read as a table: its columns differ in length",
+        ),
         ({"a": [[1, 2], [3, 4]]}, ValueError, "each column must have one value per row"),
         (np.zeros((2, 2), complex), ValueError, "Complex data not supported"),
         (scipy.sparse.eye_array(3), TypeError, "`X`: sparse data are not supported"),

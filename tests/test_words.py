@@ -17,11 +17,10 @@ CODE = [
     for path in sorted((ROOT / "src/nearkernel").rglob("*.py"))
     if not {"claims", "lab"} & set(path.parts)
 ]
-_LEFT_OUT = ("claims.md", "documents.md", "quickstart.md")
+_LEFT_OUT = [ROOT / "docs/claims.md", ROOT / "docs/documents.md"]
 PAGES = [
-    path
-    for path in sorted((ROOT / "docs").rglob("*.md"))
-    if path.name not in _LEFT_OUT or path.parent.name != "docs"
+    ROOT / "README.md",
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path not in _LEFT_OUT),
 ]
 _EACH = (
     "point|feature|output|input|order|step|record|row|layer|degree|eigenvalue|direction|initialization|fold|file|width"

@@ -8,6 +8,7 @@ from . import kernels as kernels
 from . import models as models
 from . import scale as scale
 from . import statistics as statistics
+from ._cache import cache as cache
 from ._precision import precision as precision
 from ._progress import progress as progress
 from ._saved.verbs import load as load

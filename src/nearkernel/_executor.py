@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 
 import jax
 
+from ._check import shown
 from ._cluster import connected, finished, in_sequence, kept_on_worker, shared_by_tasks
 from ._memory import cores
 from ._precision import precision, working_dtype
@@ -140,6 +141,10 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
     if scheduler is None:
         yield
         return
+    if not isinstance(scheduler, str):
+        raise TypeError(
+            f'`scheduler` must be an address such as "tcp://10.0.0.1:8786"; got {shown(scheduler)}.'
+        )
     with connected(scheduler) as client:
         token = _CLIENT.set(client)
         try:

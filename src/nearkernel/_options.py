@@ -48,7 +48,7 @@ BiasVar = Annotated[float, typer.Option(min=0, help="Variance of the biases.", r
 DataSet = Annotated[
     str,
     typer.Argument(
-        help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .tsv, .parquet or .npz file.",
+        help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .tsv, .xlsx, .parquet or .npz file.",
         show_default=False,
         autocompletion=data_sets,
     ),

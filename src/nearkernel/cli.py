@@ -1,6 +1,7 @@
 """The command line. Everything heavy is imported inside a command, so that `--help` answers at once."""
 
 import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
 from ._predict.app import apply, predict
+from ._programs import VARIABLE
 from ._random_state import random_state_kept
 from ._terminal import print_json, typing
 
@@ -207,4 +209,5 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Unicode shows "?" for "±"
+    os.environ.setdefault(VARIABLE, "1")
     app(prog_name="nearkernel")

@@ -31,7 +31,7 @@ def grid(qs) -> list[tuple[str, float, float]]:
         for name in reference.CLOSED
         for q1 in qs
         for q2 in qs
-        if q1 <= q2 and not (name in ("sin", "cos") and q2 > 1e3)
+        if q1 <= q2 and not (name in ("sin", "cos") and (q2 > 1e3 or (q2 == 1e3 and q1 < 1)))
     ]
 
 

@@ -97,3 +97,14 @@ def test_polynomial_is_the_dot_product_of_its_features(degree, bias):
 def test_bad_arguments_are_named(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+@pytest.mark.parametrize("length", [1.5, 1e-30, 1e30])
+def test_float32_entries_of_numpy_are_those_of_the_compiled_program(length, monkeypatch):
+    x, kernel = np.random.default_rng(4).normal(size=(130, 3)), nk.kernels.RBF(length)
+    with nk.precision("float32"):
+        found = kernel(x)
+        monkeypatch.setattr(nk.kernels.RBF, "pairs_on_host", lambda *_: None)
+        expected = kernel(x)
+    assert found.dtype == expected.dtype == np.float32
+    assert np.abs(found - expected).max() < 1e-6

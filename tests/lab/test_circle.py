@@ -46,10 +46,10 @@ def test_trained_networks_agree_and_can_be_stopped():
     shares = [share for share, _, _ in seen]
     assert shares == sorted(shares) and sum(event[2] is not None for event in seen) == 5
     for picture in (0, 1):
-        trained, theory = part(answer, picture, "trained networks"), part(answer, picture, "theory")
+        trained, theory = part(answer, picture, "mean of networks"), part(answer, picture, "theory")
         # A width of 100 is not infinite: 0.05 allow for that.
         assert np.all(np.abs(trained.y - theory.y[::8]) < 4 * trained.sem + 0.05)
-    trained, theory = part(answer, 2, "trained networks"), part(answer, 2, "theory")
+    trained, theory = part(answer, 2, "mean of networks"), part(answer, 2, "theory")
     expected = np.exp(np.interp(np.log(trained.x), np.log(theory.x), np.log(theory.y + 1e-30)))
     assert np.all(np.abs(trained.y - expected) < 4 * trained.sem + 0.05 * expected)
     watch = Watch()

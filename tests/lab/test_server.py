@@ -13,8 +13,8 @@ import pytest
 
 from labs import workers
 from nearkernel import claims
+from nearkernel.activations._formula import DEEPEST, MOST
 from nearkernel.lab import NAMES, find
-from nearkernel.lab._formula import DEEPEST, MOST
 from nearkernel.lab._gate import LONGEST_QUERY, SECURITY
 from nearkernel.lab._picture import plain
 
@@ -28,7 +28,16 @@ def web(lab):
 def test_the_page_and_its_parts_come_from_this_machine_alone(web):
     page = web.get("/")
     assert page.status_code == 200 and "https://" not in page.text and "http://" not in page.text
-    for name in ("look.css", "lab.css", "app.js", "claims.js", "icon.svg"):
+    for name in (
+        "look.css",
+        "lab.css",
+        "app.js",
+        "claims.js",
+        "icon.svg",
+        "page.js",
+        "story.js",
+        "story.json",
+    ):
         part = web.get(f"/static/{name}")
         assert (
             part.status_code == 200

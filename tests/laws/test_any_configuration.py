@@ -30,7 +30,7 @@ def configurations(count: int):
     )
 
 
-def few_and_many(*strategies, few: int = 15, many: int = 130):
+def few_and_many(*strategies, few: int = 15, many: int = 60):
     """A law as two tests: of a few configurations, and of many in the slow tests."""
 
     def both(law):

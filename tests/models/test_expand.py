@@ -88,7 +88,7 @@ def test_float32_parameters_are_expanded_in_float64():
     "arguments, error, message",
     [
         ({"degree": 0}, ValueError, "`degree` must be at least 1; got 0"),
-        ({"degree": 4}, ValueError, "`degree` must be 1, 2 or 3; got 4"),
+        ({"degree": 7}, ValueError, "`degree` must be from 1 to 6; got 7"),
         ({"degree": 1.5}, TypeError, "`degree` must be an integer; got 1.5"),
         ({"params": {}}, TypeError, "`params` must be a tree of floating-point arrays; it has no arrays"),
         ({"params": [np.arange(3)]}, TypeError, "`params` must be a tree of floating-point arrays"),

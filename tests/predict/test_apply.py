@@ -142,7 +142,10 @@ def test_bad_paths_cost_one_line(model):
     fails("apply", "out", "table.csv", match="out is a folder")
     fails("apply", "model.nk", "absent.csv", match="absent.csv: no such file")
     fails(
-        "apply", "model.nk", "digits", match="no data set 'digits': give a .csv, .tsv, .npz or .parquet file"
+        "apply",
+        "model.nk",
+        "digits",
+        match="no data set 'digits': give a .csv, .tsv, .xlsx, .npz or .parquet file",
     )
     fails("apply", "table.csv", "table.csv", match="table.csv is not a model file")
     fails(
@@ -178,11 +181,46 @@ def test_a_report_says_what_to_do_next_and_that_nothing_beats_the_baseline():
         file.write("a,b,y\n" + "\n".join(f"{a},{b},{c}" for a, b, c in rng.normal(size=(80, 3))))
     said = nearkernel("predict", "noise.csv", "--target", "y", *QUICK).stdout
     assert "Nothing here beats the mean beyond chance: these columns say little about y." in said
-    assert "next: nearkernel predict noise.csv --target y --save model.nk" in said
+    keep = "nearkernel predict noise.csv --target y --depth 1 --save model.nk"
+    assert (
+        f"next: {keep}" in said and "next: nearkernel curve noise.csv --target y --tune --out curve" in said
+    )
+    with open("out/report.html") as file:
+        page = file.read()
+    assert "What to do next" in page and keep in page
     with open("out/result.json") as file:
         found = json.load(file)
     assert found["verdict"].startswith("Nothing here beats") and len(found["columns"]) == 2
     assert set(found["figures"]) == {"Auto", "NNGP", "NTK", "Linear", "Boosting", "Mean"}
+
+
+def test_several_targets_each_from_the_other_columns():
+    rng = np.random.default_rng(4)
+    with open("two.csv", "w") as file:
+        lines = (
+            f"{a},{b},{2 * a + 0.1 * c},{'up' if b > 0 else 'down'}" for a, b, c in rng.normal(size=(60, 3))
+        )
+        file.write("a,b,sales in t,trend\n" + "\n".join(lines))
+    targets = ("--target", "sales in t", "--target", "trend")
+    said = nearkernel("predict", "two.csv", *targets, "--save", "model.nk", "--json", *QUICK).stdout
+    found = json.loads(said)
+    assert list(found) == ["sales in t", "trend"]
+    assert [each["data"]["task"] for each in found.values()] == ["regression", "classification"]
+    assert [{column["column"] for column in each["columns"]} for each in found.values()] == [{"a", "b"}] * 2
+    for name in ("sales_in_t", "trend"):
+        assert sorted(os.listdir(f"out/{name}")) == ["predictions.csv", "report.html", "result.json"]
+    nearkernel("apply", "model-trend.nk", "two.csv")
+    nearkernel("apply", "model-sales_in_t.nk", "two.csv")
+    fails(
+        "predict",
+        "two.csv",
+        *targets,
+        "--target",
+        "nothing",
+        "--out",
+        "no",
+        match="--target nothing: two.csv has no",
+    )
 
 
 def test_strictness_and_numbers_for_people():
@@ -199,7 +237,7 @@ def test_strictness_and_numbers_for_people():
         draws = np.random.default_rng(0).lognormal(size=(80, 2))
         file.write("a,price\n" + "\n".join(f"{a},{1e6 * a * b**0.1:.0f}" for a, b in draws))
     said = nearkernel("predict", "money.csv", "--target", "price", *QUICK).stdout
-    assert "Auto misses price by" in said and ",000" in said
+    assert "Auto misses price by" in said and "on average" in said and ",000" in said
 
 
 def test_a_missing_file_is_said_before_anything_heavy_is_imported():

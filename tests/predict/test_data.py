@@ -150,7 +150,9 @@ def test_broken_files_are_refused(csv, tmp_path):
         csv("1.5,2,3\n4,5,6\n"), target="y", match="has no header .its first line is '1.5,2,3'.: add a line"
     )
     refuses(
-        csv("a,y\n1,2\n1,2,3\n"), target="y", match="could not be read as csv: .*Expected 2 columns, got 3"
+        csv("a,y\n1,2\n1,2,3\n"),
+        target="y",
+        match="could not be read as csv: .*Row #3: Expected 2 columns, got 3",
     )
     refuses(csv("not parquet", "data.parquet"), target="y", match="could not be read as parquet")
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "none.parquet")

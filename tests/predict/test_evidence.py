@@ -32,3 +32,18 @@ def test_it_finds_the_noise_that_was_put_in(candidate):
     around = evidence.log_evidence(*found)[candidate - 1 : candidate + 2]
     step = np.log(evidence.NOISES[1] / evidence.NOISES[0])
     assert step > 4 * step / np.sqrt(-np.diff(around, 2)[0])
+
+
+def test_singular_values_give_the_posterior_of_the_linear_kernel():
+    _, x, y = rows(30, 0.1)
+    x_new = np.random.default_rng(1).normal(size=(5, 3))
+    kernel = nk.kernels.Linear() * (1 / 3)
+    mean, variance, noise, evidence_there = evidence.most_likely_linear(x, y, x_new)
+    assert noise == evidence.most_likely_noise(kernel, x, y)  # whose matrix is singular: by its eigenvalues
+    exact = nk.statistics.posterior(kernel, x, y, x_new, noise=noise)
+    np.testing.assert_allclose(mean, exact.mean, atol=1e-10)
+    np.testing.assert_allclose(variance, exact.std**2, rtol=1e-8)
+    assert evidence_there == pytest.approx(exact.log_marginal_likelihood, rel=1e-9)
+    few = evidence.most_likely_linear(x[:2], y[:2], x_new)  # fewer rows than columns
+    exact = nk.statistics.posterior(kernel, x[:2], y[:2], x_new, noise=few[2])
+    np.testing.assert_allclose(few[1], exact.std**2, rtol=1e-8)

@@ -67,6 +67,11 @@ def test_other_encodings_are_read_and_said(folder):
     )
     (folder / "a.csv").write_bytes(b"\x00\x01\x02" * 100)
     refuses("a.csv", r"has zero bytes, so it is not text: save it again as UTF-8", target="label")
+    for start, what in ((b"\x1f\x8b", "a gzip archive"), (b"PK\x03\x04", "a zip archive or an Excel file")):
+        (folder / "a.csv").write_bytes(start + b"rest")
+        refuses("a.csv", rf"a\.csv is {what}, not text: unpack it, or give it the ending", target="label")
+    (folder / "a.csv").write_text("a,label\n1,\n2,\n")
+    refuses("a.csv", "column 'label' of a.csv is empty: no row says what is to be predicted", target="label")
 
 
 def parquet_bytes() -> bytes:

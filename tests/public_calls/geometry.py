@@ -175,11 +175,23 @@ CALLS = [
         G.random_projection,
         dict(x=x, eps=("positive", 0.5), key=key, tries=("steps", 5)),
     ),
+    Call(
+        "cell", G.cell, dict(net=("net", RELU), params=("params", RELU_PARAMS), point=("vector", np.ones(3)))
+    ),
+    Call("mean_boundary", G.mean_boundary, dict(net=("net", RELU), radius=("positive", 1.0))),
+    Call(
+        "measure_boundary",
+        G.measure_boundary,
+        dict(net=("net", RELU), radius=("positive", 1.0), size=("steps", 2), key=key),
+    ),
+    Call("lipschitz_bounds", G.lipschitz_bounds, dict(net=net, params=params, x=x)),
+    Call("sampling_width", G.sampling_width, dict(kernel=kernel, seen=x, x=x)),
+    Call("set_packing", G.set_packing, dict(functions=x, radius=("positive", 0.1))),
     Call("set_entropy", G.set_entropy, dict(functions=x, bits=("whole", 2))),
     Call(
         "lipschitz_entropy",
         G.lipschitz_entropy,
-        dict(bits=("whole", 3), length=("positive", 1.0), constant=("positive", 1.0)),
+        dict(bits=("whole", 3), length=("positive", 1.0), constant=("positive", 1.0), dim=("whole", 1)),
     ),
     Call(
         "lipschitz_code",

@@ -120,5 +120,6 @@ CALLS = [
         dict(kernel=kernel, x=x, y=y, ridge=("positive", 0.1), loss=("choice", "squared")),
     ),
     Call("norm_bounded", K.norm_bounded, dict(kernel=kernel, x=x, y=y, norm=("positive", 0.1))),
+    Call("rademacher", K.rademacher, dict(kernel=kernel, x=x, norm=("positive", 1.0), key=key)),
     Call("feature_map", K.feature_map, dict(kernel=("kernel", K.Linear()), x=x)),
 ]

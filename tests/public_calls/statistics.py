@@ -43,6 +43,12 @@ from ._good import (
 CURVE_X = np.random.default_rng(3).normal(size=(10, 3))
 
 CALLS = [
+    Call("relu_ntk_change", S.relu_ntk_change, dict(net=("net", RELU), x=x)),
+    Call(
+        "average_variance",
+        S.average_variance,
+        dict(net=("net", NET), x=("inputs", X[:1]), function=("function", np.cos), layer=("whole", 1)),
+    ),
     Call(
         "forecast",
         nk.forecast,

@@ -101,6 +101,82 @@ def test_ensembles_on_a_cluster_are_those_of_this_machine(cluster):
     assert np.abs(here.mean - there.mean).max() < 1e-12 and np.abs(here.sem - there.sem).max() < 1e-12
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_forecasts_on_a_cluster_are_those_of_this_machine(cluster):
+    x, x_new = rng.normal(size=(20, 3)), rng.normal(size=(2, 3))
+    small, flow = nk.MLP(3, (8,), 1, "tanh"), nk.GradientDescent(0.05, 10)
+    rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
+    clouds = nk.statistics.Clouds(neurons=1024, scrambles=2)
+    neurons = nk.statistics.SampledNeurons(most=2048, scrambles=4)
+
+    def forecasts():
+        labels, key = (x[:, 0] > 0).astype(int), jax.random.key(0)
+        classes = {"loss": "cross_entropy", "samples": 30, "key": key}
+        batches = nk.SGD(0.005, 4, 4)
+        return [
+            nk.forecast(nk.MLP(3, (8,), 2, "erf"), x, labels, flow, x_new, **classes).samples,
+            nk.forecast(small, x, x[:, 0], flow, x_new, 1, neurons=neurons).std,
+            nk.forecast(nk.MLP(3, (8,), 1, "relu"), x, x[:, 0], flow, x_new, 0.5, neurons=neurons).mean,
+            nk.forecast(rich, x[:6], x[:6, 0], batches, x_new, key=key, clouds=clouds).mean,
+        ]
+
+    here = forecasts()
+    with nk.scale.on_cluster(cluster.scheduler_address):
+        there = forecasts()
+    for one, other in zip(here, there, strict=True):
+        assert np.abs(one - other).max() < 1e-9
+
+
+@pytest.mark.filterwarnings("ignore")  # that narrow networks are narrow
+def test_jobs_can_be_sent_to_other_processes():
+    """All that a cluster is given, through the pickle that Dask uses, where 64 bits are off."""
+    import cloudpickle
+
+    from nearkernel import _executor
+
+    x, key = rng.normal(size=(14, 3)), jax.random.key(0)
+    sent = []
+
+    class Client:
+        def nthreads(self):
+            return {"one": 1}
+
+    def through(client, task, items, job, token, dtype):
+        sent.append(type(job).__name__)
+        again = cloudpickle.loads(cloudpickle.dumps(job))
+        return [task(item, again, token, dtype) for item in items]
+
+    rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
+    clouds = nk.statistics.Clouds(neurons=1024, scrambles=2, watch=lambda share, left: None)
+    neurons = nk.statistics.SampledNeurons(most=1024, scrambles=2)
+    net, steps = nk.MLP(3, (8,), 2, "erf"), nk.GradientDescent(0.05, 5)
+
+    def answers():
+        classes = nk.forecast(
+            net, x, (x[:, 0] > 0).astype(int), steps, x[:2], loss="cross_entropy", samples=8, key=key
+        )
+        batches = nk.SGD(0.005, 4, 3)
+        return [
+            classes.samples,
+            nk.forecast(rich, x[:6], x[:6, 0], batches, x[6:8], key=key, clouds=clouds).mean,
+            nk.forecast(nk.MLP(3, (8,), 1, "tanh"), x, x[:, 0], steps, x[:1], 1, neurons=neurons).std,
+        ]
+
+    here = answers()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_executor, "in_sequence", through)
+        patch.setattr(_executor, "shared_by_tasks", lambda client, job: job)
+        token = _executor._CLIENT.set(Client())
+        try:
+            there = answers()
+        finally:
+            _executor._CLIENT.reset(token)
+    assert set(sent) == {"_Training", "_Runs", "NeuronJob"}
+    for one, other in zip(here, there, strict=True):
+        assert np.abs(one - other).max() < 1e-10
+
+
 @pytest.mark.filterwarnings("ignore")  # what Dask says of a scheduler that ends
 def test_a_scheduler_that_dies_is_one_line_and_the_blocks_are_kept(tmp_path, whole, monkeypatch):
     import dask

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.scale._pivoted import Preconditioner, pivoted_cholesky
+from nearkernel.scale._pivoted import Preconditioner, bytes_for, pivoted_cholesky
 from nearkernel.scale._products import Held, Recomputed, products_of
 
 rng = np.random.default_rng(3)
@@ -71,3 +71,22 @@ def test_preconditioner_is_the_inverse():
     inverse = np.linalg.inv(factor @ factor.T + 0.3 * np.eye(80))
     right = rng.normal(size=(80, 2))
     assert np.abs(Preconditioner(factor, 0.3)(right) - inverse @ right).max() < 1e-12
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_centres_in_float32_predict_as_in_float64(d):
+    x, y = X[:, :d], np.sin(X[:, 0])
+    solver = nk.dynamics.Nystrom(centres=200)
+    fit = lambda: nk.solve(KERNELS["rbf"], x, y, nk.Ridge(0.1), solver=solver).predict(x[:50]).mean
+    with nk.precision("float32"):
+        single = fit()
+    assert np.abs(single - fit()).max() < 1e-3
+
+
+def test_dear_products_get_more_columns_within_the_memory():
+    with jax.enable_x64(True):
+        held, again = Held(KERNELS["rbf"].matrix(X, None)), Recomputed(KERNELS["rbf"], X, 10**9)
+        ample, scarce = (nk.dynamics.ConjugateGradients(memory=size) for size in (10**9, 2 * 10**6))
+        assert ample.rank_for(held) == 91 and ample.rank_for(again) == 118
+        assert bytes_for(930, scarce.rank_for(again)) <= 10**6 < bytes_for(930, 118)
+        assert nk.dynamics.ConjugateGradients(rank=5).rank_for(again) == 5

@@ -187,7 +187,7 @@ def test_a_kernel_that_is_not_positive_is_named():
         (lambda: ConjugateGradients(memory="lots"), ValueError, "`memory` must be a size"),
         (lambda: Nystrom(centres=0), ValueError, "`centres` must be at least 1"),
         (lambda: nk.solve(RBF, X, Y, solver=Nystrom(np.ones((3, 9)))), ValueError, "`centres` has 9 features"),
-        (lambda: nk.solve(RBF, X, Y, solver=Nystrom(400, memory="1MB")), MemoryError, "use at most 144 centres"),
+        (lambda: nk.solve(RBF, X, Y, solver=Nystrom(400, memory="1MB")), MemoryError, "use at most 144 centers"),
         (lambda: EigenPro(batch_size=0), ValueError, "`batch_size` must be at least 1"),
         (
             lambda: nk.solve(RBF, X, Y, nk.GradientDescent(0.1, steps=10), solver=Richardson(iterations=3)),

@@ -83,7 +83,7 @@ def test_half_written_files_are_swept_up(tmp_path):
 @pytest.mark.parametrize(
     "kernel, x, options, match",
     [
-        (nk.kernels.RBF(1.4), X, {}, r"holds another kernel: RBF\(length=1.3\); asked for RBF\(length=1.4\)"),
+        (nk.kernels.RBF(1.4), X, {}, r"holds another kernel: RBF\(length=1.3\); requested RBF\(length=1.4\)"),
         (KERNEL, X + 1e-12, {}, "was made from other data. Use"),
         (KERNEL, X[:500], {}, r"from other data \(700 rows of 3; got 500 of 3\)"),
         (KERNEL, X, {"dtype": "float32"}, "`dtype` is float32, but .* holds float64"),

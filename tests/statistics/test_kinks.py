@@ -126,10 +126,10 @@ def test_several_training_points_against_trained_networks(activation, shape):
     """Widths 64 and 256; the next order, 1/width, is extrapolated away."""
     x, y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3], [-0.6, 0.3, 1.1]]), np.array([1.2, -0.5, 0.6])
     new, descent = np.array([[1.1, -0.4, 0.8], [0.9, 1.0, 0.6]]), nk.GradientDescent(0.15, 30)
-    roots, found = (8, 16), []
+    roots, found, draws = (8, 16), [], 6000 if len(shape) == 1 else 2000
     for root in roots:
         net = nk.MLP(3, tuple(k * root * root for k in shape), 1, activation, weight_var=1.6, bias_var=0.1)
-        found.append(nk.measure(shift(net, x, y, descent, new), net, 6000, jax.random.key(root)))
+        found.append(nk.measure(shift(net, x, y, descent, new), net, draws, jax.random.key(root)))
     limit = nk.statistics.extrapolated(found, roots)
     law = nk.forecast(net, x, y, descent, new, order=0.5, neurons=SampledNeurons(tolerance=1e-9, most=2**13))
     theory, error = 16 * law.terms[1], 16 * law.error.mean

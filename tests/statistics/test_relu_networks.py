@@ -218,7 +218,7 @@ def test_moments_of_a_deeper_tangent_kernel():
         ),
         (
             lambda: nk.statistics.input_gradient(nk.MLP(2, (3,), 1, "abs")),
-            "activation that is not zero for z < 0",
+            "the activation of `net` is not zero for z < 0",
         ),
         (lambda: nk.statistics.input_gradient("net"), "`net` must be an nk.MLP; got str"),
         (

@@ -129,7 +129,7 @@ def test_bad_tasks_cost_one_line():
         KernelTask(np.ones(3), np.ones(2))
     with pytest.raises(ValueError, match="`eigenvalues` must be greater than 0"):
         KernelTask(np.zeros(3), np.ones(3))
-    with pytest.raises(ValueError, match="`power` must be a vector of at most 41 numbers"):
+    with pytest.raises(ValueError, match="`power` must be a vector of at most 41 nonnegative values"):
         sphere_task(nk.kernels.RBF(1.0), 5, [-1.0])
     with pytest.raises(TypeError, match="`kernel` must be a kernel"):
         sphere_task(3, 5, [1.0])

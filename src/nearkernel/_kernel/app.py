@@ -8,7 +8,7 @@ import typer
 
 from .._options import OUTPUT, Activation, BiasVar, Debug, Depth, Json, WeightVar
 
-app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: build, inspect, verify, solve.")
+app = typer.Typer(no_args_is_help=True, help="Kernel matrices on disk: plan, build, inspect, verify, solve.")
 
 Store = Annotated[Path, typer.Argument(help="The matrix, a folder such as K.zarr.", show_default=False)]
 _ARRAYS = "An .npz file with `x` (n, d){more}."
@@ -116,3 +116,69 @@ def solve(
     from .command import solve as run
 
     raise typer.Exit(run(path, data, ridge, tol, max_iterations, memory, out, json))
+
+
+@app.command()
+def plan(
+    n: Annotated[int, typer.Option("--n", min=1, max=10**15, help="Number of points.", show_default=False)],
+    d: Annotated[int, typer.Option("--d", min=1, max=10**5, help="Features of a point.", show_default=False)],
+    kernel: Annotated[Kernel, typer.Option(help="Which kernel.")],
+    workers: Annotated[
+        int,
+        typer.Option(min=0, max=10**6, help="Processes of one core that build the matrix; 0: this machine."),
+    ] = 0,
+    machines: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10**6, help="Machines that they share. [default: a core each]", show_default=False
+        ),
+    ] = None,
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations of the solver, an assumption.")] = 30,
+    centers: Annotated[int, typer.Option(min=1, max=10**7, help="Centers of a pass over the data.")] = 2000,
+    length: Annotated[
+        float | None, typer.Option(help="Of rbf and laplace. [default: sqrt(d)]", show_default=False)
+    ] = None,
+    depth: Depth = 3,
+    activation: Activation = "relu",
+    dtype: Annotated[Dtype, typer.Option(help="Of the entries.")] = Dtype.float64,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Of one machine, e.g. 64GiB. [default: what is free here]", show_default=False),
+    ] = None,
+    entries: Annotated[
+        float | None,
+        typer.Option(
+            help="Kernel entries per second of one core. [default: measured here]", show_default=False
+        ),
+    ] = None,
+    disk: Annotated[
+        str | None,
+        typer.Option(
+            help="Speed of the disk or shared folder, e.g. 2GB/s. [default: measured here]",
+            show_default=False,
+        ),
+    ] = None,
+    network: Annotated[
+        str | None, typer.Option(help="Speed of a worker's network. [default: 1.25GB/s]", show_default=False)
+    ] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Say how long it would take before it is begun: a matrix on disk, a solution, a pass over centers.
+
+    Rates are measured on this machine in a few seconds, or given. Workers share the building of a matrix; solvers
+    run on one machine.
+
+    Example: `nearkernel kernel plan --n 10000000 --d 50 --kernel ntk --workers 64`
+    """
+    from .plan import Given, kernel_settings
+    from .plan import plan as run
+
+    if kernel in (Kernel.rbf, Kernel.laplace) and length is None:
+        length = d**0.5
+    settings = kernel_settings(kernel.value, length, depth, activation, None, 0.0)
+    about = {
+        "workers": workers, "machines": machines, "iterations": iterations, "centers": centers, "memory": memory,
+        "float32": dtype is Dtype.float32,
+    }  # fmt: skip
+    run(n, d, settings, Given(entries, disk, network), about, json)

@@ -63,11 +63,12 @@ def paragraphs(*texts: str | Html) -> Html:
     return Html("\n".join(f"<p>{_safe(text)}</p>" for text in texts))
 
 
-def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Html:
-    """Names at the left, numbers aligned at the right; scrolls sideways where it is too wide."""
+def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], words: bool = False) -> Html:
+    """Names at the left, numbers aligned at the right, or `words` at the left; scrolls sideways where too wide."""
     cells = lambda kind, row: "".join(f"<{kind}>{_safe(cell)}</{kind}>" for cell in row)
     body = "".join(f"<tr>{cells('td', row)}</tr>\n" for row in rows)
-    return Html(f'<div class="scroll"><table>\n<tr>{cells("th", head)}</tr>\n{body}</table></div>')
+    kind = ' class="words"' if words else ""
+    return Html(f'<div class="scroll"><table{kind}>\n<tr>{cells("th", head)}</tr>\n{body}</table></div>')
 
 
 def dot(series: int) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ BLUE, ORANGE, GREEN, PURPLE, SKY, GREY = SERIES = (
     "#0072b2", "#d55e00", "#009e73", "#aa4499", "#56b4e9", "#6b7280",
 )  # fmt: skip
 INK, PAPER, LINE = "#1d2129", "#ffffff", "#e4e2dd"
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # What each colour is called in look.css, so that a drawing can follow a page that is light or dark.
 PAGE_COLOURS = {
@@ -57,6 +60,37 @@ def svg(size: tuple[float, float], paint: Callable[..., None], *args: Any) -> st
     return _saved(size, paint, args, png=False)[1]
 
 
+def _plain_powers(figure: Figure) -> None:
+    """Powers of ten on logarithmic axes as plain text: formulas would take a third of the time of a figure."""
+    from matplotlib.ticker import Formatter, LogFormatter
+
+    class Plain(Formatter):
+        def __init__(self, formula: LogFormatter):
+            self._formula = formula
+
+        def set_locs(self, locs: Any) -> None:
+            self._formula.set_locs(locs)
+
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            return plain_power(self._formula(x, pos))
+
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(major := axis.get_major_formatter(), LogFormatter):
+                axis.set_major_formatter(Plain(major))
+            if isinstance(minor := axis.get_minor_formatter(), LogFormatter):
+                axis.set_minor_formatter(Plain(minor))
+
+
+def plain_power(formula: str) -> str:
+    r"""The text of a tick: "10⁻²" for "$\mathdefault{10^{-2}}$"."""
+    inner = re.sub(r"\$|\\mathdefault|\\times", lambda found: "×" if "times" in found[0] else "", formula)
+    raised = re.sub(
+        r"\^\{([^}]*)\}", lambda found: found[1].replace("\N{MINUS SIGN}", "-").translate(_RAISED), inner
+    )
+    return raised.replace("{", "").replace("}", "")
+
+
 def _saved(size: tuple[float, float], paint: Callable[..., None], args: Any, png: bool) -> tuple[bytes, str]:
     with needing("a figure"):
         from cycler import cycler
@@ -66,6 +100,7 @@ def _saved(size: tuple[float, float], paint: Callable[..., None], args: Any, png
     with rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}):
         figure: Figure = Figure(figsize=size, layout="constrained")
         paint(figure, *args)
+        _plain_powers(figure)
         pixels, text = io.BytesIO(), io.StringIO()
         if png:
             figure.savefig(pixels, format="png", dpi=130, metadata={"Software": None})

@@ -22,7 +22,6 @@ from .._options import (
     RidgeStrength,
     Seed,
     Steps,
-    Target,
     Task,
     TaskOption,
     Time,
@@ -41,7 +40,14 @@ FINITE = "A network of finite width"
 
 def predict(
     data: DataSet,
-    target: Target = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to predict (csv, xlsx, parquet), or array (npz: y unless said). Given several times, each "
+            "is predicted from the other columns, into a separate folder.",
+            show_default=False,
+        ),
+    ] = None,
     drop: Drop = None,
     task: TaskOption = Task.auto,
     test_fraction: Annotated[
@@ -139,6 +145,8 @@ def predict(
 
     `nearkernel predict houses.csv --target price --save model.nk --curve`
 
+    `nearkernel predict houses.csv --target price --target rent`
+
     `nearkernel predict diabetes --algorithm flow --time 0.01 --out early`
 
     `nearkernel predict diabetes --activation tanh --depth 1 --order 2 --train`
@@ -151,9 +159,10 @@ def predict(
     check_save(save)
     from .command import Options, predict_and_report
 
+    targets = tuple(dict.fromkeys(target or ()))
     options = Options(
         data=data,
-        target=target,
+        target=targets[0] if targets else None,
         drop=tuple(drop or ()),
         task=task.value,
         test_fraction=test_fraction,
@@ -177,7 +186,7 @@ def predict(
         save=None if save is None else str(save),
         curve=curve,
     )
-    predict_and_report(options, out, print_json=json)
+    predict_and_report(options, targets, out, print_json=json)
 
 
 def apply(
@@ -186,7 +195,7 @@ def apply(
         typer.Argument(help="A file written by `nearkernel predict --save` or nk.save.", show_default=False),
     ],
     data: Annotated[
-        str, typer.Argument(help="New rows: a .csv, .tsv, .parquet or .npz file.", show_default=False)
+        str, typer.Argument(help="New rows: a .csv, .tsv, .xlsx, .parquet or .npz file.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="File for the predictions.", rich_help_panel=OUTPUT)] = Path(
         "predictions.csv"

@@ -13,7 +13,7 @@ from .._files import write_whole
 from .._npz import npz_arrays
 from .._saved.file import read_model
 from .._terminal import console, print_json, progress
-from ..estimators import PrepareTable
+from ..estimators import AutoClassifier, AutoRegressor, PrepareTable
 from . import scores
 from .columns import for_people
 from .tables import Table, read_table
@@ -84,16 +84,22 @@ def _predictions(model: Any, inputs: Any, about: dict, coverage: float) -> dict[
     name = about.get("target", "prediction")
     last, earlier = (model[-1], model[:-1]) if hasattr(model, "steps") else (model, None)
     x = inputs if earlier is None or not len(earlier) else earlier.transform(inputs)
-    found = last.predict(x)
+    if isinstance(last, AutoClassifier):
+        probabilities = last.predict_proba(x)
+        return {name: last._answered(probabilities), **_by_class(last, probabilities)}
+    if isinstance(last, AutoRegressor):
+        found, _, interval = last._law(x, coverage)
+        if found.ndim == 1:
+            return {name: found, "low": interval[:, 0], "high": interval[:, 1]}
+    else:
+        found = last.predict(x)
     if found.ndim > 1:
         return {f"{name}_{i}": each for i, each in enumerate(found.T)}
-    columns = {name: found}
-    if hasattr(last, "predict_proba"):
-        for label, probability in zip(last.classes_, last.predict_proba(x).T, strict=True):
-            columns[f"p({label})"] = probability
-    elif hasattr(last, "predict_interval"):
-        columns["low"], columns["high"] = last.predict_interval(x, coverage).T
-    return columns
+    return {name: found, **(_by_class(last, last.predict_proba(x)) if hasattr(last, "predict_proba") else {})}
+
+
+def _by_class(model: Any, probabilities: np.ndarray) -> dict[str, np.ndarray]:
+    return {f"p({label})": each for label, each in zip(model.classes_, probabilities.T, strict=True)}
 
 
 def _score(rows: Table | np.ndarray, columns: dict[str, np.ndarray], about: dict) -> str:

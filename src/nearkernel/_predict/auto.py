@@ -17,7 +17,7 @@ from .prepare import Split
 
 NAME = "Auto"
 COVERAGE = 0.9
-_MOST_ENTRIES = 2.0e7  # of kernels, for the importance of columns
+_MOST_ENTRIES = 1.0e7  # of kernels, for the importance of columns
 _LEAST_ROWS = 10
 
 
@@ -45,7 +45,7 @@ def chosen(data: Data, split: Split, balanced: bool, seed: int) -> Chosen:
     steps = [] if split.preparation is None else [("prepare", split.preparation)]
     pipeline = Pipeline([*steps, ("model", model)])
     answer = _answer(model, x_new, data, split, start)
-    return Chosen(pipeline, answer, _importance(model, x_new, data, split, seed))
+    return Chosen(pipeline, answer, _importance(model, x_new, answer, data, split, seed))
 
 
 def _inputs(data: Data, split: Split) -> tuple[np.ndarray, np.ndarray]:
@@ -61,20 +61,19 @@ def _answer(model: Any, x_new: np.ndarray, data: Data, split: Split, start: floa
         "kernels": [{"kernel": name, "weight": w, "ridge": ridge} for name, w, ridge in model.kernels_],
     }
     if data.classes:
-        known = [data.classes.index(str(name)) for name in model.classes_]
-        probabilities = np.zeros((len(x_new), len(data.classes)))
-        probabilities[:, known] = model.predict_proba(x_new)
+        probabilities = _probabilities(model, x_new, data)
         with np.errstate(divide="ignore"):
             log_probs = np.log(probabilities)
         details["balanced"] = model.class_weight == "balanced"
-        label = np.array([data.classes.index(name) for name in model.predict(x_new)])
+        known = [data.classes.index(str(name)) for name in model.classes_]
+        answered = model._answered(probabilities[:, known])
+        label = np.array([data.classes.index(name) for name in answered])
         figures = scores.of_classification(label, log_probs, split.truth)
         std = np.zeros(len(x_new))
         return Answer(
             NAME, probabilities, std, time.perf_counter() - start, details, log_probs, figures, label
         )
-    mean, std = model.predict(x_new, return_std=True)
-    interval = model.predict_interval(x_new, COVERAGE)
+    mean, std, interval = model._law(x_new, COVERAGE)
     details["target"] = model.target_
     figures = scores.of_regression(mean, std, split.truth, interval)
     seconds = time.perf_counter() - start
@@ -82,7 +81,7 @@ def _answer(model: Any, x_new: np.ndarray, data: Data, split: Split, start: floa
 
 
 def _importance(
-    model: Any, x: np.ndarray, data: Data, split: Split, seed: int
+    model: Any, x: np.ndarray, answer: Answer, data: Data, split: Split, seed: int
 ) -> tuple[tuple[str, float], ...]:
     """How much worse predictions of test rows become when one column is shuffled, the worst first.
 
@@ -91,26 +90,33 @@ def _importance(
     if split.preparation is None or len(x) < _LEAST_ROWS:
         return ()
     plans, sources = split.preparation.columns_, split.preparation.sources_()
-    rows = int(_MOST_ENTRIES / (len(split.trained) * len(plans)))
+    most = int(_MOST_ENTRIES / (len(model.blend_.centers) * len(plans)))
     random = np.random.default_rng(seed)
-    kept = random.permutation(len(x))[: max(rows, _LEAST_ROWS)]
+    kept = random.permutation(len(x))[: max(most, _LEAST_ROWS)]
     x, truth = x[kept], split.truth[kept]
-    tried = [x]
+    tried = []
     for i in range(len(plans)):
         other = x.copy()
         columns = np.flatnonzero(sources == i)
         other[:, columns] = x[random.permutation(len(x))][:, columns]
         tried.append(other)
-    losses = _losses(model, np.concatenate(tried), np.tile(truth, len(tried)), data).reshape(len(tried), -1)
-    cost = losses[1:].mean(axis=1) - losses[0].mean()
+    rows = np.concatenate(tried)
+    found = _probabilities(model, rows, data) if data.classes else model.predict(rows)[:, None]
+    before = _losses(answer.mean[kept], truth, data).mean()
+    cost = _losses(found, np.tile(truth, len(plans)), data).reshape(len(plans), -1).mean(axis=1) - before
     order = np.argsort(-cost)
     return tuple((plans[i].name, float(cost[i])) for i in order)
 
 
-def _losses(model: Any, x: np.ndarray, truth: np.ndarray, data: Data) -> np.ndarray:
-    if not data.classes:
-        return (model.predict(x) - truth) ** 2 / max(float(np.var(truth)), np.finfo(float).tiny)
-    known = {str(name): i for i, name in enumerate(model.classes_)}
-    columns = np.array([known.get(data.classes[i], -1) for i in truth])
-    probability = np.where(columns >= 0, model.predict_proba(x)[np.arange(len(x)), columns], 0.0)
-    return -np.log(np.maximum(probability, 1e-6))
+def _probabilities(model: Any, x: np.ndarray, data: Data) -> np.ndarray:
+    """(m, classes), 0 of classes that no training row has."""
+    found = np.zeros((len(x), len(data.classes)))
+    found[:, [data.classes.index(str(name)) for name in model.classes_]] = model.predict_proba(x)
+    return found
+
+
+def _losses(predicted: np.ndarray, truth: np.ndarray, data: Data) -> np.ndarray:
+    """Of each row: minus the log of its class's probability, or the squared error in units of the variance."""
+    if data.classes:
+        return -np.log(np.maximum(predicted[np.arange(len(truth)), truth], 1e-6))
+    return (predicted[:, 0] - truth) ** 2 / max(float(np.var(truth)), np.finfo(float).tiny)

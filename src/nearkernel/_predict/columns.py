@@ -59,7 +59,9 @@ def _plain(figure: Score | float | None) -> str:
 
 def _mean(figure: Score | float | None) -> str:
     """The value alone."""
-    return f"{figure.value:.3f}" if isinstance(figure, Score) else _plain(figure)
+    if not isinstance(figure, Score):
+        return _plain(figure)
+    return f"{figure.value:.3f}" if abs(figure.value) < 10 else for_people(figure.value)
 
 
 def for_people(value: float, digits: int = 3) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from .._curve.job import run as run_curve
 from .._files import write_whole
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
+from .._terminal import print_json as dump
 from .columns import cells, titles
 from .data import Data, load
 from .job import Network, Result, run
@@ -30,33 +33,86 @@ from .verdict import headline, next_commands, rows_in_words, verdict
 _STEPS = 8  # that a user is told of
 _COLUMNS = 6
 _WIDE = 96  # characters of a table with a column more
-FILES = ("report.html", "predictions.csv", "result.json")
+JSON = "result.json"
+FILES = ("report.html", "predictions.csv", JSON)
 
 
-def predict_and_report(options: Options, out: Path, print_json: bool) -> None:
-    """The whole command; writes nothing unless everything went well."""
-    check_writable(out, FILES)
-    network = options.imagined()
-    with progress(_STEPS) as shown:
-        say = _counted(shown)
-        say("loading the data")
-        data = load(options.data, options.target, options.task, options.drop, options.strict)
-        parts = split(data, options.test_fraction, options.most_rows, options.seed)
-        result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
-        grown = _grown(options, network, data, parts, say) if options.curve else None
-        say("drawing the report")
-        typed = dataclasses.asdict(options)
-        json = result_json(data, parts, network, result, typed, grown)
-        html = report_html(data, parts, network, result, typed, grown)
-        assert result.auto is not None
-        model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
-        write_together(out, dict(zip(FILES, (html, predictions_csv(data, parts, result), json), strict=True)))
-        if model is not None:
-            write_whole(Path(str(options.save)), model)
-    if print_json:
-        sys.stdout.write(json)
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A run that went well, and what is to be written of it."""
+
+    options: Options
+    folder: Path
+    data: Data
+    parts: Split
+    network: Network
+    result: Result
+    grown: Found | None  # its learning curve, where one was asked for
+    files: dict[str, str]
+    model: bytes | None
+
+    def write(self) -> None:
+        write_together(self.folder, self.files)
+        if self.model is not None:
+            write_whole(Path(str(self.options.save)), self.model)
+
+    @property
+    def json(self) -> str:
+        return self.files[JSON]
+
+
+def predict_and_report(options: Options, targets: Sequence[str], out: Path, print_json: bool) -> None:
+    """The whole command, for each of `targets` if there are several; writes nothing unless everything went well."""
+    asked = [(options, out)] if len(targets) < 2 else list(_each(options, targets, out))
+    for _, folder in asked:
+        check_writable(folder, FILES)
+    with progress(_STEPS * len(asked)) as shown:
+        say = _counted(shown, _STEPS * len(asked))
+        outcomes = [_run(*each, say) for each in asked]
+        for outcome in outcomes:
+            outcome.write()
+    if not print_json:
+        for outcome in outcomes:
+            _print_table(outcome)
+    elif len(targets) < 2:
+        sys.stdout.write(outcomes[0].json)
     else:
-        _print_table(data, parts, network, result, options, out, grown)
+        dump({each.data.target: json.loads(each.json) for each in outcomes})
+
+
+def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple[Options, Path]]:
+    """One run per target. The other targets are not among the columns it is predicted from."""
+    names = [re.sub(r"[^\w.-]+", "_", target).strip(".") or "target" for target in targets]
+    for i, (target, name) in enumerate(zip(targets, names, strict=True)):
+        name = name if names.count(name) == 1 else f"{name}-{i + 1}"
+        others = tuple(each for each in targets if each != target)
+        save = None
+        if options.save is not None:
+            path = Path(options.save)
+            save = str(path.with_name(f"{path.stem}-{name}{path.suffix}"))
+        yield dataclasses.replace(options, target=target, other_targets=others, save=save), out / name
+
+
+def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
+    network = options.imagined()
+    say("loading the data")
+    data = load(
+        options.data, options.target, options.task, options.drop, options.strict, options.other_targets
+    )
+    parts = split(data, options.test_fraction, options.most_rows, options.seed)
+    result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
+    grown = _grown(options, network, data, parts, say) if options.curve else None
+    say("drawing the report")
+    typed = dataclasses.asdict(options)
+    texts = (
+        report_html(data, parts, network, result, typed, grown, next_commands(options, data)),
+        predictions_csv(data, parts, result),
+        result_json(data, parts, network, result, typed, grown),
+    )
+    assert result.auto is not None
+    model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
+    files = dict(zip(FILES, texts, strict=True))
+    return Outcome(options, folder, data, parts, network, result, grown, files, model)
 
 
 def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
@@ -65,13 +121,13 @@ def _grown(options: Options, network: Network, data: Data, parts: Split, say: Ca
     return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
 
 
-def _counted(shown: Progress) -> Callable[[str], None]:
+def _counted(shown: Progress, steps: int) -> Callable[[str], None]:
     """Says what is being done, and counts it."""
     done = itertools.count()
 
     def say(what: str) -> None:
         step = next(done)
-        shown.count(step, max(_STEPS, step + 1))
+        shown.count(step, max(steps, step + 1))
         shown.say(what)
 
     return say
@@ -88,15 +144,9 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
     }
 
 
-def _print_table(
-    data: Data,
-    parts: Split,
-    network: Network,
-    result: Result,
-    options: Options,
-    out: Path,
-    grown: Found | None,
-) -> None:
+def _print_table(outcome: Outcome) -> None:
+    data, parts, network, result = outcome.data, outcome.parts, outcome.network, outcome.result
+    options, out, grown = outcome.options, outcome.folder, outcome.grown
     page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
     layers = f"{network.words} of infinite width"

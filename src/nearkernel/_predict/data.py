@@ -60,9 +60,17 @@ def in_words(remarks: Sequence[Remark]) -> tuple[str, ...]:
 
 
 def load(
-    source: str, target: str | None = None, task: str = "auto", drop: Sequence[str] = (), strict: bool = False
+    source: str,
+    target: str | None = None,
+    task: str = "auto",
+    drop: Sequence[str] = (),
+    strict: bool = False,
+    other_targets: Sequence[str] = (),
 ) -> Data:
-    """The data set called `source`, or the file at that path; `strict` raises if anything would have to be repaired."""
+    """The data set called `source`, or the file at that path; `strict` raises if anything would have to be repaired.
+
+    `other_targets` are predicted as well and are not used as features.
+    """
     check_source(source)
     path = Path(source)
     if source in EMBEDDED:
@@ -73,7 +81,7 @@ def load(
     found = (
         _from_npz(path, target, task, drop)
         if path.suffix.lower() == ".npz"
-        else _from_table(path, target, task, drop)
+        else _from_table(path, target, task, drop, other_targets)
     )
     troubles = found.troubles()
     if strict and troubles:
@@ -82,11 +90,15 @@ def load(
     return found
 
 
-def _from_table(path: Path, target: str | None, task: str, drop: Sequence[str]) -> Data:
+def _from_table(
+    path: Path, target: str | None, task: str, drop: Sequence[str], other_targets: Sequence[str]
+) -> Data:
     if target is None:
         raise ValueError(f"{path} needs --target COLUMN, the column to predict.")
-    table, _ = with_target(read_table(path, target, drop), target)
+    table, _ = with_target(read_table(path, target, drop, other_targets), target)
     assert table.target is not None
+    if not len(table.target.values):
+        raise ValueError(f"column {target!r} of {path.name} is empty: no row says what is to be predicted.")
     _check_rows(len(table.target.values), path.name)
     y, classes = _read_target(_plain(table.target), task, f"column {target!r} of {path.name}")
     return _prepared(path.name, table.frame, y, target, classes, table.remarks)

@@ -11,6 +11,12 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_PACKED = (
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"PK\x03\x04", "a zip archive or an Excel file"),
+    (b"PAR1", "Parquet"),
+)
+_UNPACK = "unpack it, or give it the ending it should have (.xlsx, .npz, .parquet)"
 
 
 def utf8(data: bytes, name: str) -> tuple[bytes, str]:
@@ -20,6 +26,9 @@ def utf8(data: bytes, name: str) -> tuple[bytes, str]:
             return _decoded(
                 data, encoding, name, f"begins as {encoding.upper()} text, but continues differently"
             ), ""
+    for mark, what in _PACKED:
+        if data.startswith(mark):
+            raise ValueError(f"{name} is {what}, not text: {_UNPACK}.")
     if b"\0" in data[:4096]:
         encoding = "utf-16-le" if data[1:4096:2].count(0) >= data[:4096:2].count(0) else "utf-16-be"
         text = _decoded(data, encoding, name, "has zero bytes, so it is not text")

@@ -16,9 +16,10 @@ from .answers import Answer
 from .auto import Chosen, chosen
 from .baselines import baseline, boosting
 from .data import Data
-from .evidence import most_likely_noise
+from .evidence import most_likely_linear, most_likely_noise
 from .finite import DEFAULT_WIDTH, Finite, FiniteAnswer, finite_answers, require_few
 from .prepare import Split, few
+from .shared import Shared, shared_kernels
 
 _CURVE_POINTS = 25
 
@@ -146,24 +147,24 @@ def run(
     net = network.build(shape, split.y.shape[1])
     split = dataclasses.replace(flat, x=flat.x.reshape(-1, *shape), x_new=flat.x_new.reshape(-1, *shape))
 
+    nngp, ntk = shared_kernels(net)
     say("NNGP: wide networks as a Bayesian prior")
-    answers.append(_posterior("NNGP", nk.kernels.NNGP(net), data, split))
+    answers.append(_posterior(nngp, data, split))
 
     say("NTK: wide networks after training")
     start = time.perf_counter()
-    forecast = nk.forecast(net, split.x, split.y, network.algorithm, split.x_new)
+    forecast = nk.forecast((nngp, ntk), split.x, split.y, network.algorithm, split.x_new)
     if not forecast.ok:
         raise ValueError(f"--lr {network.algorithm.lr:g}: training {forecast.status}; give a smaller --lr.")
     details = {"algorithm": repr(network.algorithm), "status": str(forecast.status)}
     answers.append(_answer("NTK", forecast.mean, forecast.std, start, details, data, split))
 
     say("linear baseline")
-    linear = nk.kernels.Linear() * (1 / flat.x.shape[1])
-    answers.append(_posterior("Linear", linear, data, flat))
+    answers.append(_linear(data, flat))
 
     answers += others
     say("NTK along training")
-    curve = _curve(net, network.algorithm, data, split)
+    curve = _curve(ntk, network.algorithm, data, split)
     if network.finite is None:
         return Result(tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split))
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
@@ -195,11 +196,10 @@ def _regime_words(regime: nk.dynamics.RegimeResult, asked: bool) -> str:
     )
 
 
-def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
+def _curve(kernel: Shared, algorithm: Any, data: Data, split: Split) -> Curve | None:
     """Errors at times spread evenly in their logarithm, from before the first mode is learned to after most are."""
     if isinstance(algorithm, nk.Ridge):
         return None  # a minimum, however it is reached
-    kernel = nk.kernels.NTK(net)
     trace = float(np.sum(kernel.diag(split.x)))
     # The largest eigenvalue is below the trace; few of those that matter are 1e4 times smaller than the average one.
     at = np.geomspace(0.01, 1e4 * len(split.x), _CURVE_POINTS) / trace
@@ -221,7 +221,7 @@ def _curve(net: Any, algorithm: Any, data: Data, split: Split) -> Curve | None:
     return Curve(axis, at, np.array(error))
 
 
-def _posterior(name: str, kernel: Any, data: Data, split: Split) -> Answer:
+def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
     """A Gaussian process whose noise is the most likely one, judged by the training rows alone."""
     start = time.perf_counter()
     noise = most_likely_noise(kernel, split.x, split.y)
@@ -231,12 +231,33 @@ def _posterior(name: str, kernel: Any, data: Data, split: Split) -> Answer:
         ValueError
     ) as error:  # the inputs are checked, so the matrix is singular, and its options are not the user's
         raise ValueError(
-            f"the {name} kernel of these rows is singular to working accuracy, even with noise {noise:.2g}: "
+            f"the NNGP kernel of these rows is singular to working accuracy, even with noise {noise:.2g}: "
             "give a smaller --depth or --weight-var, or another --activation."
         ) from error
-    std = np.sqrt(posterior.std**2 + noise)  # of a new observation, which carries the noise too
-    details = {"noise": noise, "log_marginal_likelihood": posterior.log_marginal_likelihood}
-    return _answer(name, posterior.mean, std, start, details, data, split)
+    return _bayesian(
+        "NNGP", posterior.mean, posterior.std**2, noise, posterior.log_marginal_likelihood, start, data, split
+    )
+
+
+def _linear(data: Data, split: Split) -> Answer:
+    """Bayesian ridge regression, its noise chosen in the same way."""
+    start = time.perf_counter()
+    return _bayesian("Linear", *most_likely_linear(split.x, split.y, split.x_new), start, data, split)
+
+
+def _bayesian(
+    name: str,
+    mean: np.ndarray,
+    variance: np.ndarray,
+    noise: float,
+    evidence: float,
+    start: float,
+    data: Data,
+    split: Split,
+) -> Answer:
+    std = np.sqrt(variance + noise)  # of a new observation, which carries the noise too
+    details = {"noise": noise, "log_marginal_likelihood": evidence}
+    return _answer(name, mean, std, start, details, data, split)
 
 
 def _answer(

@@ -45,6 +45,7 @@ class Options:
     balanced: bool = False
     save: str | None = None
     curve: bool = False
+    other_targets: tuple[str, ...] = ()  # of the same run: not among the features
 
     def __post_init__(self) -> None:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ SHOWN = ("Auto", "NNGP", "NTK")  # in pictures
 _MOST_POINTS = 500  # above, a scatter is stored as pixels
 _MOST_NUMBERS = 12  # classes up to which a confusion matrix shows its counts
 _MOST_LABELS = 40  # ... and its labels
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args: Any) -> Html:
@@ -51,6 +53,9 @@ def predicted_against_true(
     )
     axes.set(title=answer.name, xlabel="true", ylabel="predicted", xlim=limits, ylim=limits)
     axes.set_aspect("equal")
+    axes.locator_params(nbins=5)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(lambda value, _: short(value))
 
 
 def confusion(figure: Figure, answer: Answer, truth: np.ndarray, classes: Sequence[str]) -> None:
@@ -118,9 +123,10 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
     axes.legend(loc="upper left")
 
 
-def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, percent: bool) -> None:
+def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, label: str) -> None:
     """Leave-one-out error of the trained network over training; the best time; what methods reached on test rows."""
     axes = figure.subplots()
+    percent = label.endswith("(%)")
     unit = 100 if percent else 1
     axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK, leave-one-out")
     axes.plot(
@@ -131,9 +137,25 @@ def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key:
         if isinstance(reached, scores.Score):
             name = f"{answer.name}, test rows"
             axes.axhline(unit * reached.value, color=COLOURS[answer.name], ls="--", lw=1.2, label=name)
-    axes.set(xscale="log", xlabel=curve.axis, ylabel="error (%)" if percent else "RMSE")
+    axes.set(xscale="log", xlabel=curve.axis, ylabel=label)
+    axes.xaxis.set_major_formatter(lambda value, _: _power_of_ten(value))
+    axes.xaxis.set_minor_formatter(lambda *_: "")
     axes.set_ylim(bottom=0 if percent else None)
+    axes.yaxis.set_major_formatter(lambda value, _: short(value))
     figure.legend(loc="outside lower center", ncols=2)  # lines may be anywhere inside
+
+
+def short(value: float) -> str:
+    """A number at an axis: 250k, 1.4M, 0.25."""
+    for unit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if unit <= abs(value) < 1000 * unit and abs(value) >= 1e4:
+            return f"{value / unit:.4g}{sign}"
+    return f"{value:.4g}"
+
+
+def _power_of_ten(value: float) -> str:
+    """As text: Matplotlib's own formulas take longer than the rest of the picture."""
+    return "10" + str(round(math.log10(value))).translate(_RAISED)
 
 
 def thumbnail(picture: np.ndarray) -> str:

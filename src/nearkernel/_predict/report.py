@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -19,6 +19,7 @@ from .._terminal import command_line
 from .._versions import versions
 from . import pictures
 from .answers import Answer
+from .auto import Chosen
 from .columns import COLUMNS, HEADLINE, cells, titles
 from .data import Data
 from .finite import FiniteAnswer
@@ -40,6 +41,7 @@ def report_html(
     result: Result,
     options: Mapping[str, Any],
     grown: Found | None = None,
+    next_commands: Sequence[str] = (),
 ) -> str:
     """The whole page."""
     asked = {
@@ -50,7 +52,7 @@ def report_html(
     settings = {
         "data" if name == "data" else flag(name): value
         for name, value in asked.items()
-        if value not in (None, ())
+        if value is not False and value not in (None, ())
     }
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
     remarks = [*split.notes, *result.notes]
@@ -59,19 +61,20 @@ def report_html(
     return _look.page(
         f"nearkernel: {data.name}",
         f"nearkernel predict · {data.name}",
-        f"{headline(data, result)} {verdict(data, result)}",
-        _lead(data, split, network),
+        headline(data, result),
+        f"{verdict(data, result)} {_lead(data, split, network)}",
         _table(data, result),
+        *_matters(data, result),
+        *_more_rows(grown),
+        _look.section("What to do next", _look.code("\n".join(next_commands))),
+        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
         _look.section("Rows of the table", _look.definitions(_methods(network, result))),
         _look.section(
             "Columns of the table",
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
-        *_more_rows(grown),
-        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
-        *_matters(data, result),
-        _look.section("Settings", _look.definitions(settings)),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
+        _look.section("Settings", _look.definitions(settings)),
         _look.reproduce(command_line()),
         _look.footer(versions()),
     )
@@ -109,24 +112,39 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     if result.auto is None or not result.auto.importance:
         return
     rise = "the log-loss rises" if data.classes else "R² falls"
-    rows = [[name, f"{max(cost, 0.0):.3f}"] for name, cost in result.auto.importance[:_COLUMNS]]
-    model = result.auto.pipeline[-1]
-    text = f"How much {rise} on test rows when a column is shuffled, which removes its information."
-    if model.column_weights_ is not None:
-        names = result.auto.pipeline[0].get_feature_names_out()
-        order = np.argsort(-model.column_weights_)[:_COLUMNS]
-        weights = ", ".join(f"{names[i]} {model.column_weights_[i]:.2g}" for i in order)
-        text += f" Weights of the learned metric, relative to the largest: {weights}."
-    yield _look.section(
-        "Which columns matter", _look.paragraphs(text), _look.table(["column", "importance"], rows)
+    text = (
+        f"Importance: how much {rise} on test rows when a column is shuffled, which removes its information."
     )
+    head, weights = ["column", "importance"], _metric_weights(result.auto)
+    if weights:
+        head.append("weight in the metric")
+        text += " Weight: the weight of the column in the learned metric, relative to the largest."
+    rows = [
+        [name, f"{max(cost, 0.0):.3f}", *([f"{weights[name]:.2f}"] if weights else [])]
+        for name, cost in result.auto.importance[:_COLUMNS]
+    ]
+    more = len(result.auto.importance) - len(rows)
+    if more > 0:
+        text += f" {more} columns of less importance are in result.json."
+    yield _look.section("Which columns matter", _look.paragraphs(text), _look.table(head, rows))
+
+
+def _metric_weights(auto: Chosen) -> dict[str, float]:
+    """The weight of each column in the learned metric: the largest of those it became; empty without one."""
+    prepare, model = auto.pipeline[0], auto.pipeline[-1]
+    if model.column_weights_ is None:
+        return {}
+    sources = prepare.sources_()
+    return {
+        plan.name: float(model.column_weights_[sources == i].max()) for i, plan in enumerate(prepare.columns_)
+    }
 
 
 def _repairs(data: Data) -> Iterator[Html]:
     """What was found in each column, and what was done."""
     if data.remarks:
         rows = [[remark.column, remark.found, remark.done] for remark in data.remarks]
-        yield _look.table(["column", "found", "done"], rows)
+        yield _look.table(["column", "found", "done"], rows, words=True)
 
 
 def _table(data: Data, result: Result) -> Html:
@@ -232,7 +250,13 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             "Leave-one-out error of the average trained network during training; no test rows are used. A minimum "
             "before the end means that early stopping would help.",
             pictures.draw(
-                "training", _LARGE, pictures.along_training, result.curve, answers, error, bool(data.classes)
+                "training",
+                _LARGE,
+                pictures.along_training,
+                result.curve,
+                answers,
+                error,
+                "error (%)" if data.classes else f"RMSE of {data.target}",
             ),
         )
     if data.image_shape and data.classes:

@@ -7,8 +7,7 @@ from pathlib import Path
 from .._completion import DATA_SETS as EMBEDDED
 from .._spelling import nearest
 
-TABLES = (".csv", ".tsv", ".parquet")
-SUFFIXES = (".csv", ".tsv", ".npz", ".parquet")
+SUFFIXES = (".csv", ".tsv", ".xlsx", ".npz", ".parquet")
 
 
 def check_source(source: str, embedded: bool = True) -> None:

@@ -113,7 +113,7 @@ def _network_fields(network: Network) -> dict[str, Any]:
 
 
 def target_scaling(data: Data) -> str:
-    kind = "one-hot, centered by class" if data.classes else "centred"
+    kind = "one-hot, centered by class" if data.classes else "centered"
     return f"{kind}, divided by one standard deviation (training rows); undone in every figure"
 
 

@@ -1,10 +1,11 @@
-"""A `.csv`, `.tsv` or `.parquet` file as columns, whatever its delimiter, encoding and decimal point."""
+"""A `.csv`, `.tsv`, `.xlsx` or `.parquet` file as columns, whatever its delimiter, encoding and decimal point."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from .._check import nearest
 from ..estimators._columns import Remark
-from ..estimators._frames import Column, Frame, column_of
+from ..estimators._frames import Column, Frame, column_of, column_of_objects
 from .encoding import utf8
 
 if TYPE_CHECKING:
@@ -30,35 +31,50 @@ class Table:
     remarks: tuple[Remark, ...]
 
 
-def read_table(path: Path, target: str | None, drop: Sequence[str] = ()) -> Table:
-    """The columns of `path`: `target`, and as features all others except those in `drop`."""
+def read_table(
+    path: Path, target: str | None, drop: Sequence[str] = (), other_targets: Sequence[str] = ()
+) -> Table:
+    """The columns of `path`: `target`, and as features all others except those in `drop` and `other_targets`."""
     remarks: list[Remark] = []
-    table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path, remarks)
-    if target is not None and table.column_names.count(target) > 1:
+    found, columns = _columns(path, remarks)
+    if target is not None and found.count(target) > 1:
         raise ValueError(
             f"--target {target}: {path.name} has more than one such column: rename or remove the copies."
         )
-    names = _distinct(table.column_names, remarks)
-    for name in (*([] if target is None else [target]), *drop):
+    names = _distinct(found, remarks)
+    targets = [*([] if target is None else [target]), *other_targets]
+    for name in (*targets, *drop):
         if name not in names:
-            option = "--target" if name == target else "--drop"
+            option = "--target" if name in targets else "--drop"
             raise ValueError(
                 f"{option} {name}: {path.name} has no such column; it has {listed(names)}."
                 + nearest(name, names)
             )
-    if target in drop:
-        raise ValueError(f"--drop {target} is also the --target: leave it out of --drop.")
+    for name in targets:
+        if name in drop:
+            raise ValueError(f"--drop {name} is also the --target: leave it out of --drop.")
     frame: Frame = {}
     for place, name in enumerate(names):
         if name == "" or name.startswith("__index_level_"):
             remarks.append(Remark("a column without a name", "row numbers", "left out", trouble=False))
-        elif name not in drop:
-            frame[name] = column_of(table.column(place))
-    found = None if target is None else frame.pop(target)
+        elif name not in drop and name not in other_targets:
+            frame[name] = columns[place]()
+    chosen = None if target is None else frame.pop(target)
     if not frame:
         beside = "" if target is None else f" besides the target {target!r}"
         raise ValueError(f"{path.name} has no feature column{beside}.")
-    return Table(frame, found, tuple(remarks))
+    return Table(frame, chosen, tuple(remarks))
+
+
+def _columns(path: Path, remarks: list[Remark]) -> tuple[list[str], list[Callable[[], Column]]]:
+    """The names of all columns of a file, and each column when it is asked for."""
+    if path.suffix.lower() == ".xlsx":
+        from .sheets import read_sheet
+
+        names, values = read_sheet(path, remarks)
+        return names, [functools.partial(column_of_objects, each) for each in values]
+    table = _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path, remarks)
+    return table.column_names, [functools.partial(column_of, each) for each in table.columns]
 
 
 def with_target(table: Table, name: str) -> tuple[Table, np.ndarray]:
@@ -113,16 +129,21 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
         raise ValueError(
             f"{path.name} has no header (its first line is {header[:40]!r}): add a line of column names."
         )
+    parse = csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count))
+    convert = csv.ConvertOptions(strings_can_be_null=True)
+    # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
+    block = min(len(data) + 1, 2**31 - 1)
     try:
-        return csv.read_csv(
-            pa.BufferReader(data),
-            # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
-            read_options=csv.ReadOptions(block_size=min(len(data) + 1, 2**31 - 1)),
-            parse_options=csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count)),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True),
-        )
+        return csv.read_csv(pa.BufferReader(data), csv.ReadOptions(block_size=block), parse, convert)
     except pa.ArrowInvalid as error:
-        raise ValueError(f"{path.name} could not be read as csv: {_one_line(error)}") from error
+        told = error
+    try:
+        csv.read_csv(
+            pa.BufferReader(data), csv.ReadOptions(use_threads=False, block_size=block), parse, convert
+        )
+    except pa.ArrowInvalid as error:  # of one thread it says which row is meant
+        told = error
+    raise ValueError(f"{path.name} could not be read as csv: {_one_line(told)}") from told
 
 
 def _read_parquet(path: Path) -> pa.Table:

@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 
+from .._terminal import command_line
 from .auto import NAME as AUTO
 from .baselines import name_of
 from .columns import HEADLINE, for_people, shown
@@ -22,19 +23,19 @@ _RANKS = 0.6  # AUC from which a ranking is of use
 def headline(data: Data, result: Result) -> str:
     """How good the headline method is, beside the baseline."""
     auto, plain = result.named(AUTO), result.named(name_of(data))
-    key = HEADLINE[data.task]
     if auto.details.get("balanced"):
         return (
             f"Auto finds {shown(auto, 'balanced_accuracy', data.task)} of the rows of a class, averaged over classes; "
             f"guessing finds {100 / len(data.classes):.0f}\u00a0%."
         )
+    key = "error" if data.classes else "mae"
     ours, theirs = (_short(shown(each, key, data.task)) for each in (auto, plain))
     if data.classes:
         return f"Auto errs on {ours} of new rows; always answering {str(plain.details['answer'])!r} errs on {theirs}."
     r2 = auto.figures["r2"]
     explained = "" if not isinstance(r2, float) else f" and explains {100 * r2:.0f}\u00a0% of its variance"
     return (
-        f"Auto misses {data.target} by {ours}{explained}; always answering "
+        f"Auto misses {data.target} by {ours} on average{explained}; always answering "
         f"{for_people(plain.details['answer'])} misses it by {theirs}."
     )
 
@@ -68,15 +69,18 @@ def verdict(data: Data, result: Result) -> str:
 
 def next_commands(options: Options, data: Data) -> list[str]:
     """What to type now, each with what it is for."""
-    source = shlex.quote(options.data)
-    target = "" if options.target is None else f" --target {shlex.quote(options.target)}"
     found = []
     if options.save is None:
-        found.append(f"nearkernel predict {source}{target} --save model.nk   # keep the model")
+        found.append(f"{command_line()} --save model.nk   # keep the model")
     elif data.image_shape is None:
         found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
-    if not options.curve:
-        found.append(f"nearkernel curve {source}{target} --tune   # would more rows help?")
+    else:
+        found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
+    if options.curve:
+        return found
+    same = [options.data, *([] if options.target is None else ["--target", options.target])]
+    same += [word for name in (*options.drop, *options.other_targets) for word in ("--drop", name)]
+    found.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
     return found
 
 

@@ -42,12 +42,19 @@ from ._margin import MarginPath as MarginPath
 from ._margin import MaxMarginResult as MaxMarginResult
 from ._margin import margin_flow as margin_flow
 from ._margin import max_margin as max_margin
+from ._modes import ModesResult as ModesResult
+from ._modes import mode_catapult as mode_catapult
+from ._modes import output_modes as output_modes
 from ._movement import MovementResult as MovementResult
 from ._movement import movement as movement
 from ._nearly import NearlyKernelSolution as NearlyKernelSolution
 from ._one_step import OneStepFeaturesResult as OneStepFeaturesResult
 from ._one_step import OneStepNetwork as OneStepNetwork
 from ._one_step import one_step_features as one_step_features
+from ._one_step_bounds import OneStepBoundResult as OneStepBoundResult
+from ._one_step_bounds import QueryBoundResult as QueryBoundResult
+from ._one_step_bounds import one_step_bound as one_step_bound
+from ._one_step_bounds import query_bound as query_bound
 from ._orders import Unbounded as Unbounded
 from ._phase import Phase as Phase
 from ._phase import learning_rate_phase as learning_rate_phase
@@ -73,6 +80,7 @@ from ._solvers import Direct as Direct
 from ._solvers import EigenPro as EigenPro
 from ._solvers import Nystrom as Nystrom
 from ._solvers import Richardson as Richardson
+from ._step_change import step_change as step_change
 from ._stochastic import SGD as SGD
 from ._subspace import average_gradient_outer_product as average_gradient_outer_product
 from ._subspace import subspace_overlap as subspace_overlap

@@ -8,8 +8,8 @@ neurons is then a layer of width M), and unit vectors (exact, if all fields are 
 import abc
 
 import numpy as np
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
-import scipy.stats.qmc
 
 _ALTERNATIONS = 3  # between two spaces that a new field is made orthogonal to
 

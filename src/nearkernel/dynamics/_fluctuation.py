@@ -70,7 +70,7 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     phi = inputs(features, "features")
     y = targets(y, len(phi), x_name="features", out=1)[:, 0]
     n, f = phi.shape
-    lr, share, rest = _sampling(sgd, n)
+    lr, share, rest = plain_sampling(sgd, n)
     if np.linalg.matrix_rank(phi) < f:
         raise ValueError(
             f"`features` must have full column rank {f}: SGD has no stationary distribution along flat directions."
@@ -115,7 +115,7 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     )
 
 
-def _sampling(sgd: Any, n: int) -> tuple[float, float, float]:
+def plain_sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     """lr, and the factors of sum_i g_i g_i^T and of G G^T in the second moment of a batch gradient."""
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
@@ -133,15 +133,15 @@ def gradient_moment(
 
     **Arguments:** `model`; `params`; `x` (n, d); `y`; `batch_size`; `loss`: same as `nk.simulate`.
     """
-    x, y, function = _data(model, params, x, y, loss)
-    _, share, rest = _sampling(SGD(1.0, batch_size, 1), len(x))
+    x, y, function = checked_data(model, params, x, y, loss)
+    _, share, rest = plain_sampling(SGD(1.0, batch_size, 1), len(x))
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     each = np.asarray(_gradients(model, params, x, y, function))
     total = each.sum(axis=0)
     return share * each.T @ each + rest * np.outer(total, total)
 
 
-def _data(
+def checked_data(
     model: AbstractModel, params: Any, x: Any, y: Any, loss: Any, name: str = "params"
 ) -> tuple[np.ndarray, np.ndarray, Callable]:
     checked_params(model, params, name)
@@ -173,8 +173,8 @@ def fluctuation_observables(
     **Returns:** a dict of two functions of the parameters: dissipation, (theta - origin) . grad L, and fluctuation,
     lr/2 tr C.
     """
-    x, y, function = _data(model, origin, x, y, loss, "origin")
-    lr, share, rest = _sampling(sgd, len(x))
+    x, y, function = checked_data(model, origin, x, y, loss, "origin")
+    lr, share, rest = plain_sampling(sgd, len(x))
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
     arguments = (model, x, y, function, lr, share, rest)
     return {
@@ -240,8 +240,8 @@ def sgd_until_stationary(
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {shown(sgd)}.")
     most = whole(sgd.steps, "steps", _FIRST_WINDOW)
-    x, y, function = _data(model, params, x, y, loss)
-    arguments = (model, x, y, function, *_sampling(sgd, len(x)))
+    x, y, function = checked_data(model, params, x, y, loss)
+    arguments = (model, x, y, function, *plain_sampling(sgd, len(x)))
     sides = {
         "dissipation": lambda both: _sides(both["theta"], both["origin"], *arguments)[0],
         "fluctuation": lambda both: _sides(both["theta"], both["origin"], *arguments)[1],

@@ -142,6 +142,7 @@ def one_step_features(
     *,
     lr: float | None = None,
     subspace: Any = None,
+    head: float | None = None,
 ) -> OneStepFeaturesResult:
     r"""Features learned by one large gradient step on the first layer of a two-layer ReLU network.
 
@@ -156,6 +157,8 @@ def one_step_features(
     - `lr`: size of the step, for the loss mean (f - y)^2; by default the mean square of $w_j \cdot x$ after the step
       is $0.5^2$, so lr grows as $\sqrt d$ and does not depend on the units of x or y.
     - `subspace`: true directions (r, d), if known, for comparison.
+    - `head`: None for neurons in pairs of opposite signs, so that the network starts at output 0; a number for
+      independent neurons with $a_j = \pm$ `head`, whose small output at initialization enters the gradient.
 
     ```python
     features = nk.one_step_features(x, y, 800, jax.random.key(0))
@@ -171,16 +174,23 @@ def one_step_features(
         raise ValueError(f"`width` must be even, because neurons come in pairs; got {width}.")
     if lr is not None:
         between(positive(lr, "lr"), "lr", 1e-150, 1e150)
+    if head is not None:
+        between(positive(head, "head"), "head", 1e-150, 1e150)
     require_fits(6 * 8 * width * max(d, 1), f"`width` = {width} neurons of {d} inputs", "use fewer")
     true = None if subspace is None else checked_subspace(subspace, d)
     constant, linear = _linear_part(x, y)
     rest = y - constant - x @ linear
     rest[:, np.linalg.norm(rest, axis=0) < 1e-10 * np.linalg.norm(y, axis=0)] = 0.0  # rounding is no signal
     rng = generator(0 if key is None else key)
-    half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
-    sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
-    start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
-    gradient = np.concatenate([g := _gradient(x, rest, half, sign), -g[::-1]])
+    if head is None:
+        half = rng.normal(size=(width // 2, d)) / np.sqrt(d)
+        sign = rng.choice([-1.0, 1.0], (width // 2, y.shape[1]))
+        start, signs = np.concatenate([half, half[::-1]]), np.concatenate([sign, -sign[::-1]])
+        gradient = np.concatenate([g := _gradient(x, rest, half, sign), -g[::-1]])
+    else:
+        start = rng.normal(size=(width, d)) / np.sqrt(d)
+        signs = head * rng.choice([-1.0, 1.0], (width, y.shape[1]))
+        gradient = _gradient(x, rest - _outputs(x, start, signs), start, signs)
     if lr is None:
         size = np.sqrt(np.mean((gradient @ (x.T @ x / n)) * gradient) * d)
         lr = _SPREAD / size if size > 0 else 1.0
@@ -213,8 +223,16 @@ def _linear_part(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return y.mean(axis=0) - centre @ linear, linear
 
 
+def _outputs(x: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """sum_j a_j relu(w_j.x), (n, out)."""
+    total, chunk = np.zeros((len(x), signs.shape[1])), rows_that_fit(8 * 2 * len(x))
+    for at in range(0, len(weights), chunk):
+        total += np.maximum(x @ weights[at : at + chunk].T, 0.0) @ signs[at : at + chunk]
+    return total
+
+
 def _gradient(x: np.ndarray, y: np.ndarray, weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """dL/dw_j of mean (f - y)^2 at f = 0: -2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)], (m, d)."""
+    """dL/dw_j of mean (f - y)^2, from what f leaves of y: -2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)], (m, d)."""
     found = np.empty_like(weights)
     chunk = rows_that_fit(8 * 2 * len(x))
     for at in range(0, len(weights), chunk):

@@ -12,13 +12,14 @@ from .._memory import available_bytes, parse_bytes
 from .._progress import report
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
-from ..scale._pivoted import Preconditioner, pivoted_cholesky
+from ..scale._pivoted import Preconditioner, bytes_for, pivoted_cholesky
 from ..scale._products import AbstractProducts, products_of
 from ..scale._store import open_store
 from ..scale._stored import Stored
 from ._algorithms import GradientDescent, SpectralAlgorithm
 
 _SHARES = 8  # of a budget: half of it is for the tiles of products
+_MOST_COLUMNS = 3000  # of a preconditioner
 
 
 def _budget(memory: "str | int | None") -> int:
@@ -84,7 +85,8 @@ class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky; for training to convergence and for ridges.
 
     **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default 3 sqrt(n)
-    and at most 1000; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
+    for a matrix that is held and sqrt((d + 25) n / 2) for one that is computed again in every product, at most 3000
+    and what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
     `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
     `watch(iteration, residual)` called after each iteration.
     """
@@ -106,15 +108,18 @@ class ConjugateGradients(IterativeSolver):
         whole(self.seed, "seed", 0)
         _budget(self.memory)
 
-    def rank_for(self, n: int) -> int:
-        fits = self.budget() // (
-            _SHARES * 8 * n
-        )  # the factor, its basis, and the blocks of columns on the way
-        return max(1, min(self.rank or min(1000, 3 * math.isqrt(n)), fits, n))
+    def rank_for(self, products: AbstractProducts) -> int:
+        """As much preparation, 4 n rank^2 operations, as two products cost, within the memory."""
+        n = products.n
+        wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
+        fits = wanted
+        while fits > 1 and bytes_for(n, fits) > self.budget() // 2:  # the rest is for tiles
+            fits = int(0.95 * fits)
+        return max(1, min(wanted, fits, n))
 
     def iterate(self, products, right, algorithm):
         shift = self._end_only(algorithm)
-        factor = pivoted_cholesky(products, self.rank_for(products.n), self.seed)
+        factor = pivoted_cholesky(products, self.rank_for(products), self.seed)
         # Without a ridge the preconditioner needs one of its own: the size of what the columns left.
         floor = shift or max(factor.left, np.finfo(float).eps * float(products.diagonal().mean()))
         preconditioner = Preconditioner(factor.factor, floor)

@@ -14,13 +14,13 @@ from ._blend import Blend, blended
 from ._calibration import Errors, Softmax
 from ._data import class_data, new_inputs, regression_data
 from ._estimator import Estimator
-from ._members import Kernel, Member
-from ._ridge_path import by_spectrum
+from ._members import Kernel, Member, matrices
+from ._ridge_path import Spectrum
 from ._views import Views
 
 _TARGETS = ("auto", "plain", "log")
 _SKEWED = 1.0  # skewness from which a logarithm is tried
-_MOST_ROWS = 1000  # on which it is tried
+_MOST_ROWS = 500  # on which it is tried
 _GAIN = 0.98  # of the squared error, below which it is kept
 
 
@@ -101,10 +101,10 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.target_mean_, spread = learned.mean(axis=0), learned.std(axis=0)
         self.target_scale_ = np.where(spread > 1e-12 * np.abs(learned).max(axis=0), spread, 1.0)
         scaled = (learned - self.target_mean_) / self.target_scale_
-        self.blend_, left_out = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
-        first = max(self.blend_.parts, key=lambda part: part.weight).kernel
-        self._errors = [Errors(first, x, each, random) for each in (scaled - left_out).T]
-        found = left_out * self.target_scale_ + self.target_mean_
+        made = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
+        self.blend_ = made.blend
+        self._errors = [Errors(made, each, random) for each in (scaled - made.left_out).T]
+        found = made.left_out * self.target_scale_ + self.target_mean_
         self._factor = np.ones(targets.shape[1])
         if self.target_ == "log":
             found = np.exp(np.minimum(found, np.log(targets).max(axis=0)))
@@ -120,16 +120,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
-        x = new_inputs(self, X)
-        outputs = self.blend_.outputs(x)
-        mean = self._in_units(outputs) * self._factor
-        if not return_std:
-            return self._shaped(mean)
-        sizes = np.stack([errors.sizes(x) * errors.deviation() for errors in self._errors], axis=1)
-        std = sizes * self.target_scale_
-        if self.target_ == "log":
-            std = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0)))
-        return self._shaped(mean), self._shaped(std)
+        if return_std:
+            return self._law(X)[:2]
+        return self._shaped(self._mean(self.blend_.outputs(new_inputs(self, X))))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
@@ -138,21 +131,35 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         """
         if not 0 < coverage < 1:
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
-        x = new_inputs(self, X)
-        outputs = self.blend_.outputs(x)
-        bounds = []
-        for column, errors in enumerate(self._errors):
-            sizes = errors.sizes(x)
-            ends = [outputs[:, column] + sizes * quantile for quantile in errors.quantiles(coverage)]
-            bounds.append(np.stack(ends, axis=1))
-        found = np.stack(bounds, axis=1)  # (m, out, 2)
-        found = found * self.target_scale_[:, None] + self.target_mean_[:, None]
-        found = np.exp(found) if self.target_ == "log" else found
-        return found[:, 0] if self._vector else found
+        return self._law(X, coverage)[2]
 
-    def _in_units(self, outputs: np.ndarray) -> np.ndarray:
+    def _law(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, deviation and interval of new observations, with each kernel computed once."""
+        x = new_inputs(self, X)
+        terms = [errors.terms() for errors in self._errors]
+        outputs, values = self.blend_.outputs_and(x, [term for each in terms for term in each])
+        left = iter(values)
+        sizes = [
+            errors.sizes([next(left) for _ in each], len(x))
+            for errors, each in zip(self._errors, terms, strict=True)
+        ]
+        mean = self._mean(outputs)
+        std = np.stack(
+            [size * errors.deviation() for size, errors in zip(sizes, self._errors, strict=True)], 1
+        )
+        std = std * self.target_scale_
+        bounds = [
+            np.stack([column + size * quantile for quantile in errors.quantiles(coverage)], axis=1)
+            for column, size, errors in zip(outputs.T, sizes, self._errors, strict=True)
+        ]
+        interval = np.stack(bounds, axis=1) * self.target_scale_[:, None] + self.target_mean_[:, None]
+        if self.target_ == "log":
+            std, interval = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0))), np.exp(interval)
+        return self._shaped(mean), self._shaped(std), interval[:, 0] if self._vector else interval
+
+    def _mean(self, outputs: np.ndarray) -> np.ndarray:
         found = outputs * self.target_scale_ + self.target_mean_
-        return np.exp(found) if self.target_ == "log" else found
+        return (np.exp(found) if self.target_ == "log" else found) * self._factor
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._vector else values
@@ -168,10 +175,10 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             return "plain"
         rows = random.permutation(len(y))[:_MOST_ROWS]
         x, y = x[rows], y[rows]
-        kernel = Kernel(Member("ntk", 3, "normal"), Views(x), x)
-        matrix, logs = kernel.matrix(kernel.rows(x)), np.log(y)
-        plain = by_spectrum(matrix.copy(), y - y.mean(axis=0)).left_out + y.mean(axis=0)
-        by_log = by_spectrum(matrix, logs - logs.mean(axis=0)).left_out + logs.mean(axis=0)
+        kernel = Kernel(Member("ntk", 3, "normal"), Views(x))
+        spectrum, logs = Spectrum(next(matrices([kernel], x))[1]), np.log(y)
+        plain = spectrum.fit(y - y.mean(axis=0)).left_out + y.mean(axis=0)
+        by_log = spectrum.fit(logs - logs.mean(axis=0)).left_out + logs.mean(axis=0)
         by_log = np.exp(np.minimum(by_log, logs.max(axis=0)))
         by_log *= (y * by_log).sum(axis=0) / (by_log**2).sum(axis=0)
         return "log" if np.mean((by_log - y) ** 2) < _GAIN * np.mean((plain - y) ** 2) else "plain"
@@ -216,10 +223,9 @@ class AutoClassifier(ClassifierMixin, _Auto):
         most_exact, centers = self._sizes()
         random = check_random_state(self.random_state)
         self.target_mean_ = one_hot.mean(axis=0)
-        self.blend_, left_out = blended(
-            x, one_hot - self.target_mean_, False, self.scale == "shared", most_exact, centers, random
-        )
-        left_out = left_out + self.target_mean_
+        centred = one_hot - self.target_mean_
+        made = blended(x, centred, False, self.scale == "shared", most_exact, centers, random)
+        self.blend_, left_out = made.blend, made.left_out + self.target_mean_
         self._softmax = Softmax(left_out, one_hot.argmax(axis=1))
         self.left_out_proba_ = self._softmax.probabilities(left_out)
         return self
@@ -241,13 +247,18 @@ class AutoClassifier(ClassifierMixin, _Auto):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Log probabilities (m, classes); for two classes their difference, (m,)."""
-        with np.errstate(divide="ignore"):
-            logs = np.log(self.predict_proba(X))
-        logs = logs + self._preference
-        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+        return self._decision(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """The predicted classes, (m,)."""
-        decision = self.decision_function(X)
+        return self._answered(self.predict_proba(X))
+
+    def _decision(self, probabilities: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore"):
+            logs = np.log(probabilities) + self._preference
+        return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
+
+    def _answered(self, probabilities: np.ndarray) -> np.ndarray:
+        decision = self._decision(probabilities)
         index = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return self.classes_[index]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.optimize
 from scipy.special import log_softmax, softmax
 
-from ._members import Kernel
-from ._ridge_path import RIDGES, by_spectrum
+from ._blend import Blended, Term
+from ._members import Kernel, matrices
+from ._ridge_path import RIDGES, Spectrum
 
 _STIFFNESS = 1.0  # pull of slope and offsets, in rows: no offset is learned from a handful
-_MOST_ROWS = 1500  # by which the size of errors is learned
+_MOST_ROWS = 1000  # by which the size of errors is learned, where no spectrum is at hand
+_LEAST_ROWS = 50
 _LEAST_SIZE = 0.25  # of the mean error
 
 
@@ -46,32 +50,45 @@ class Errors:
     """How far targets lie from predictions: errors of left-out rows, in units of a size that may depend on the input.
 
     The size is a kernel machine for the absolute error, kept only where it makes the errors more likely than one size
-    for all does, by two standard errors.
+    for all does, by two standard errors. Its kernel and its centers are those of the average: `coefficients`
+    (centers, 1) with `kernel`, or None.
     """
 
-    def __init__(self, kernel: Kernel, x: np.ndarray, error: np.ndarray, random: np.random.RandomState):
-        rows = np.sort(random.permutation(len(x))[:_MOST_ROWS])
+    kernel: Kernel | None
+    coefficients: np.ndarray | None
+
+    def __init__(self, made: Blended, error: np.ndarray, random: np.random.RandomState):
         sizes = np.abs(error)
         self.mean = float(max(sizes.mean(), np.finfo(float).tiny))
-        self.kernel: Kernel | None = None
-        if len(rows) >= 50:
-            seen = kernel.rows(x[rows])
-            relative = sizes[rows] / self.mean - 1.0
-            fit = by_spectrum(kernel.matrix(seen), relative[:, None], RIDGES[12:])
-            found = self.mean * np.maximum(1.0 + fit.left_out[:, 0], _LEAST_SIZE)
-            gain = _log_score(error[rows], found) - _log_score(error[rows], np.full(len(rows), self.mean))
-            if gain.mean() > 2.0 * gain.std() / np.sqrt(len(rows)):
-                self.kernel, self.centers, self.coefficients = kernel, x[rows], fit.coefficients
-                self.scaled = np.sort(error[rows] / found)
-        if self.kernel is None:
-            self.scaled = np.sort(error / self.mean)
+        self.kernel = self.coefficients = None
+        self.scaled = np.sort(error / self.mean)
+        places, spectrum = np.arange(len(made.centers)), made.spectrum
+        if spectrum is None:
+            places = np.sort(random.permutation(len(made.centers))[:_MOST_ROWS])
+        rows = made.centers[places]
+        if len(rows) < _LEAST_ROWS:
+            return
+        kernel = made.blend.heaviest
+        if spectrum is None:
+            spectrum = Spectrum(next(matrices([kernel], made.blend.centers[places]))[1])
+        fit = spectrum.fit((sizes[rows] / self.mean - 1.0)[:, None], RIDGES[12:])
+        found = self._sizes(fit.left_out)
+        gain = _log_score(error[rows], found) - _log_score(error[rows], np.full(len(rows), self.mean))
+        if gain.mean() > 2.0 * gain.std() / np.sqrt(len(rows)):
+            self.kernel, self.coefficients = kernel, np.zeros((len(made.centers), 1))
+            self.coefficients[places] = fit.coefficients
+            self.scaled = np.sort(error[rows] / found)
 
-    def sizes(self, x: np.ndarray) -> np.ndarray:
-        """(m,) at new rows."""
-        if self.kernel is None:
-            return np.full(len(x), self.mean)
-        found = self.kernel.between(self.kernel.rows(x), self.kernel.rows(self.centers)) @ self.coefficients
-        return self.mean * np.maximum(1.0 + found[:, 0], _LEAST_SIZE)
+    def terms(self) -> list[Term]:
+        """What the sizes at new rows are made of."""
+        return [] if self.kernel is None or self.coefficients is None else [(self.kernel, self.coefficients)]
+
+    def sizes(self, terms: Sequence[np.ndarray], rows: int) -> np.ndarray:
+        """(m,) at new rows, from the values (m, 1) of `terms`."""
+        return self._sizes(terms[0]) if terms else np.full(rows, self.mean)
+
+    def _sizes(self, relative: np.ndarray) -> np.ndarray:
+        return self.mean * np.maximum(1.0 + relative[:, 0], _LEAST_SIZE)
 
     def quantiles(self, coverage: float) -> tuple[float, float]:
         """Scaled errors between which a new one falls with probability `coverage`, if rows are exchangeable."""

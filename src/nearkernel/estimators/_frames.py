@@ -49,7 +49,9 @@ Frame = dict[str, Column]
 
 def is_frame(table: Any) -> bool:
     """Whether `table` has named columns."""
-    return isinstance(table, Mapping) or hasattr(table, "__arrow_c_stream__") or hasattr(table, "columns")
+    return isinstance(table, Mapping) or any(
+        hasattr(table, each) for each in ("collect", "__arrow_c_stream__", "columns")
+    )
 
 
 def frame_of(table: Any, name: str = "X") -> Frame:
@@ -61,8 +63,7 @@ def frame_of(table: Any, name: str = "X") -> Frame:
     if isinstance(table, Mapping) and all(isinstance(each, Column) for each in table.values()):
         return dict(table)
     if is_frame(table):
-        table = _arrow_table(table, name)
-        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+        return _columns(table, name)
     require_unmasked(table, name)
     array = np.asarray(table)
     if array.dtype.kind == "c":
@@ -73,7 +74,21 @@ def frame_of(table: Any, name: str = "X") -> Frame:
         )
     columns = {}
     for i, values in enumerate(array.T):
-        columns[f"x{i}"] = _from_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
+        columns[f"x{i}"] = column_of_objects(values) if array.dtype.kind in "OSU" else _numbers(values)
+    return columns
+
+
+def _columns(table: Any, name: str) -> Frame:
+    """Those of a table that names them."""
+    pa = _arrow()  # a quarter of a second that arrays need not wait for
+    if isinstance(table, pa.Table):
+        return {each: column_of(table.column(i)) for i, each in enumerate(table.column_names)}
+    try:
+        columns = _mapped(table) if isinstance(table, Mapping) else _named(table)
+    except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
+    if len({len(column.values) for column in columns.values()}) > 1:
+        raise ValueError(f"`{name}` could not be read as a table: its columns differ in length.")
     return columns
 
 
@@ -82,21 +97,6 @@ def _arrow() -> Any:
         import pyarrow
         import pyarrow.compute
     return pyarrow
-
-
-def _arrow_table(table: Any, name: str) -> Any:
-    """Anything with named columns as a table of Arrow."""
-    pa = _arrow()
-    if isinstance(table, pa.Table):
-        return table
-    try:
-        if isinstance(table, Mapping):
-            return pa.table({str(key): _listed(each) for key, each in table.items()})
-        if hasattr(table, "__arrow_c_stream__"):
-            return pa.table(table)
-        return pa.Table.from_pandas(table, preserve_index=False)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
 
 
 def column_of(column: Any) -> Column:
@@ -162,13 +162,51 @@ def _numbers(values: np.ndarray, name: str = "") -> Column:
     return Column("number", np.where(infinite, np.nan, found), name or str(values.dtype), int(infinite.sum()))
 
 
-def _from_objects(values: np.ndarray) -> Column:
+def column_of_objects(values: np.ndarray) -> Column:
+    """Python objects (n,): numbers, text, dates, None."""
     pa = _arrow()
     plain = [None if each is None or each != each else each for each in values.tolist()]
     try:
         return column_of(pa.chunked_array([pa.array(plain)]))
     except (pa.ArrowException, TypeError):  # numbers and text side by side
         return text_column(np.array([None if each is None else str(each) for each in plain], dtype=object))
+
+
+def _mapped(table: Mapping) -> Frame:
+    """A dict of columns."""
+    return {str(key): _of_any(_listed(each)) for key, each in table.items()}
+
+
+def _named(table: Any) -> Frame:
+    """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
+    pa = _arrow()
+    if hasattr(table, "collect"):
+        raise ValueError("it is lazy: give X.collect()")
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            found = pa.table(table)
+        except (pa.ArrowException, TypeError, ValueError):
+            if not hasattr(table, "iloc"):  # by which it is read column by column
+                raise
+        else:
+            index = (found.schema.pandas_metadata or {}).get("index_columns", [])
+            found = found.drop_columns([each for each in index if isinstance(each, str)])
+            return {each: column_of(found.column(i)) for i, each in enumerate(found.column_names)}
+    if not hasattr(table, "columns"):
+        raise ValueError("it has no columns: give a table")
+    names = [str(each) for each in table.columns]
+    if len(set(names)) < len(names):
+        raise ValueError(f"more than one column is called {max(names, key=names.count)!r}")
+    return {each: _of_any(np.asarray(table.iloc[:, i])) for i, each in enumerate(names)}
+
+
+def _of_any(values: Any) -> Column:
+    """Values that Arrow takes, or numbers and text side by side."""
+    pa = _arrow()
+    try:
+        return column_of(pa.chunked_array([pa.array(values, from_pandas=True)]))
+    except (pa.ArrowException, TypeError):
+        return column_of_objects(np.array([*values, None], dtype=object)[:-1])
 
 
 def _listed(values: Any) -> Any:

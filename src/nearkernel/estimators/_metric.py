@@ -15,7 +15,7 @@ from .._blas import one_thread
 from ._relu import BIAS_VAR
 
 DEPTH = 2
-_MOST_ROWS = 600
+_MOST_ROWS = 500
 _MOST_COLUMNS = 150
 _ITERATIONS = 25
 _PRIOR = 2.0  # standard deviation of the logarithm of a weight, before data are seen

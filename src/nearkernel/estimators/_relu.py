@@ -5,6 +5,7 @@ With weights of variance 2 / fan_in, q the squared lengths and c the cosine of a
     K -> sqrt(q q') [sin t + (pi - t) cos t] / pi + b,   T -> K + T (pi - t) / pi,   t = arccos c.
 """
 
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,36 +13,50 @@ import numpy as np
 from .._memory import cores
 
 BIAS_VAR = 0.1
-_CHUNK = 2**18  # entries at a time: they stay in the cache
+_CHUNK = 2**16  # entries at a time: they stay in the cache
+
+Layer = tuple[int, bool]  # depth, and whether the NTK is meant rather than the NNGP kernel
 
 
-def relu_kernel(x: np.ndarray, z: np.ndarray, depth: int, tangent: bool) -> np.ndarray:
-    """The NTK, or else the NNGP kernel, of `depth` hidden layers between rows of x (m, d) and z (n, d)."""
-    lengths = 2.0 * np.einsum("ij,ij->i", z, z) / z.shape[1] + BIAS_VAR
-    found = np.empty((len(x), len(z)))
+def relu_kernels(x: np.ndarray, z: np.ndarray | None, wanted: Sequence[Layer]) -> list[np.ndarray]:
+    """The `wanted` kernels between rows of x (m, d) and z (n, d), or of x with itself: all from one pass of layers."""
+    symmetric = z is None
+    z = x if z is None else z
+    lengths = _lengths(z)
+    found = [np.empty((len(x), len(z))) for _ in wanted]
     rows = max(1, _CHUNK // max(len(z), 1))
 
     def fill(at: int) -> None:
-        part = x[at : at + rows]
-        q = 2.0 * np.einsum("ij,ij->i", part, part) / x.shape[1] + BIAS_VAR
-        kernel = part @ z.T
+        part = slice(at, min(at + rows, len(x)))
+        first = at if symmetric else 0  # entries to the left mirror those above
+        kernel = x[part] @ z[first:].T
         kernel *= 2.0 / x.shape[1]
         kernel += BIAS_VAR
-        found[at : at + rows] = _layers(kernel, q[:, None], lengths[None, :], depth, tangent)
+        layers = _layers(kernel, _lengths(x[part])[:, None], lengths[None, first:])
+        for depth, (nngp, ntk) in zip(range(max(deep for deep, _ in wanted) + 1), layers, strict=False):
+            for matrix, (deep, tangent) in zip(found, wanted, strict=True):
+                if deep == depth:
+                    entries = ntk if tangent else nngp
+                    matrix[part, first:] = entries
+                    if symmetric:
+                        matrix[part.stop :, part] = entries[:, part.stop - first :].T
 
     starts = range(0, len(x), rows)
     if len(starts) < 4:
         for at in starts:
             fill(at)
-        return found
-    with ThreadPoolExecutor(cores()) as pool:
-        list(pool.map(fill, starts))
+    else:
+        with ThreadPoolExecutor(cores()) as pool:
+            list(pool.map(fill, starts))
+    if symmetric:
+        for matrix, layer in zip(found, wanted, strict=True):
+            np.fill_diagonal(matrix, relu_diagonal(x, *layer))
     return found
 
 
 def relu_diagonal(x: np.ndarray, depth: int, tangent: bool) -> np.ndarray:
-    """Its diagonal (m,), exactly."""
-    q = 2.0 * np.einsum("ij,ij->i", x, x) / x.shape[1] + BIAS_VAR
+    """The diagonal (m,) of a kernel, exactly."""
+    q = _lengths(x)
     total = q.copy()
     for _ in range(depth):
         q = q + BIAS_VAR
@@ -49,18 +64,31 @@ def relu_diagonal(x: np.ndarray, depth: int, tangent: bool) -> np.ndarray:
     return total if tangent else q
 
 
-def _layers(kernel: np.ndarray, q: np.ndarray, p: np.ndarray, depth: int, tangent: bool) -> np.ndarray:
-    total = kernel.copy() if tangent else kernel
-    for _ in range(depth):
+def _lengths(x: np.ndarray) -> np.ndarray:
+    """(m,) squared, as the first layer has them."""
+    return 2.0 * np.einsum("ij,ij->i", x, x) / x.shape[1] + BIAS_VAR
+
+
+def _layers(kernel: np.ndarray, q: np.ndarray, p: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """NNGP kernel and NTK of 0, 1, ... hidden layers; both arrays are overwritten by the next ones."""
+    ntk = kernel.copy()
+    sin, share = np.empty_like(kernel), np.empty_like(kernel)
+    while True:
+        yield kernel, ntk
         size = np.sqrt(q * p)
-        cos = np.clip(kernel / size, -1.0, 1.0)
-        share = np.arccos(cos)
+        kernel /= size
+        cos = np.clip(kernel, -1.0, 1.0, out=kernel)
+        np.subtract(1.0, cos, out=sin)
+        sin *= np.add(1.0, cos, out=share)
+        np.sqrt(sin, out=sin)
+        sin /= np.pi
+        np.arccos(cos, out=share)
         share /= -np.pi
         share += 1.0  # (pi - t) / pi
-        sin = np.sqrt((1.0 - cos) * (1.0 + cos))
-        kernel = size * (sin / np.pi + share * cos) + BIAS_VAR
-        if tangent:
-            total *= share
-            total += kernel
+        kernel *= share
+        kernel += sin
+        kernel *= size
+        kernel += BIAS_VAR
+        ntk *= share
+        ntk += kernel
         q, p = q + BIAS_VAR, p + BIAS_VAR
-    return total if tangent else kernel

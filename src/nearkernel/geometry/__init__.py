@@ -2,6 +2,10 @@
 
 from .. import _quietly as _quietly
 from .._moved import moved as _moved
+from ._boundaries import mean_boundary as mean_boundary
+from ._boundaries import measure_boundary as measure_boundary
+from ._cell import CellResult as CellResult
+from ._cell import cell as cell
 from ._classes import ClassSplit as ClassSplit
 from ._classes import FeatureSplit as FeatureSplit
 from ._classes import feature_classes as feature_classes
@@ -20,6 +24,7 @@ from ._entropy import ellipsoid_width as ellipsoid_width
 from ._entropy import kernel_axes as kernel_axes
 from ._entropy import lipschitz_entropy as lipschitz_entropy
 from ._entropy import set_entropy as set_entropy
+from ._entropy import set_packing as set_packing
 from ._line import CrossingsResult as CrossingsResult
 from ._line import breakpoints as breakpoints
 from ._line import crossings as crossings
@@ -34,6 +39,9 @@ from ._region_laws import RegionBoundsResult as RegionBoundsResult
 from ._region_laws import mean_crossings as mean_crossings
 from ._region_laws import measure_crossings as measure_crossings
 from ._region_laws import region_bounds as region_bounds
+from ._regularity import LipschitzBoundsResult as LipschitzBoundsResult
+from ._regularity import lipschitz_bounds as lipschitz_bounds
+from ._regularity import sampling_width as sampling_width
 from ._spectra import Eigenpairs as Eigenpairs
 from ._spectra import SpectralDensityResult as SpectralDensityResult
 from ._spectra import gradient_share as gradient_share

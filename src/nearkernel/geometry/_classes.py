@@ -150,11 +150,21 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
 
 
 class FeatureSplit(NamedTuple):
-    """Second moments (k, k) of features: `between` class means and `within` classes, with sum `total`."""
+    r"""Second moments (k, k) of features: `between` class means and `within` classes, with sum `total`.
+
+    `common` is the part of `between` that all classes share, $m m^\top$ of the global mean m. `centered`, the rest of
+    it, is the covariance of the class means.
+    """
 
     between: np.ndarray
     within: np.ndarray
     total: np.ndarray
+    common: np.ndarray
+
+    @property
+    def centered(self) -> np.ndarray:
+        """The second moment of the centered class means, `between` - `common`."""
+        return self.between - self.common
 
 
 def feature_classes(features: Any, labels: Any) -> FeatureSplit:
@@ -170,7 +180,8 @@ def feature_classes(features: Any, labels: Any) -> FeatureSplit:
     means = (own.T @ features) / own.sum(axis=0)[:, None]
     rest = features - means[index]
     between = (means.T * own.mean(axis=0)) @ means
-    return FeatureSplit(between, rest.T @ rest / n, features.T @ features / n)
+    center = features.mean(axis=0)
+    return FeatureSplit(between, rest.T @ rest / n, features.T @ features / n, np.outer(center, center))
 
 
 @in_float64

@@ -20,7 +20,8 @@ class CollapseResult(Result, eqx.Module):
     **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the standard
     deviation of |M_c| over its mean; `nc2_angles`, the mean of |cos(M_c, M_c') + 1/(C - 1)|, 0 for a simplex; `nc3`,
     self-duality: |W/|W| - M/|M||^2 in Frobenius norms; `nc4`, the fraction of points for which the classifier
-    disagrees with the nearest class mean.
+    disagrees with the nearest class mean; `nc2_lengths`, the standard deviation over classes of the lengths of class
+    means, not centered, over their mean.
     """
 
     nc1: float
@@ -28,6 +29,7 @@ class CollapseResult(Result, eqx.Module):
     nc2_angles: float
     nc3: float
     nc4: float
+    nc2_lengths: float
 
 
 def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
@@ -54,7 +56,7 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
         classes
     )  # rows: sqrt(value) times a unit eigenvector of S_B
     nc1 = np.sum((rest @ axes.T) ** 2 / values[kept] ** 2) / len(h) / classes
-    norms = np.linalg.norm(spread, axis=1)
+    norms, lengths = np.linalg.norm(spread, axis=1), np.linalg.norm(means, axis=1)
     units = spread / np.maximum(norms, 1e-300)[:, None]
     cosines = (units @ units.T)[~np.eye(classes, dtype=bool)]
     weights, biases = _classifier(classifier, h, own)
@@ -68,6 +70,7 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
         nc2_angles=float(np.mean(np.abs(cosines + 1 / (classes - 1)))),
         nc3=float(nc3),
         nc4=float(np.mean(chosen != np.argmin(distance, axis=1))),
+        nc2_lengths=float(lengths.std() / lengths.mean()),
     )
 
 

@@ -144,22 +144,53 @@ def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.n
         chosen.append(far)
 
 
-def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0) -> EntropyBounds:
-    r"""The exact entropy numbers of Lipschitz functions on an interval, in the maximum norm.
+def set_packing(functions: Any, radius: float) -> int:
+    """The number of members of a finite set that are more than 2 `radius` apart from each other, found greedily.
 
-    The functions satisfy $|f(x) - f(y)| \le C |x - y|$ on $[0, \ell]$ and $f(0) = 0$, and
+    Balls of this radius around them are disjoint. Each member taken is the farthest from those before, so all others
+    lie within 2 `radius` of one of them: balls of twice the radius cover the set.
 
-    $$\epsilon_n = \frac{C\, \ell}{n + 1}.$$
+    **Arguments:** `functions` (N, D), one member per row; `radius` > 0.
+    """
+    functions, radius = inputs(functions, "functions"), float(positive(radius, "radius"))
+    _, radii = farthest_points(functions, len(functions))
+    return int(np.sum(radii > 2 * radius)) + 1
 
-    Upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h. The
-    $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two share a
+
+def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim: int = 1) -> EntropyBounds:
+    r"""The entropy numbers of Lipschitz functions of one or several variables, in the maximum norm.
+
+    The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. Exactly for d = 1,
+    and by certain bounds for d > 1,
+
+    $$\epsilon_n = \frac{C\, \ell}{n + 1}, \qquad
+    \frac{C\, \ell}{2 m} \le \epsilon_n \le \frac{3\, C\, \ell}{2 k}, \quad k^d \le n + 1, \quad m^d > n.$$
+
+    For d = 1, upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h.
+    The $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two share a
     smaller ball.
 
-    **Arguments:** `bits`, n, a number or a vector; `length`, $\ell$ > 0; `constant`, C > 0.
+    For d > 1, a path through $k^d$ cells of side h visits neighbors one after the other. One bit per cell, up or down
+    by $h C$, follows f at the centers within $h C$, and f changes by at most $h C / 2$ inside a cell. Lower bound: each
+    of $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two such functions differ by $h C$.
+
+    **Arguments:** `bits`, n, a number or a vector; `length`, $\ell$ > 0; `constant`, C > 0; `dim`, d, the number of
+    variables.
     """
-    n = _whole_bits(bits)
-    exact = float(positive(constant, "constant")) * float(positive(length, "length")) / (n + 1.0)
-    return EntropyBounds(n, exact, exact)
+    n, d = _whole_bits(bits), whole(dim, "dim", 1)
+    size = float(positive(constant, "constant")) * float(positive(length, "length"))
+    if d == 1:
+        exact = size / (n + 1.0)
+        return EntropyBounds(n, exact, exact)
+    inside = np.array([_root(value + 1, d) for value in n.tolist()])
+    outside = np.array([_root(value, d) + 1 for value in n.tolist()])
+    return EntropyBounds(n, size / (2 * outside), np.minimum(1.5 * size / inside, size))
+
+
+def _root(value: int, d: int) -> int:
+    """The largest integer k with k^d <= value."""
+    k = round(value ** (1 / d))
+    return k if k**d <= value else k - 1
 
 
 def ellipsoid_width(axes: Any, dims: int) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._check import whole
 from .._keys import Key, generator
+from ..models import MLP
 from ..statistics import Estimate
 from ._line import crossings_of
 from ._piecewise import Layers, require_piecewise_linear, two_points
@@ -86,13 +87,18 @@ def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Es
     require_piecewise_linear(net)
     start, end = two_points(start, end, net.in_dim)
     size, depth = whole(size, "size", 2), len(net.widths)
-    normal = generator(key).normal
-    shapes = list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
+    rng = generator(key)
     counts = np.empty((size, depth))
     for i in range(size):
-        weights = [np.sqrt(float(net.weight_var) / fan_in) * normal(size=(fan_in, n)) for fan_in, n in shapes]
-        biases = [np.sqrt(float(net.bias_var)) * normal(size=n) for _, n in shapes]
-        layers = Layers(weights, biases, net.activation.right, net.activation.left)
+        layers = drawn_layers(net, rng)
         counts[i] = crossings_of(layers, start, end).per_layer(depth)
     counts /= np.array(net.widths)
     return Estimate(mean=counts.mean(axis=0), sem=counts.std(axis=0, ddof=1) / np.sqrt(size), size=size)
+
+
+def drawn_layers(net: MLP, rng: np.random.Generator) -> Layers:
+    """A network of the law of `net.init`, drawn by NumPy."""
+    shapes = list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
+    weights = [np.sqrt(float(net.weight_var) / fan_in) * rng.normal(size=(fan_in, n)) for fan_in, n in shapes]
+    biases = [np.sqrt(float(net.bias_var)) * rng.normal(size=n) for _, n in shapes]
+    return Layers(weights, biases, net.activation.right, net.activation.left)

@@ -29,6 +29,8 @@ from ._positivity import PositivityResult as PositivityResult
 from ._positivity import positivity as positivity
 from ._processes import DPP as DPP
 from ._processes import gp_samples as gp_samples
+from ._rademacher import RademacherResult as RademacherResult
+from ._rademacher import rademacher as rademacher
 from ._rkhs import NormBoundedResult as NormBoundedResult
 from ._rkhs import RKHSFunction as RKHSFunction
 from ._rkhs import feature_map as feature_map

@@ -181,6 +181,10 @@ class InvariantKernel(AbstractKernel):
         """`pairs` of a kernel that needs repair, by NumPy."""
         raise TypeError(f"{type(self).__name__} needs no repair.")
 
+    def pairs_on_host(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """`pairs` in NumPy where that is quicker than XLA on a processor, else None; `gap` may be overwritten."""
+        return None
+
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         kernel, side1, side2 = ready(self, x1, x2)
         return matrices(kernel, side1, side2, 1)[0]

@@ -20,6 +20,7 @@ from .._precision import working_dtype
 from ._finite import length
 
 TILE = 400
+_SMALL = 128  # rows up to which a tile is padded to this
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
 
@@ -102,8 +103,13 @@ def too_large(kernel, x: np.ndarray, i: int, seen: np.ndarray) -> ValueError:
 
 
 def _bucket(n: int, most: int = TILE) -> int:
-    """The padded size of pieces of `n` rows: few sizes, since each is compiled once."""
-    return min(max(16 if most > 128 else 1, 1 << (n - 1).bit_length()), most)
+    """The padded size of pieces of `n` rows: few sizes, since each is compiled once.
+
+    Small tiles belong to kernels whose entries are dear; others have two sizes in all.
+    """
+    if most > _SMALL:
+        return _SMALL if n <= _SMALL else most
+    return min(1 << (n - 1).bit_length(), most)
 
 
 @jax.jit
@@ -207,7 +213,8 @@ class _Blocks:
         rows2 = jax.tree.map(lambda a: a[..., j.start : j.start + m2], self.rows[1])
         if self.repair:
             return self.kernel.repaired_pairs(rows1, rows2, gap)
-        return _pairs(self.tree, self.leaves, rows1, rows2, gap)
+        found = None if gap is None else self.kernel.pairs_on_host(rows1, rows2, gap)
+        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -229,7 +236,8 @@ def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
     if unit1 is not None and unit2 is not None:
         gap = 1.0 - jnp.matmul(unit1, unit2.T, precision="highest")
         gap = jnp.where(jnp.eye(size[0], size[1], dtype=bool), 1.0, gap) if same else gap
-        inside = jnp.logical_and(*jnp.ix_(*(ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))))
+        down, right = (ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))
+        inside = down[:, None] & right
         near = jnp.any(inside & ((gap < _NEAR) | (gap > 2.0 - _NEAR)))
     return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap), near
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Hashable
 from typing import Any
 
+from .._programs import on_by_default
 from ._limits import Limits
 from ._line import Line
 from ._process import COMMAND, Message, Worker
@@ -36,7 +37,8 @@ class Crew:
 
     def start(self) -> None:
         """Starts the first process. What one compiles serves the others, and those that come after it."""
-        if "JAX_COMPILATION_CACHE_DIR" not in self._environment:
+        kept = on_by_default(self._environment)
+        if not kept and "JAX_COMPILATION_CACHE_DIR" not in self._environment:
             self._folder = tempfile.TemporaryDirectory(prefix="nearkernel-lab-", ignore_cleanup_errors=True)
             self._environment |= {
                 "JAX_COMPILATION_CACHE_DIR": self._folder.name,

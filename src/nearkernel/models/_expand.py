@@ -14,6 +14,8 @@ from .._precision import in_float64
 from ._base import AbstractModel, Params, require_model
 from ._params import floating_params, require_params
 
+_MOST = 6  # each degree is one more derivative of derivatives
+
 
 class Taylor(AbstractModel):
     r"""The Taylor polynomial of `model` around `params0`. Degree 1 is a kernel machine; degree 2 learns features.
@@ -45,7 +47,7 @@ class Taylor(AbstractModel):
         return sum(others, first)
 
     @in_float64
-    def terms(self, params: Params, x: jax.Array) -> list[jax.Array]:
+    def terms(self, params: Params, x: Any) -> list[jax.Array]:
         """The term of each degree 0 .. `degree`, in the precision of `params`."""
         require_params(self, params)
         params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))
@@ -67,11 +69,13 @@ def _along(function, step):
 
 
 def expand(model: AbstractModel, params: Params, degree: int = 1) -> Taylor:
-    r"""The Taylor polynomial of `model` around `params`, of `degree` 1, 2 or 3, as a model with the same parameters.
+    r"""The Taylor polynomial of `model` around `params`, of `degree` 1 to 6, as a model with the same parameters.
 
-    The degree counts powers of $\theta - \theta_0$; every degree is exact in $x$.
+    The degree counts powers of $\theta - \theta_0$; every degree is exact in $x$. The next term, the last of
+    `nk.expand(model, params, degree + 1).terms(trained, x)`, estimates the error. `nk.solve` uses degrees up to 3. Each
+    degree doubles the time.
     """
     require_model(model)
-    if whole(degree, "degree", 1) > 3:
-        raise ValueError(f"`degree` must be 1, 2 or 3; got {degree}.")
+    if whole(degree, "degree", 1) > _MOST:
+        raise ValueError(f"`degree` must be from 1 to {_MOST}; got {degree}.")
     return Taylor(model, floating_params(model, params), degree)

@@ -13,6 +13,7 @@ import scipy.linalg
 
 from .._blas import one_thread
 from .._memory import rows_that_fit
+from .._precision import precision
 from ..kernels import AbstractKernel
 
 
@@ -41,7 +42,9 @@ def centred(
 ) -> Centred:
     """One pass over `x` (n, d) and `y` (n, columns), which may be memory maps."""
     begin = time.perf_counter()
-    lam, vectors = _eigh(kernel.entries(centres, None))
+    # Rounding of K_CC would be divided by its eigenvalues; that of the rows averages out.
+    with precision("float64"):
+        lam, vectors = _eigh(kernel.entries(centres, None))
     # Sums of squares know half of the digits: below this, a direction of the centres would hold rounding alone.
     kept = lam > lam[-1] * np.sqrt(np.finfo(float).eps)
     if not kept.any():  # the kernel is 0 on all centres

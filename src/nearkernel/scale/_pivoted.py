@@ -13,6 +13,13 @@ import scipy.linalg
 from .._blas import one_thread
 from ._products import AbstractProducts
 
+_ROWS = 8192  # of columns that are worked on at a time
+
+
+def bytes_for(n: int, rank: int) -> int:
+    """Memory of a factor in the making: itself, and blocks of columns of two types."""
+    return n * (8 * rank + 12 * max(16, rank // 16))
+
 
 class PivotedCholesky(NamedTuple):
     """`factor` F (n, rank), the `pivots` whose columns were used, and the mean diagonal of K - F F^T."""
@@ -34,21 +41,24 @@ def pivoted_cholesky(
     trace = left.sum()
     rank = min(rank, n)
     factor, pivots = np.zeros((n, rank)), np.zeros(0, dtype=int)
-    block = max(16, rank // 8)
+    block = max(16, rank // 16)
     while len(pivots) < rank and left.sum() > tol * trace:
         found = len(pivots)
         proposed = draw.choice(n, size=min(block, n), p=left / left.sum())
         proposed = np.unique(proposed)  # a second draw of a pivot is always rejected
-        columns = (
-            products.columns(proposed).astype(np.float64) - factor[:, :found] @ factor[proposed, :found].T
-        )
-        kept, lower = _accepted(columns[proposed], left[proposed], draw, rank - found)
+        columns, known = products.columns(proposed), factor[proposed, :found].T
+        gram = columns[proposed] - factor[proposed, :found] @ known
+        kept, lower = _accepted(gram, left[proposed], draw, rank - found)
         if len(kept) == 0:
             continue
-        new = scipy.linalg.solve_triangular(lower, columns[:, kept].T, lower=True, check_finite=False).T
-        factor[:, found : found + len(kept)] = new
+        for at in range(0, n, _ROWS):  # parts of the columns, so that there is no second array of their size
+            rows = slice(at, at + _ROWS)
+            part = columns[rows, kept] - factor[rows, :found] @ known[:, kept]
+            new = scipy.linalg.solve_triangular(lower, part.T, lower=True, check_finite=False).T
+            factor[rows, found : found + len(kept)] = new
+            left[rows] -= np.einsum("ij,ij->i", new, new)
         pivots = np.concatenate([pivots, proposed[kept]])
-        left = np.maximum(left - np.einsum("ij,ij->i", new, new), 0.0)
+        left = np.maximum(left, 0.0)
         left[pivots] = 0.0
     return PivotedCholesky(factor[:, : len(pivots)], pivots, float(left.mean()))
 
@@ -71,16 +81,20 @@ def _accepted(gram: np.ndarray, diagonal: np.ndarray, draw: np.random.Generator,
 
 
 class Preconditioner:
-    """(F F^T + shift)^-1, from the singular values of F: exact where F F^T lives, 1/shift elsewhere."""
+    """(F F^T + shift)^-1, from the eigenvalues of F^T F: exact where F F^T lives, 1/shift elsewhere.
+
+    With F^T F = V lam V^T it is 1/shift + F V (1/(lam + shift) - 1/shift)/lam V^T F^T: no second array of the size
+    of F.
+    """
 
     def __init__(self, factor: np.ndarray, shift: float):
-        gram = factor.T @ factor
+        gram = scipy.linalg.blas.dsyrk(1.0, factor.T)  # the upper half; the transpose is as BLAS likes it
         with one_thread(len(gram)):
-            lam, vectors = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
+            lam, vectors = scipy.linalg.eigh(gram, lower=False, overwrite_a=True, check_finite=False)
         kept = lam > lam.max(initial=0.0) * len(lam) * np.finfo(float).eps
-        self.lam, self.shift = lam[kept], shift
-        self.basis = factor @ (vectors[:, kept] / np.sqrt(self.lam))
-        self._gain = 1.0 / (self.lam + shift) - 1.0 / shift
+        lam, vectors = lam[kept], vectors[:, kept]
+        self.factor, self.shift = factor, shift
+        self._between = (vectors * (1.0 / (lam + shift) - 1.0 / shift) / lam) @ vectors.T
 
     def __call__(self, right: np.ndarray) -> np.ndarray:
-        return right / self.shift + self.basis @ (self._gain[:, None] * (self.basis.T @ right))
+        return right / self.shift + self.factor @ (self._between @ (self.factor.T @ right))

@@ -4,6 +4,7 @@ Solvers that only multiply see nothing else of a kernel matrix. The symmetric ha
 """
 
 import abc
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,9 +22,14 @@ _TILE_COPIES = 4  # of a tile while it is computed
 
 
 class AbstractProducts(abc.ABC):
-    """A symmetric kernel matrix (n, n) that is multiplied with, never factored."""
+    """A symmetric kernel matrix (n, n) that is multiplied with, never factored.
+
+    `work` is what an entry costs in one product, in floating-point operations; one that is read counts as many as
+    could be done meanwhile.
+    """
 
     n: int
+    work: float = 18.0
 
     @abc.abstractmethod
     def times(self, right: np.ndarray) -> np.ndarray:
@@ -118,6 +124,7 @@ class Recomputed(AbstractTiled):
         self.size = self._tiles.size
         tile_bytes = _TILE_COPIES * self.size**2 * working_dtype().itemsize
         self.threads = int(np.clip(memory // 2 // tile_bytes, 1, self._tiles.threads))
+        self.work = 25.0 + math.prod(x.shape[1:])
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self._tiles.tile(i, j)

@@ -4,6 +4,7 @@ from .. import _quietly as _quietly
 from .._moved import moved as _moved
 from ._adapted import Adapted as Adapted
 from ._adapted import adapted_mean as adapted_mean
+from ._average_variance import average_variance as average_variance
 from ._block import BlockFlow as BlockFlow
 from ._clouds import Clouds as Clouds
 from ._concentration import ConcentrationResult as ConcentrationResult
@@ -76,6 +77,7 @@ from ._posterior import posterior as posterior
 from ._propagate import Layer as Layer
 from ._propagate import Propagation as Propagation
 from ._propagate import propagate as propagate
+from ._relu_change import relu_ntk_change as relu_ntk_change
 from ._relu_moments import ReluMomentsResult as ReluMomentsResult
 from ._relu_moments import relu_moments as relu_moments
 from ._relu_ntk import ReluNTKResult as ReluNTKResult

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
-import scipy.stats
 
 from .._check import inputs, whole
 from .._keys import Key, random_key

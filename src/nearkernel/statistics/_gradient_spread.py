@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
 import numpy as np
-import scipy.stats
+import scipy.special
 
 from .. import activations
 from .._check import inputs, positive
@@ -62,7 +62,7 @@ def outside(variance: Any, factor: float) -> np.ndarray:
     """P(g < E[g]/factor^2 or g > factor^2 E[g]) of a log-normal g whose logarithm has this variance."""
     deviation = np.sqrt(np.maximum(variance, 1e-300))
     reach = 2 * np.log(factor) / deviation
-    return scipy.stats.norm.cdf(-reach + deviation / 2) + scipy.stats.norm.sf(reach + deviation / 2)
+    return scipy.special.ndtr(-reach + deviation / 2) + scipy.special.ndtr(-reach - deviation / 2)
 
 
 @in_float64

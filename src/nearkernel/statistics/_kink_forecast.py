@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy.stats.qmc
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._check import finite_result, inputs, positive
 from .._executor import run

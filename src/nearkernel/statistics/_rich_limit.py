@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._blas import one_thread
 from .._executor import AbstractJob, run

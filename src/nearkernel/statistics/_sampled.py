@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
-import scipy.stats.qmc
 
 from .._executor import AbstractJob, PerDevice, run
 from ..dynamics._clock import AbstractClock, FlowClock, StepClock

@@ -198,6 +198,7 @@ def _known(points: Points, richness: float, activation: str, weight_var: float, 
     ntk, net = (_net(activation, weight_var, bias_var, name) for name in ("ntk", "mean_field"))
     lr, model = _rate(ntk, x), nk.Scaled(net, 1 / richness)
     law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), _GRID, clouds=_CLOUDS)
+    assert isinstance(law, nk.statistics.RichForecast)
     rates, modes = np.linalg.eigh(nk.kernels.NTK(ntk)(x))
     left = (1 - lr * rates) ** np.arange(STEPS + 1)[:, None] * (modes.T @ y)
     lazy_loss = np.maximum(0.5 * (left**2).sum(axis=1), 1e-12)
@@ -209,8 +210,7 @@ def _known(points: Points, richness: float, activation: str, weight_var: float, 
 def _net(
     activation: str, weight_var: float, bias_var: float, parametrization: str, width: int = 512
 ) -> nk.MLP:
-    variances = {"weight_var": weight_var, "bias_var": bias_var}
-    return nk.MLP(1, (width,), 1, activation, parametrization=parametrization, **variances)
+    return nk.MLP(1, (width,), 1, activation, weight_var, bias_var, parametrization)
 
 
 def _rate(net: nk.MLP, x: np.ndarray) -> float:

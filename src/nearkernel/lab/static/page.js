@@ -26,10 +26,10 @@ export function addressOf(name) {
 
 /** The answer that a copy holds for settings. */
 function kept(address) {
-  const { pathname, searchParams } = new URL(address, "http://copy");
-  if (pathname === "/api/experiments") return KEPT.experiments;
-  if (pathname === "/static/story.json") return KEPT.story;
-  const found = KEPT.answers[[...searchParams].map((pair) => pair.join("=")).join("&")];
+  const [path, query] = address.split("?");
+  if (path === "/api/experiments") return KEPT.experiments;
+  if (path === "/static/story.json") return KEPT.story;
+  const found = KEPT.answers[[...new URLSearchParams(query)].map((pair) => pair.join("=")).join("&")];
   if (!found) throw new Error("this copy holds other settings; `nearkernel lab` answers all of them.");
   if (found.error) throw new Error(found.error);
   return found;

@@ -1,0 +1,1 @@
+"""Class structure of trained networks: outliers, features and gradients, with labels and without."""

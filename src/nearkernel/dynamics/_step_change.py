@@ -1,0 +1,58 @@
+"""Any observable before and after a step of SGD: their means agree where SGD is stationary."""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .._check import shown
+from .._precision import in_float64
+from ..models import AbstractModel
+from ._fluctuation import checked_data, plain_sampling
+from ._stochastic import SGD
+
+_MOST = 2000  # batches that are averaged over
+
+
+def step_change(
+    observable: Callable, model: AbstractModel, params: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
+) -> Callable:
+    r"""The mean change of an observable in one step of SGD, as an observable for `nk.Record`.
+
+    $$\mathbb{E}_B[O(\theta - \eta\, g_B)] - O(\theta)$$
+
+    Its mean over a stationary run of SGD is 0 for every O: the fluctuation-dissipation relation. The mean over batches
+    is exact, over all of them.
+
+    **Arguments:** `observable`, a JAX function of the parameters that gives one number; `model`, `x`, `y`, `sgd`,
+    `loss` as in `nk.simulate`, `sgd` with batches of a fixed size, at most 2000 of them; `params`, any of the model's.
+
+    **Returns:** a function of the parameters.
+    """
+    if not callable(observable):
+        raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
+    x, y, function = checked_data(model, params, x, y, loss)
+    lr, _, _ = plain_sampling(sgd, len(x))
+    size = len(x) if sgd.batch_size is None else min(sgd.batch_size, len(x))
+    count = math.comb(len(x), size)
+    if sgd.batches != "fixed" or count > _MOST:
+        raise ValueError(
+            f"`sgd` must have at most {_MOST} batches of a fixed size here; {len(x)} points have {count} of {size}."
+        )
+    batches, scale = np.array(list(itertools.combinations(range(len(x)), size))), lr * len(x) / size
+
+    @in_float64
+    def change(theta):
+        def after(batch):
+            gradient = jax.grad(lambda p: function(model(p, jnp.asarray(x)[batch]), jnp.asarray(y)[batch]))(
+                theta
+            )
+            return observable(jax.tree.map(lambda a, g: a - scale * g, theta, gradient))
+
+        return jnp.mean(jax.lax.map(after, jnp.asarray(batches), batch_size=64)) - observable(theta)
+
+    return change

@@ -1,0 +1,104 @@
+"""How fast one core makes kernel entries, multiplies with them and writes them: a second or two on this machine."""
+
+import dataclasses
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from .._blas import one_thread
+from .._check import one_of, positive, whole
+from .._files import unfinished
+from .._memory import cores
+from .._precision import in_float64, precision
+from .._result import Result
+from ..kernels import AbstractKernel
+from ._build import build
+from ._layout import DTYPES
+from ._products import Recomputed
+
+_POINTS, _CENTERS, _NUMBERS = 4000, 1000, 3e7  # fewer points where they have many features
+_REPEATS = 3  # the best counts: other programs only add time
+_DISK = 128 * 2**20  # bytes written and waited for
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class Rates(Result):
+    """What a plan is computed from; all rates are those of one core while the others work as well.
+
+    **Fields:** `cores` of a machine; `build`, entries per second, computed and written; `product`, entries of the lower
+    half per second, computed and used twice; `entries`, entries per second of a matrix between two sets of points;
+    `flops`, float64 operations per second of a matrix product; `disk`, bytes per second of the disk or the shared
+    folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block.
+    """
+
+    cores: int
+    build: float
+    product: float
+    entries: float
+    flops: float
+    disk: float
+    network: float = 1.25e9
+    task: float = 1e-3
+
+    def __post_init__(self) -> None:
+        whole(self.cores, "cores", 1)
+        for field in dataclasses.fields(self)[1:]:
+            positive(getattr(self, field.name), field.name)
+
+
+@in_float64
+def measure_rates(
+    kernel: AbstractKernel, d: int, *, dtype: str = "float64", folder: "str | Path | None" = None
+) -> Rates:
+    """The rates of this machine for `kernel` on inputs of `d` features, measured in a second or two.
+
+    **Arguments:** `dtype` of the entries, "float64" or "float32"; `folder` on the disk that is meant, the one for
+    temporary files unless given. Network and scheduler cannot be measured on one machine; their rates are 10 Gbit/s
+    and 1 ms per block.
+    """
+    if not isinstance(kernel, AbstractKernel):
+        raise TypeError(f"`kernel` must be a kernel of nk.kernels; got {type(kernel).__name__}.")
+    one_of(dtype, "dtype", DTYPES)
+    d = whole(d, "d", 1, 10**6)
+    block = int(np.clip(_NUMBERS / d, 400, _POINTS)) // 4
+    n, m = 4 * block, min(_CENTERS, block)
+    x = np.random.default_rng(0).normal(size=(n, d))
+    with precision(dtype), tempfile.TemporaryDirectory(dir=folder) as name:
+        products, ones = Recomputed(kernel, x, 2**30), np.ones((n, 1))
+        built = _best(lambda k: build(kernel, x, Path(name) / f"K{k}", block=block, dtype=dtype))
+        multiplied = _best(lambda k: products.times(ones))
+        crossed = _best(lambda k: kernel.entries(x, x[:m]))
+        rows = np.asfortranarray(np.broadcast_to(x[:, :1], (n, m)))
+        with one_thread():
+            summed = _best(lambda k: scipy.linalg.blas.dsyrk(1.0, rows, trans=1))
+        disk = _DISK / _best(lambda k: _written(Path(name) / f"disk{k}"), 1)
+    count = cores()
+    return Rates(
+        cores=count, build=10 * block**2 / built / count, product=0.5 * n**2 / multiplied / count,
+        entries=n * m / crossed / count, flops=n * m**2 / summed, disk=disk,
+    )  # fmt: skip
+
+
+def _best(work: Callable[[int], Any], repeats: int = _REPEATS) -> float:
+    """Seconds of the best of several runs; the first compiles and is not counted, where there are several."""
+    seconds = []
+    for k in range(repeats + (repeats > 1)):
+        begin = time.perf_counter()
+        work(k)
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds[repeats > 1 :])
+
+
+def _written(path: Path) -> None:
+    held = unfinished(path)
+    with open(held, "wb") as file:
+        file.write(os.urandom(2**20) * (_DISK // 2**20))
+        file.flush()
+        os.fsync(file.fileno())
+    held.unlink()

@@ -1,0 +1,63 @@
+r"""How the tangent kernel of a random relu network begins to move, at any width.
+
+A step of gradient descent on (z - y)^2/2 at one input changes Theta = sum_l lam_l |h_(l-1)|^2 |delta_l|^2 by
+-lr (z - y) grad z . grad Theta. With A the Jacobian from z_k to h_(l-1), each pair of layers k < l gives
+
+    4 lam_k lam_l z |h_(k-1)|^2 |delta_l|^2 h_(l-1).A A^T W_l^T delta_l,   lam_l = C_W / fan_in.
+
+At one input, signs of neurons are as good as independent of all lengths, so that the mean is a product of
+E|h_(k-1)|^4, E tr(A^T A)^2 and E|delta_l|^4, each of which follows from layer to layer.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .._check import inputs
+from ..models import MLP
+from ._paths import piecewise_linear
+
+
+def relu_ntk_change(net: MLP, x: Any) -> np.ndarray:
+    r"""The mean change of the tangent kernel, $\mathbb{E}[z\, \nabla z \cdot \nabla \Theta]$, exact at any width: (n,).
+
+    A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times that on average, to
+    first order in $\eta$, for every y. Over $\mathbb{E}[\Theta]^2$ it grows as depth over width while that is small,
+    and faster beyond.
+
+    **Arguments:** `net`, a relu (or leaky relu, abs, linear) network with one output and `bias_var` = 0, in "ntk"
+    scaling; `x` (n, d).
+    """
+    activation = piecewise_linear(net, "The change of the tangent kernel")
+    if net.bias_var != 0:
+        raise ValueError(f"The change is known without biases: `bias_var` must be 0; got {net.bias_var}.")
+    if net.parametrization != "ntk" or net.out_dim != 1:
+        raise ValueError('`net` must have one output and parametrization="ntk" here.')
+    x = inputs(x, "x", net.in_dim)
+    power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
+    widths, last = net.widths, len(net.widths) + 1
+    lam = [0.0, *(float(net.weight_var) / fan_in for fan_in in (net.in_dim, *widths))]  # of layer l at [l]
+
+    def same(n: int) -> float:  # one neuron twice
+        return n * power4
+
+    def two(n: int) -> float:  # two neurons
+        return n * (n - 1) * power2**2
+
+    ahead, behind = [1.0], {last: 1.0}  # E|h_k|^4 over |x|^4, and E|delta_l|^4
+    for k, n in enumerate(widths, start=1):
+        ahead.append(lam[k] ** 2 * (3 * same(n) + two(n)) * ahead[-1])
+    for l in range(last - 1, 0, -1):
+        n = widths[l - 1]
+        behind[l] = lam[l + 1] ** 2 * (3 * same(n) + two(n)) * behind[l + 1]
+    total = 0.0
+    for k in range(1, last):
+        n = widths[k - 1]
+        squared, traced = same(n), same(n) + two(n)  # E tr N^2 and E (tr N)^2 of N = A A^T
+        for l in range(k + 1, last + 1):
+            total += 4 * (lam[k] * lam[l]) ** 2 * ahead[k - 1] * squared * behind[l]
+            if l < last:
+                n = widths[l - 1]
+                both = same(n) * (traced + 2 * squared)
+                squared, traced = (lam[l] ** 2 * (two(n) * part + both) for part in (squared, traced))
+    return total * np.sum(x * x, axis=1) ** 2
