@@ -62,7 +62,8 @@ def svg(size: tuple[float, float], paint: Callable[..., None], *args: Any) -> st
 
 def _plain_powers(figure: Figure) -> None:
     """Powers of ten on logarithmic axes as plain text: formulas would take a third of the time of a figure."""
-    from matplotlib.ticker import Formatter, LogFormatter
+    with needing("a figure"):
+        from matplotlib.ticker import Formatter, LogFormatter
 
     class Plain(Formatter):
         def __init__(self, formula: LogFormatter):
