@@ -46,7 +46,7 @@ def requirements() -> list[str]:
 
 def main(arguments: list[str]) -> int:
     python = PLACE / "bin/python"
-    wanted = "\n".join([*requirements(), "pytest", "hypothesis", "mpmath", "httpx"])
+    wanted = "\n".join([*requirements(), "pytest", "hypothesis", "mpmath"])
     made = PLACE / "requirements.txt"
     if not made.exists() or made.read_text() != wanted:
         venv.create(PLACE, clear=True, with_pip=True)
