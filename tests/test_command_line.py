@@ -39,6 +39,7 @@ COMMANDS = {
     ("kernel", "info"): (("K.zarr",), "_kernel.command.info"),
     ("kernel", "verify"): (("K.zarr",), "_kernel.command.verify"),
     ("kernel", "solve"): (("K.zarr", "data.npz", "--ridge", "1"), "_kernel.command.solve"),
+    ("kernel", "plan"): (("--n", "1000", "--d", "5", "--kernel", "rbf"), "_kernel.plan.plan"),
     ("claims", "list"): ((), "_claims.command.list_claims"),
     ("claims", "show"): (("sawtooth",), "_claims.command.show"),
     ("claims", "run"): (("sawtooth",), "_claims.command.run"),
