@@ -256,7 +256,7 @@ def test_scikit_learns_own_checks_pass():
     count = collections.Counter(
         outcome["status"] for outcome in check_estimator(PrepareTable(), on_skip=None)
     )
-    assert set(count) == {"passed", "skipped"} and count["passed"] >= 45 and count["skipped"] == 1
+    assert set(count) <= {"passed", "skipped"} and count["passed"] >= 45 and count["skipped"] <= 1
 
 
 def test_new_rows_must_have_the_columns():
