@@ -7,7 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, axes_row, figure
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))  # the experiments themselves
+sys.path.append(
+    str(Path(__file__).parents[1] / "benchmarks")
+)  # the experiments; last: `rich` there is no package
 import _adaptivity as adaptivity
 import _separation as separation
 

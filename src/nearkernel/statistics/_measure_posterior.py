@@ -71,7 +71,7 @@ def measure_posterior(
             f"`net` must be an nk.MLP with hidden layers, in NTK or standard scaling; got {shown(net)}."
         )
     x = inputs(x, "x", net.in_dim)
-    shape, y = np.shape(y)[1:], targets(y, len(x))
+    column, y = np.ndim(y) == 1, targets(y, len(x))
     x_new = inputs(x_new, "x_new", net.in_dim)
     noise = positive(noise, "noise")
     chains, samples = whole(chains, "chains", 2), whole(samples, "samples", 2)
@@ -86,7 +86,7 @@ def measure_posterior(
     )
     start = jax.random.normal(random_key(key), (chains, total))
     means, variances, accepted = (np.asarray(v) for v in run(start, random_key(key), burn, samples))
-    every = (*means.shape[:2], len(x_new), *shape)
+    every = means.shape[:-1] if column else means.shape
     return _summary(means.reshape(every), variances.reshape(every), float(accepted.mean()))
 
 

@@ -16,7 +16,7 @@ class ConvolutionFisher(Claim):
     """The Fisher information of a convolutional network trained on images has C - 1 or C outliers over a bulk."""
 
     source = "graduate course: Hessians of classifiers"
-    formula = "F = sum_i E_label[g g^T]: C - 1 or C eigenvalues above a gap, for C classes of digits, three convolutions"
+    formula = "F = sum_i E_label[g g^T]: C - 1 or C eigenvalues above a gap, for C classes of digits"
 
     classes: int = setting(4, "Classes C: digits 0 to C - 1.", low=3, high=6)
     points: int = setting(120, "Images.", low=60, high=400, quick=80)
