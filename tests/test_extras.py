@@ -149,7 +149,8 @@ def test_core_works_without_any_extra(tmp_path):
         "nk.from_torch needs torch: pip install 'nearkernel[torch]'.",
         "nk.Optax needs optax: pip install 'nearkernel[optax]'.",
     ], run.stdout + run.stderr
-    last = run.stderr.splitlines()[-1]  # before it, JAX's compiler may complain of programs kept from another run
+    # Before it, JAX's compiler may complain of programs kept from another run.
+    last = run.stderr.splitlines()[-1]
     assert last == "error: the command line needs typer: pip install 'nearkernel[cli]'."
     assert run.returncode == 2
 
