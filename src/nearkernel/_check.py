@@ -24,7 +24,7 @@ def shown(value: Any) -> str:
         return f"an array of shape {np.shape(value)}"
     try:
         text = " ".join(repr(value).split())
-    except Exception:  # a whole number of thousands of digits, or an object whose own code fails
+    except Exception:  # an integer of thousands of digits, or an object whose own code fails
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 

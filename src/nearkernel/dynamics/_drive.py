@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
@@ -70,12 +70,6 @@ _slope = jax.jit(lambda loss, z, y: jax.grad(loss)(z, y), static_argnums=0)
 Keep = Callable[
     [int, float, np.ndarray], None
 ]  # (step, time, outputs), before each step and at the end; may raise
-
-
-class Driver(Protocol):
-    """A way of training, to its end."""
-
-    def __call__(self, system: AbstractSystem, signal: Signal, keep: Keep) -> None: ...
 
 
 class Descent:

@@ -6,10 +6,10 @@ With weights of variance 2 / fan_in, q the squared lengths and c the cosine of a
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from .._executor import in_order
 from .._memory import cores
 
 BIAS_VAR = 0.1
@@ -42,12 +42,8 @@ def relu_kernels(x: np.ndarray, z: np.ndarray | None, wanted: Sequence[Layer]) -
                         matrix[part.stop :, part] = entries[:, part.stop - first :].T
 
     starts = range(0, len(x), rows)
-    if len(starts) < 4:
-        for at in starts:
-            fill(at)
-    else:
-        with ThreadPoolExecutor(cores()) as pool:
-            list(pool.map(fill, starts))
+    for _ in in_order(fill, starts, cores() if len(starts) >= 4 else 1):
+        pass
     if symmetric:
         for matrix, layer in zip(found, wanted, strict=True):
             np.fill_diagonal(matrix, relu_diagonal(x, *layer))
