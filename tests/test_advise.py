@@ -13,10 +13,11 @@ import nearkernel as nk
 from commands import nearkernel, self_contained
 from drawn import Drawn
 from helpers import points
-from nearkernel._advise import blocks, flow
+from nearkernel._advise import blocks, flow, train
 from nearkernel._advise.advice import bad_draw
 from nearkernel._advise.blocks import BLOCKS, Point
-from nearkernel._advise.starts import DEFAULTS, how_to_type
+from nearkernel._advise.starts import DEFAULTS
+from nearkernel._advise.typed import how_to_type
 
 FILES = ["advice.json", "advice.png", "report.html"]
 SHAPE = ["--depth", "6", "--width", "48"]
@@ -33,7 +34,12 @@ def test_gelu_the_main_job():
     assert found["critical"]["weight_var"] == pytest.approx(1.98305825744, abs=1e-8)
     assert found["critical"]["bias_var"] == pytest.approx(0.17292239076, abs=1e-8)
     assert found["critical"]["universality"] == "half-stable"
-    for words in ("PyTorch  torch.nn.init.normal_", "Flax     nn.Dense(48", "Keras    keras.layers.Dense(48"):
+    for words in (
+        "PyTorch: init_(model)",
+        "Flax: params = init_(params",
+        "Keras: init_(model)",
+        "1.9830583 / fan_in",
+    ):
         assert words in result.stdout
     assert "Depth over width is 0.125" in result.stdout and "of all draws" in result.stdout
     assert max(map(len, result.stdout.split("Change of size")[1].splitlines())) <= 80
@@ -190,21 +196,160 @@ def test_bad_draws_of_relu_are_counted_right():
     assert bad_draw(net, 0.0) == pytest.approx(share, abs=4 * np.sqrt(share / 100_000))
 
 
+def typed(name, *settings, **names):
+    """The function `init_` of a framework."""
+    exec(how_to_type(*settings)[name], names)
+    return names["init_"]
+
+
+def has_variance(values, variance, count=6.0):
+    """Draws of a Gaussian, by the standard error of their variance."""
+    values = np.asarray(values, np.float64).ravel()
+    if variance == 0:
+        return bool((values == 0).all())
+    return abs((values**2).mean() / variance - 1) < count * np.sqrt(2 / values.size)
+
+
+def as_torch(torch):
+    """A multilayer perceptron, and a small transformer with embeddings, norms and a convolution."""
+    mlp = torch.nn.Sequential(
+        torch.nn.Linear(30, 200), torch.nn.ReLU(), torch.nn.Linear(200, 300, bias=False), torch.nn.ReLU(),
+        torch.nn.Linear(300, 7),
+    )  # fmt: skip
+    layer = torch.nn.TransformerEncoderLayer(32, 4, 96, batch_first=True, norm_first=True)
+    transformer = torch.nn.ModuleDict(
+        {
+            "embed": torch.nn.Embedding(20, 32),
+            "encoder": torch.nn.TransformerEncoder(layer, 2, enable_nested_tensor=False),
+            "patches": torch.nn.Conv2d(3, 16, 5),
+            "norm": torch.nn.LayerNorm(32),
+            "head": torch.nn.Linear(32, 20),
+        }
+    )
+    return mlp, transformer
+
+
+@pytest.mark.parametrize("bias_var", [0.0, 0.17])
+def test_init_of_pytorch_gives_every_parameter_its_variance(bias_var):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    init_ = typed("PyTorch", 1.98, bias_var, 3, torch=torch)
+    for model in as_torch(torch):
+        before = {name: p.detach().clone() for name, p in model.named_parameters()}
+        init_(model)
+        for name, p in model.named_parameters():
+            if "norm" in name or "embed" in name:
+                assert torch.equal(p, before[name]), name
+            elif p.ndim == 1:
+                assert has_variance(p.detach(), bias_var), name
+            else:  # rows of in_proj are queries, keys and values of one fan-in
+                fan_in = 3 * 25 if p.ndim == 4 else p.shape[1]
+                assert has_variance(p.detach(), 1.98 / fan_in), name
+
+
+def test_init_of_residual_blocks_leaves_both_ends_at_one():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    mlp, _ = as_torch(torch)
+    typed("PyTorch", 0.04, 0.0, 2, True, torch=torch)(mlp)
+    weights = [p.detach() for p in mlp.parameters() if p.ndim > 1]
+    assert all(has_variance(w, c / w.shape[1]) for w, c in zip(weights, (1.0, 0.04, 1.0), strict=True))
+
+
 @pytest.mark.slow
-def test_what_is_typed_in_flax_has_the_critical_variances():
-    flax = pytest.importorskip("flax.linen")
-    layer = eval(how_to_type(1.98305826, 0.17292239, 2000)["Flax"], {"nn": flax})
-    params = layer.init(jax.random.key(0), np.zeros((1, 300)))["params"]
-    assert float(params["kernel"].var()) * 300 == pytest.approx(1.98305826, rel=0.01)
-    assert float(params["bias"].var()) == pytest.approx(0.17292239, rel=0.1)
-    layer = eval(how_to_type(2.0, 0.0, 10)["Flax"], {"nn": flax})
-    assert float(np.abs(layer.init(jax.random.key(0), np.zeros((1, 3)))["params"]["bias"]).max()) == 0.0
+@pytest.mark.parametrize("bias_var", [0.0, 0.17])
+def test_init_of_flax_gives_every_parameter_its_variance(bias_var):
+    nn = pytest.importorskip("flax.linen")
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, tokens):
+            x = nn.Embed(20, 32)(tokens)
+            x = x + nn.MultiHeadDotProductAttention(4)(nn.LayerNorm()(x))
+            return nn.Dense(20)(nn.gelu(nn.Dense(96, use_bias=False)(nn.LayerNorm()(x))))
+
+    params = Model().init(jax.random.key(0), np.zeros((1, 5), int))["params"]
+    new = typed("Flax", 1.98, bias_var, 3, jax=jax)(params, jax.random.key(1))
+    assert jax.tree.map(np.shape, new) == jax.tree.map(np.shape, params)
+    for path, p in jax.tree_util.tree_leaves_with_path(new):
+        names = [key.key for key in path]
+        if names[-1] == "kernel":
+            fan_in = 96 if names[0] == "Dense_1" else 32
+            assert has_variance(p, 1.98 / fan_in), names
+        elif "LayerNorm" not in names[0] and names[-1] == "bias":
+            assert has_variance(p, bias_var), names
+        else:
+            old = params[names[0]][names[1]]
+            assert np.array_equal(p, old), names
+    ends = typed("Flax", 0.04, 0.0, 1, True, jax=jax)(params, jax.random.key(1))
+    assert has_variance(ends["Dense_0"]["kernel"], 1 / 32) and has_variance(ends["Dense_1"]["kernel"], 1 / 96)
+    assert has_variance(ends["MultiHeadDotProductAttention_0"]["out"]["kernel"], 0.04 / 32)
 
 
-@pytest.mark.parametrize("bias_var", [0.0, 0.2])
-def test_what_is_typed_is_python(bias_var):
-    for code in how_to_type(2.0, bias_var, 10).values():
+@pytest.mark.slow
+def test_init_of_keras_gives_every_parameter_its_variance():
+    keras = pytest.importorskip("keras")
+    import math
+
+    x = inputs = keras.Input((5,))
+    x = keras.layers.Embedding(20, 32)(x)
+    x = x + keras.layers.MultiHeadAttention(4, 8)(keras.layers.LayerNormalization()(x), x)
+    x = keras.layers.Dense(20)(keras.layers.Dense(96, use_bias=False)(x))
+    model = keras.Model(inputs, x)
+    typed("Keras", 1.98, 0.17, 3, keras=keras, math=math)(model)
+    for v in model.trainable_variables:
+        values = np.asarray(keras.ops.convert_to_numpy(v))
+        if v.name == "kernel":
+            fan_in = 96 if v.shape[0] == 96 else 32
+            assert has_variance(values, 1.98 / fan_in), v.path
+        elif v.name == "bias":
+            assert has_variance(values, 0.17), v.path
+
+
+@pytest.mark.parametrize("settings", [(2.0, 0.0, 3), (2.0, 0.2, 3), (0.1, 0.0, 3, True)])
+def test_what_is_typed_is_python(settings):
+    for code in how_to_type(*settings).values():
         compile(code, "typed", "exec")
+        assert max(map(len, code.splitlines())) <= 104
+
+
+def test_short_runs_are_those_of_the_library():
+    """The same network, drawn once: losses after gradient descent and Adam are those of `nk.simulate`."""
+    x, y = points(6, 4), np.sin(points(6, 2))
+    params = train.drawn(DEFAULTS[0], jax.random.key(3), 4, 8, 3, 2)
+    net = nk.MLP(4, (8, 8, 8), 2, "tanh", parametrization="standard")
+    hidden = [{name: each[i] for name, each in params["hidden"].items()} for i in range(2)]
+    theta = [params["first"], *hidden, params["last"]]
+    for optimizer, rate in (("gd", 0.3), ("adam", 3e-3)):
+        with jax.enable_x64(True):
+            found = train._losses(net.activation, (False, False), optimizer, params, x, y, np.array([rate]))
+        algorithm = nk.GradientDescent(rate / 6, steps=100) if optimizer == "gd" else nk.Adam(rate, 100)
+        run = nk.simulate(net, theta, x, y, algorithm, nk.Record(every=100))
+        losses = np.asarray(run.history["loss"])[[0, -1]] / 6  # of the sum over rows
+        np.testing.assert_allclose(np.asarray(found)[0], losses, rtol=2e-4)
+        assert losses[1] < 0.9 * losses[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", list(BLOCKS))
+@pytest.mark.parametrize("optimizer", ["gd", "adam"])
+def test_training_from_the_advised_initialization_does_not_lose(block, optimizer):
+    shape = ["--activation", "gelu", "--depth", "16", "--width", "96", "--block", block]
+    result = nearkernel("advise", *shape, "--data", "digits", "--train", optimizer)
+    with open("out/advice.json") as file:
+        found = json.load(file)["training"]
+    runs = {run["name"]: run for run in found["runs"]}
+    assert list(runs) == ["critical", "PyTorch", "Flax", "Keras"] and found["width"] == 64
+    least = min(run["after"] for run in runs.values())
+    assert runs["critical"]["after"] < 0.95 * runs["critical"]["before"]
+    assert runs["critical"]["after"] <= 1.5 * least  # normalized networks learn from any of them
+    if block == "plain":
+        assert runs["critical"]["after"] < 0.8 * runs["PyTorch"]["after"]
+    way = "gradient descent" if optimizer == "gd" else "Adam"
+    assert f"100 steps of {way} on 128 rows, from each initialization" in result.stdout
+    assert ("At width 96 muP keeps this rate" in result.stdout.replace("\n", " ")) == (optimizer == "adam")
+    with open("out/report.html", encoding="utf-8") as file:
+        assert f"100 steps of {way} on 128 rows" in file.read()
 
 
 def test_verdicts_allow_powers_of_the_depth():
@@ -224,6 +369,8 @@ def test_verdicts_allow_powers_of_the_depth():
         (["--activation", "gleu"], r"--activation 'gleu' is unknown; .* Did you mean 'gelu'\?"),
         (["--depth", "0"], r"--depth 0: .*greater than or equal to 1"),
         (["--width", "0"], r"--width 0: .*greater than or equal to 1"),
+        (["--train", "adam"], r"--train needs --data, the rows on which networks are trained"),
+        (["--train", "sgd", "--data", "iris"], r"--train sgd: .*'gd', 'adam'"),
         (["--target", "y"], r"--target belongs to --data: give the file"),
         (["--drop", "y"], r"--drop belongs to --data: give the file"),
         (["--data", "absent.csv", "--target", "y"], r"absent.csv: no such file"),

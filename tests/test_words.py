@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/nearkernel"
 # Claims are hashed with their verdicts, and their page is made of them; the page of documents quotes its sources.
-CODE = [
-    path
-    for path in sorted((ROOT / "src/nearkernel").rglob("*.py"))
-    if not {"claims", "lab"} & set(path.parts)
-]
+CODE = [path for path in sorted(SOURCE.rglob("*.py")) if "claims" not in path.relative_to(SOURCE).parts]
+LAB = [path for path in sorted((SOURCE / "lab/static").iterdir()) if path.suffix in (".js", ".html", ".css")]
 _LEFT_OUT = [ROOT / "docs/claims.md", ROOT / "docs/documents.md"]
 PAGES = [
     ROOT / "README.md",
@@ -33,7 +31,9 @@ WORDS = {  # what must not stand in a text, and what to write
     r"\bwhole numbers?\b": "integer",
     r"\b(?:is|are) no (?:npz|archive|file|vector|number|function|fixed|model|kernel|table|text|power|tool)": "is not a",
     r"\bmust have as many\b": "the same number of",
-    r"\bat (?:the|its|their|a) start\b": "at initialization",
+    r"\bat (?:the|its|their|a) start\b|\bscale of (?:the|its|their) start\b": "at initialization",
+    r"\b(?:is|are) no settings?\b": "unknown setting ...: choose from ...",
+    r"\b(?:points|rows) came\b": "got ...",
     r"\bbears\b": "the largest stable ...",
     r"\brefuses what\b": "Raises `TypeError` unless ...",
     r"\bwhat (?:the )?networks? answers?\b|\bnetworks? answers?\b": "predictions, outputs",
@@ -65,6 +65,11 @@ def text_of_page(path: Path) -> str:
     return blank.sub(lambda block: "\n" * block[0].count("\n"), path.read_text(encoding="utf-8"))
 
 
+def text_of_script(path: Path) -> str:
+    """All of a file of the lab's pages; its templates are texts, not code spans."""
+    return path.read_text(encoding="utf-8").replace("`", '"')
+
+
 def unusual(text: str, words: dict[str, str], line: int) -> Iterator[str]:
     plain = re.sub(r"`[^`\n]*`", lambda code: "`" + "_" * (len(code[0]) - 2) + "`", text)
     for pattern, better in words.items():
@@ -80,12 +85,15 @@ def test_unusual_words_are_found_outside_of_code():
     ]
 
 
-@pytest.mark.parametrize("paths", [CODE, PAGES], ids=["code", "pages"])
+@pytest.mark.parametrize("paths", [CODE, LAB, PAGES], ids=["code", "lab", "pages"])
 def test_texts_use_the_usual_words(paths):
     found = []
+    assert paths
     for path in paths:
         if path.suffix == ".py":
             texts, words = texts_of_code(path), WORDS
+        elif path.suffix != ".md":
+            texts, words = [(1, text_of_script(path))], WORDS
         else:
             texts, words = [(1, text_of_page(path))], WORDS | _OF_PAGES
         for line, text in texts:

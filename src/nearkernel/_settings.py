@@ -93,7 +93,7 @@ class Setting:
             )
         if len(value) > self.high:
             raise ValueError(
-                f"{self.flag} {_short(value)}: {len(value)} characters, at most {self.high:g} are read."
+                f"{self.flag} {_short(value)}: {len(value)} characters; at most {self.high:g} are allowed."
             )
         return value
 
@@ -106,7 +106,7 @@ class Setting:
         except (TypeError, ValueError):
             raise ValueError(f"{self.flag} {_short(value)}: write points as x,y;x,y.") from None
         if not 1 <= len(points) <= self.high:
-            raise ValueError(f"{self.flag}: {len(points)} points came, give 1 to {self.high:g}.")
+            raise ValueError(f"{self.flag}: {len(points)} points; give 1 to {self.high:g}.")
         if not all(abs(number) <= -self.low for point in points for number in point):
             raise ValueError(f"{self.flag}: coordinates must be from {self.low:g} to {-self.low:g}.")
         return points
@@ -140,7 +140,7 @@ class Settings:
             if name not in known:
                 flags = ", ".join(each.flag for each in known.values()) or "none"
                 raise ValueError(
-                    f"{flag(_short(name))} is no setting of {cls.name()}, which has: {flags}."
+                    f"unknown setting {flag(_short(name))!r} of {cls.name()}: choose from {flags}."
                     f"{nearest(name, list(known))}"
                 )
         start = {each.name: each.quick for each in known.values()} if quick else {}

@@ -70,7 +70,7 @@ def test_settings_carry_default_quick_value_and_range():
         ({"size": "2.5"}, "--size 2.5: give an integer"),
         ({"size": "0"}, "--size 0: must be from 1 to 100."),
         ({"scale": "nan"}, "--scale nan: must be from 0 to 2."),
-        ({"sise": "3"}, "--sise is no setting of .* Did you mean 'size'?"),
+        ({"sise": "3"}, "unknown setting '--sise' of .* Did you mean 'size'?"),
     ),
 )
 def test_bad_settings_are_refused(given, line):
@@ -191,7 +191,7 @@ def test_jobs_give_the_same_numbers():
         (("show", "sawtoth"), "error: no claim is named 'sawtoth'."),
         (
             ("run", "sawtooth", "--level", "3"),
-            "error: --level is no setting of sawtooth, which has: --levels.",
+            "error: unknown setting '--level' of sawtooth: choose from --levels.",
         ),
         (("run", "sawtooth", "--levels", "99"), "error: --levels 99: must be from 3 to 14."),
         (("run", "sawtooth", "--levels"), "error: --levels needs a value."),

@@ -51,9 +51,9 @@ def test_phases_are_those_of_long_flows():
     assert deep(line.x[150], line.y[150])[1] == pytest.approx(1.0, abs=1e-3)
     found = numbers(answer)
     k, chi = deep(2.3, 0.1)
-    assert (found["kernel in the end"], found["χ"]) == pytest.approx((k, chi), rel=1e-4)
+    assert (found["mean square in deep layers"], found["χ"]) == pytest.approx((k, chi), rel=1e-4)
     assert found["phase"] == ("chaotic" if chi > 1 else "ordered")
-    assert found["critical weight_var"] == pytest.approx(1.0)  # s'(0) = 1
+    assert found["critical weight variance"] == pytest.approx(1.0)  # s'(0) = 1
 
 
 def test_what_does_not_exist_is_said():

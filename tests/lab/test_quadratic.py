@@ -68,7 +68,7 @@ def test_kernel_moves_as_the_features_of_the_linear_solution():
     eigenvalues = np.linalg.eigvalsh(hand.here @ hand.here.T + 0.25 * (half + half.T))[::-1]
     shown = curves(answer.pictures[3])
     assert np.allclose(shown["after, order 1"].y, eigenvalues, rtol=1e-6)
-    assert numbers(answer)["lr · kernel at the end"] == pytest.approx(
+    assert numbers(answer)["lr · kernel after training"] == pytest.approx(
         1.3 * eigenvalues[0] / shown["before"].y[0]
     )
     x = GRID[::3]

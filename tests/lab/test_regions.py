@@ -44,13 +44,8 @@ def test_polygons_and_bends_are_those_of_the_network():
 
 
 def test_one_layer_reaches_its_bound():
-    answer = RegionsResult(width=6, depth=1, window=20.0, seed=2, colour="region").theory()
-    assert (
-        number(answer, "regions")
-        <= number(answer, "one layer at most")
-        == number(answer, "regions at most")
-        == 22
-    )
+    answer = RegionsResult(width=6, depth=1, window=20.0, seed=2, color="region").theory()
+    assert number(answer, "regions") <= number(answer, "one layer") == number(answer, "upper bound") == 22
     counts = [
         number(RegionsResult(width=6, depth=1, window=20.0, seed=seed).theory(), "regions")
         for seed in range(8)
@@ -69,7 +64,7 @@ def test_switches_are_those_of_many_networks():
 
 
 def test_training_moves_regions_and_can_be_stopped():
-    chosen, seen = RegionsResult(width=6, depth=1, steps=300, seed=1, colour="slope"), []
+    chosen, seen = RegionsResult(width=6, depth=1, steps=300, seed=1, color="slope"), []
     answer = chosen.check(Watch(lambda *event: seen.append(event)))
     shown = [event[2] for event in seen if event[2] is not None]
     losses, regions = part(answer, 4, "loss"), part(answer, 3, "regions")
@@ -84,10 +79,8 @@ def test_training_moves_regions_and_can_be_stopped():
         chosen.check(watch)
 
 
-@pytest.mark.parametrize("colour", ["output", "slope", "direction", "region"])
-def test_the_ends_of_all_settings(colour):
-    answer = RegionsResult(
-        width=1, depth=3, bias_var=0.0, window=20.0, direction=180.0, colour=colour
-    ).theory()
+@pytest.mark.parametrize("color", ["output", "slope", "direction", "region"])
+def test_the_ends_of_all_settings(color):
+    answer = RegionsResult(width=1, depth=3, bias_var=0.0, window=20.0, direction=180.0, color=color).theory()
     assert all(np.isfinite(each.y).all() for picture in answer.pictures[1:] for each in picture.parts)
     assert np.isfinite(answer.pictures[0].parts[0].values).all()

@@ -38,5 +38,5 @@ def test_a_check_of_steep_networks_ends_with_numbers(monkeypatch):
     monkeypatch.setattr(regression, "_MOST_PARTS", 20)
     chosen = Regression(activation="relu", depth=3, weight_var=4.0, width=16, time=300.0)
     answer = chosen.check(Watch())
-    assert "2000 steps are the most" in answer.notes[-1]
+    assert "at most 2000 steps" in answer.notes[-1]
     assert all(np.isfinite(part.y).all() for part in answer.pictures[0].parts)

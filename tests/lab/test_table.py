@@ -28,27 +28,27 @@ def test_separators_names_and_empty_lines_are_read(text):
 
 
 def test_a_comma_of_numbers_is_kept_where_semicolons_separate():
-    with pytest.raises(ValueError, match=r"rows: line 1, '0,5' is not a number"):
+    with pytest.raises(ValueError, match=r"rows: line 1: '0,5' is not a finite number"):
         table("0,5;1\n1;2\n2;5\n3;1")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "rows: nothing was given; paste lines of numbers, the target last."),
-        ("1\n2\n3\n4", "rows: line 1 has 1 columns; give 1 to 10 inputs and the target"),
+        ("", "rows: empty; paste lines of numbers, the target last."),
+        ("1\n2\n3\n4", "rows: line 1 has 1 column; give 1 to 10 inputs and the target"),
         ("\n".join([",".join("123456789123")] * 5), "rows: line 1 has 12 columns"),
-        ("0,1\n1,2\n2,5", "rows: 3 rows of numbers came, give 4 to 200."),
-        ("\n".join(f"{i},{i}" for i in range(201)), "rows: 201 rows of numbers came, give 4 to 200."),
-        (GOOD + "\n4", "rows: line 5 has 1 columns, the first line has 2."),
-        (GOOD + "\n4,x", "rows: line 5, 'x' is not a number that can be used; write it like 0.5 or 1e-3."),
-        (GOOD + "\n4,nan", "rows: line 5, 'nan' is not a number that can be used"),
-        (GOOD + "\n4,1e99", "rows: line 5, '1e99' is not a number that can be used"),
-        (GOOD + "\n4,,", "rows: line 5, 'nothing' is not a number"),
-        ("0,1\n0,2\n0,5\n0,1", "rows: column 1, input 1, is the same in all rows; leave it out."),
-        ("a,b\n0,1\n1,1\n2,1\n3,1", "rows: column 2, b, is the same in all rows; leave it out."),
-        ("__import__('os'),2\n" + GOOD, "rows: line 1, \"__import__('os')\" is not a number"),
-        ("1," * LONGEST, f"rows: {2 * LONGEST} characters came, at most {LONGEST} are read."),
+        ("0,1\n1,2\n2,5", "rows: 3 rows of numbers; give 4 to 200."),
+        ("\n".join(f"{i},{i}" for i in range(201)), "rows: 201 rows of numbers; give 4 to 200."),
+        (GOOD + "\n4", "rows: line 5 has 1 column, the first line has 2."),
+        (GOOD + "\n4,x", "rows: line 5: 'x' is not a finite number; write numbers like 0.5 or 1e-3."),
+        (GOOD + "\n4,nan", "rows: line 5: 'nan' is not a finite number"),
+        (GOOD + "\n4,1e99", "rows: line 5: '1e99' is not a finite number"),
+        (GOOD + "\n4,,", "rows: line 5: an empty cell is not a finite number"),
+        ("0,1\n0,2\n0,5\n0,1", "rows: column 1 (input 1) is constant; leave it out."),
+        ("a,b\n0,1\n1,1\n2,1\n3,1", "rows: column 2 (b) is constant; leave it out."),
+        ("__import__('os'),2\n" + GOOD, "rows: line 1: \"__import__('os')\" is not a finite number"),
+        ("1," * LONGEST, f"rows: {2 * LONGEST} characters; at most {LONGEST} are allowed."),
     ],
 )
 def test_what_is_wrong_is_one_line_that_says_where(text, words):
@@ -73,4 +73,4 @@ def test_predictions_are_in_the_units_of_the_rows():
     for left, right in zip(one.pictures[0].parts, other.pictures[0].parts, strict=True):
         np.testing.assert_allclose(left.y, right.y, rtol=1e-6)
     known = {number.name: number.value for number in one.numbers}
-    assert known["R² on a new row"] > 0.9 and 0 < known["typical error"] < 5
+    assert known["R² on new rows"] > 0.9 and 0 < known["typical error"] < 5

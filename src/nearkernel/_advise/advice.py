@@ -17,7 +17,9 @@ from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
 from .flow import Flow, measured, predicted, verdict
 from .options import Inputs, Options
-from .starts import DEFAULTS, Start, critical_start, how_to_type
+from .starts import DEFAULTS, Start, critical_start
+from .train import Training, trained
+from .typed import how_to_type
 
 BAD_FACTOR = 2.0  # a draw is bad if its gradients are off by more than this
 
@@ -67,6 +69,7 @@ class Advice:
     spread: Spread
     outcomes: tuple[Outcome, ...]
     finite: FiniteWidth | None  # if a tolerance was given
+    training: Training | None = None  # if networks were to be trained
 
 
 def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advice:
@@ -108,8 +111,18 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         if isinstance(net, nk.MLP)
         else _measured_spread(options, inputs.in_dim, outcomes[0].measured)
     )
-    typed = how_to_type(critical.weight_var, critical.bias_var, options.width)
-    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite)
+    block = BLOCKS[options.block]
+    typed = how_to_type(
+        critical.weight_var, critical.bias_var, options.depth, unit_ends=block.skip and not block.norm
+    )
+    training = None
+    if options.train is not None:
+        assert inputs.rows is not None and inputs.targets is not None
+        say("training networks")
+        starts = [(each.start, scale if each.start.name == "critical" else 1.0) for each in outcomes]
+        shape = (options.activation, block, starts, options.depth, options.width)
+        training = trained(*shape, inputs.rows, inputs.targets, options.train, rates.single, options.seed)
+    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training)
 
 
 def network(options: Options, critical: Point, in_dim: int, width: int) -> nk.MLP | nk.Network:

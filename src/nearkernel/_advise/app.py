@@ -17,6 +17,11 @@ class Block(enum.StrEnum):
     normalized = "normalized"
 
 
+class Train(enum.StrEnum):
+    gd = "gd"
+    adam = "adam"
+
+
 def advise(
     activation: Activation = "relu",
     depth: Depth = 20,
@@ -52,6 +57,13 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    train: Annotated[
+        Train | None,
+        typer.Option(
+            help="Train small networks on rows of --data from each initialization, by gradient descent (gd) or Adam.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
     out: Out = Path("out"),
     json: Json = False,
@@ -73,6 +85,8 @@ def advise(
     `nearkernel advise --activation gelu --block prenorm --depth 24`
 
     `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
+
+    `nearkernel advise --activation gelu --depth 20 --data digits --train adam`
     """
     from .command import Options, advise_and_report
 
@@ -86,5 +100,6 @@ def advise(
         seed=seed,
         tolerance=tolerance,
         block=block.value,
+        train=None if train is None else train.value,
     )
     advise_and_report(options, out, print_json=json)

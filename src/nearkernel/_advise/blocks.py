@@ -125,4 +125,6 @@ def network(block: Block, point: Point, in_dim: int, width: int, depth: int) -> 
     first = L.Dense(width, 1.0 if block.skip else point.weight_var, point.bias_var, "standard")
     inner = block.layers(s, width, point.weight_var, point.bias_var)
     repeated = [L.Repeat(inner, depth - 1)] if depth > 1 else []
-    return nk.Network((in_dim,), [first, *repeated, *block.head(s), L.Dense(1, 1.0, 0.0, "standard")])
+    return nk.Network(
+        (in_dim,), [first, *repeated, *block.head(s), L.Dense(1, 1.0, point.bias_var, "standard")]
+    )

@@ -62,6 +62,7 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
         "learning_rates": {"loss": "1/2 mean (z - y)^2", **dataclasses.asdict(advice.rates)},
         "fluctuations": {**dataclasses.asdict(advice.spread), "bad_factor": BAD_FACTOR},
         "finite_width": None if advice.finite is None else dataclasses.asdict(advice.finite),
+        "training": None if advice.training is None else dataclasses.asdict(advice.training),
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
     }
@@ -102,8 +103,9 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     for line in words.initialization(advice):
         say(line)
     for name, code in advice.how_to_type.items():
-        for i, line in enumerate(code.split("\n")):
-            say(f"  {name if i == 0 else '':9}{line}")
+        say(f"\n  {name}: {words.CALLS[name]}")
+        for line in code.split("\n"):
+            say(f"    {line}")
 
     say(f"\n{words.RATES}", style="bold")
     rates, remarks = words.rates(options, advice)
@@ -117,12 +119,22 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
             say(f"  {line}")
 
     say(f"\n{words.CHANGES}", style="bold")
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in words.CHANGES_HEAD:
-        table.add_column(title, justify="left" if title in ("", "so") else "right", no_wrap=True)
-    for row in words.changes(advice):
-        table.add_row(*row)
-    page.print(table)
+    page.print(_table(words.CHANGES_HEAD, words.changes(advice)))
     for line in words.measured(options, inputs, advice):
         say(line)
+    if advice.training is not None:
+        title, lines = words.training(options, advice.training)
+        say(f"\n{title}", style="bold")
+        page.print(_table(words.TRAINED_HEAD, words.trained_rows(advice.training)))
+        for line in lines:
+            say(line)
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in heads:
+        table.add_column(title, justify="left" if title in ("", "verdict") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -157,6 +157,11 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
     return jax.lax.map(network, keys)
 
 
+def standard_draws(start: Start, key, shape) -> jax.Array:
+    """Numbers of mean 0 and variance 1, by the law of an initialization."""
+    return _standard(_LAWS[start.law], key, shape)
+
+
 def _standard(law, key, shape) -> jax.Array:
     """Mean 0 and variance 1, in float32, since drawing takes the time here; one compilation for all laws."""
     reach, scale, normal = (jnp.asarray(part) for part in law)

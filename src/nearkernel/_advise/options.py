@@ -28,6 +28,7 @@ class Options:
     seed: int
     tolerance: float | None = None
     block: str = "plain"
+    train: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -37,6 +38,8 @@ class Options:
         for name in ("target", "drop"):
             if getattr(self, name) and self.data is None:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
+        if self.train is not None and self.data is None:
+            raise ValueError("--train needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.data is None:
             raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":

@@ -22,8 +22,14 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
     if advice.finite is not None:
         title, lines = words.finite(options, advice.finite)
         trained = (_look.section(title, _look.paragraphs(*lines)),)
+    if advice.training is not None:
+        title, lines = words.training(options, advice.training)
+        table = _look.table(words.TRAINED_HEAD, words.trained_rows(advice.training))
+        trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
     code = (
-        part for name, text in advice.how_to_type.items() for part in (_look.heading(name), _look.code(text))
+        part
+        for name, text in advice.how_to_type.items()
+        for part in (_look.heading(f"{name}: {words.CALLS[name]}"), _look.code(text))
     )
     settings = {
         flag(name): value for name, value in dataclasses.asdict(options).items() if value not in (None, ())
@@ -38,7 +44,7 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         _look.section(spread_title, _look.paragraphs(*spread)),
         *trained,
         _look.section(
-            f"{words.CHANGES} the frameworks",
+            words.CHANGES,
             _look.table(words.CHANGES_HEAD, words.changes(advice)),
             _look.paragraphs(*words.measured(options, inputs, advice)),
         ),

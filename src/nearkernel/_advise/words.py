@@ -9,10 +9,17 @@ from .advice import BAD_FACTOR, Advice
 from .blocks import BLOCKS
 from .finite import LARGE, FiniteWidth
 from .options import Inputs, Options
+from .train import BASE_WIDTH, Training
 
 RATES = "Learning rate of plain gradient descent on 1/2 mean (z - y)^2; for nn.MSELoss use half of it"
-CHANGES = "Change of size from the first to the last hidden layer, here and with the defaults of"
-CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "so")
+CHANGES = "Change of size from the first to the last hidden layer, here and with the frameworks' defaults"
+CALLS = {
+    "PyTorch": "init_(model)",
+    "Flax": "params = init_(params, jax.random.key(0))",
+    "Keras": "init_(model)",
+}
+TRAINED_HEAD = ("", "loss before", "after", "rate")
+CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "verdict")
 
 
 def network(options: Options) -> str:
@@ -88,6 +95,31 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     return f"Networks trained to the end on {rows}, against infinite width", lines
 
 
+def training(options: Options, found: Training) -> tuple[str, list[str]]:
+    """Title and sentences on short runs from each initialization."""
+    way = "gradient descent" if found.optimizer == "gd" else "Adam"
+    title = f"{found.steps} steps of {way} on {found.rows} rows, from each initialization"
+    lines = [
+        f"Loss 1/2 mean (z - y)^2, mean and standard error of {found.networks} networks of width {found.width}; each "
+        "initialization has the rate, of five, that left the smallest loss."
+    ]
+    if found.optimizer == "adam" and options.width > BASE_WIDTH:
+        ratio = BASE_WIDTH / options.width
+        lines.append(
+            f"At width {options.width} muP keeps this rate if hidden and output weights have {ratio:.3g} times the "
+            f"rate and the initial output weights are multiplied by {ratio**0.5:.3g}."
+        )
+    return title, lines
+
+
+def trained_rows(found: Training) -> list[tuple[str, ...]]:
+    """One row per initialization, below `TRAINED_HEAD`."""
+    return [
+        (run.name, f"{run.before:.3g}", _with_error(run.after, run.error), f"{run.rate:.2g}")
+        for run in found.runs
+    ]
+
+
 def changes(advice: Advice) -> list[tuple[str, ...]]:
     """One row per initialization, below `CHANGES_HEAD`."""
     return [
@@ -104,7 +136,7 @@ def changes(advice: Advice) -> list[tuple[str, ...]]:
 
 
 def measured(options: Options, inputs: Inputs, advice: Advice) -> list[str]:
-    """How the measured columns came about, and notes on the data."""
+    """How the columns were measured, and notes on the data."""
     found = advice.outcomes[0].measured
     narrower = f" of width {found.width}" if found.width < options.width else ""
     first = f"Measured on {found.networks} random networks{narrower} each, ± one standard error."
@@ -112,7 +144,7 @@ def measured(options: Options, inputs: Inputs, advice: Advice) -> list[str]:
 
 
 def _with_error(value: float, sem: float) -> str:
-    return f"{value:.2g} ±{100 * sem / value:.0f}%" if value > 0 else f"{value:.2g}"
+    return f"{value:.2g} ±{100 * sem / value:.0f}%" if 0 < value < math.inf else f"{value:.2g}"
 
 
 def _percent(share: float) -> str:

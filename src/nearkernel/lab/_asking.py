@@ -41,9 +41,9 @@ def guarded(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
         except ValueError as error:
             return refusal(request.scope, 400, str(error))
         except Replaced:
-            return refusal(request.scope, 409, "a newer question of this page has replaced this one.")
+            return refusal(request.scope, 409, "a newer request of this page has replaced this one.")
         except Full:
-            words = "too many questions are waiting; try again in a moment."
+            words = "too many requests are waiting; try again in a moment."
             return refusal(request.scope, 503, words, {"Retry-After": "5"})
 
     return answer
@@ -164,7 +164,7 @@ def _experiment(request: Request) -> str:
 def _typed(request: Request) -> dict[str, str]:
     typed = dict(request.query_params)
     if len(typed) != len(request.query_params.multi_items()):
-        raise ValueError("a setting is given twice in the address; leave one.")
+        raise ValueError("a setting is given twice in the address; remove one.")
     return typed
 
 

@@ -1,4 +1,4 @@
-"""A claim run again on request, in a process of its own that can be stopped."""
+"""A claim run again on request, in a separate process that can be stopped."""
 
 import asyncio
 import base64
@@ -61,7 +61,7 @@ def _ended(code: int | None, written: bytes, trouble: bytes, folder: Path, name:
             "seconds": record["seconds"],
             "rows": rows_of(record["rows"]),
         },
-        "svg": str(inline(drawing, f"{name}: theory and measurement")),  # in the colours of the page
+        "svg": str(inline(drawing, f"{name}: theory and measurement")),  # in the colors of the page
         "file": drawing,
         "png": base64.b64encode((folder / f"{name}.png").read_bytes()).decode(),
         "csv": (folder / f"{name}.csv").read_text(encoding="utf-8"),

@@ -64,7 +64,7 @@ class Experiment(Settings, abc.ABC):
 
     def check(self, watch: Watch) -> Answer:
         """What training shows, beside theory."""
-        raise NotImplementedError(f"{self.name()} has nothing to run.")
+        raise NotImplementedError(f"{self.name()} has no check to run.")
 
     @abc.abstractmethod
     def python(self, checked: bool = False) -> str:

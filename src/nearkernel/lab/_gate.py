@@ -45,13 +45,13 @@ class Gate:
         name = _HOST.fullmatch(host)
         if name is None or name[1] not in self._hosts:
             shown = "".join(letter for letter in host if letter.isprintable())[:60]
-            return refusal(scope, 400, f"this lab is not called {shown!r}; --allow-host gives it a name.")
+            return refusal(scope, 400, f"unknown host {shown!r}; add it with --allow-host.")
         if len(scope["query_string"]) > LONGEST_QUERY:
             return refusal(
                 scope, 400, f"the address is longer than {LONGEST_QUERY} characters; use fewer settings."
             )
         if scope["path"].startswith("/api/") and _foreign(headers, host):
-            return refusal(scope, 403, "answers are for the lab's own page.")
+            return refusal(scope, 403, "requests from other sites are not allowed.")
         return None
 
 

@@ -14,7 +14,7 @@ class Curve:
     """y over x, with a `band` (lower, upper) or error bars `sem` around it.
 
     `kind`: "line", "dashes", "thin" (a pale line, one of many with the same name), "dots" (markers), "points" (markers
-    that the user drags) or "bars". `series` chooses the color, 1 to 6, the same in all pictures of a page; 0 is grey.
+    that the user drags) or "bars". `series` chooses the color, 1 to 6, the same in all pictures of a page; 0 is gray.
     The legend lists curves of the same `group` together, and curves of the same name once.
     """
 
@@ -41,7 +41,7 @@ class Curve:
 
 @dataclasses.dataclass(frozen=True)
 class Heat:
-    """Colours over a rectangle: z (rows y, columns x). `diverging` puts the middle colour at 0."""
+    """Colors over a rectangle: z (rows y, columns x). `diverging` puts the middle color at 0."""
 
     name: str
     x: Any
@@ -120,7 +120,7 @@ class Answer:
 
 
 def plain(value: Any) -> Any:
-    """As JSON can hold it: arrays as lists of 8 digits, numbers that are none as null."""
+    """As JSON can hold it: arrays as lists of 8 digits, numbers that are not finite as null."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         return {**fields, "type": type(value).__name__} if isinstance(value, Curve | Heat | Cells) else fields

@@ -39,7 +39,7 @@ def error(status: int, words: str) -> Message:
 
 
 _BROKEN = error(
-    BROKEN, "the process that computes has broken off; please report it with the address of this page."
+    BROKEN, "the process that computes stopped unexpectedly; please report it with the address of this page."
 )
 
 

@@ -69,7 +69,7 @@ def server(application: Any) -> "uvicorn.Server":
 
 
 def names(host: str, bound: str, allowed: Sequence[str]) -> tuple[str, ...]:
-    """How requests may call this machine. Any name would let a page elsewhere ask under a name of its own.
+    """How requests may call this machine. Any name would let a page elsewhere ask under another name.
 
     `host` is what was typed, `bound` the address that it has.
     """

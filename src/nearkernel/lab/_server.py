@@ -67,8 +67,8 @@ async def _told(request: Request, error: Exception) -> Response:
     """What is not here, or not asked by GET."""
     assert isinstance(error, HTTPException)
     words = {
-        404: f"nothing is at {request.url.path[:60]!r}; the lab begins at /.",
-        405: f"{request.method[:20]} is not answered here; use GET.",
+        404: f"there is no page {request.url.path[:60]!r}; start at /.",
+        405: f"{request.method[:20]} is not allowed; use GET.",
     }
     headers = dict(error.headers or {})
     return refusal(request.scope, error.status_code, words.get(error.status_code, error.detail), headers)

@@ -56,33 +56,33 @@ STORY = (
         "criticality",
         {"weight_var": 1.8},
         "Phases",
-        "Draw the weights at random. Whether signals die, live or explode with depth depends on two variances. On the "
-        "line between order and chaos, deep networks can be trained.",
+        "Draw the weights at random. Two variances decide whether signals die out or explode with depth. On the line "
+        "between order and chaos, deep networks can be trained.",
     ),
     Scene(
-        "All of them together are a Gaussian process",
+        "Together they are a Gaussian process",
         "circle",
         {"time": 0.001, "networks": 20},
         "Outputs",
-        "Before training, outputs of wide networks are Gaussian around zero: the band holds 95 % of all networks, "
-        "of which some are shown. Correlations between inputs are a kernel.",
+        "Before training, the outputs of wide networks are Gaussian around zero: the band covers 95% of them. Their "
+        "covariance is a kernel.",
         checked=True,
     ),
     Scene(
-        "Trained, a wide network is a kernel machine",
+        "Trained, they are kernel machines",
         "circle",
         {"time": 100.0},
         "Outputs",
-        "Gradient descent pulls the band through the points. The tangent kernel stays fixed, so the end is known "
-        "before a single network is trained.",
+        "Gradient descent pulls the band through the points. The tangent kernel stays fixed, so the result is known "
+        "before any network is trained.",
     ),
     Scene(
-        "At finite width outputs are not quite Gaussian",
+        "Finite width is not quite Gaussian",
         "finite-width",
         {"width": 12, "networks": 20_000},
-        "What is not Gaussian",
-        "Networks of 12 neurons lean to one side and have heavier tails. The cumulants are of order 1/width, and "
-        "theory knows them. Dots are 20 000 trained networks.",
+        "Deviation from the Gaussian",
+        "Outputs of narrow networks lean to one side and have heavier tails, by amounts of order 1/width that theory "
+        "computes. Dots: 20,000 trained networks.",
         checked=True,
     ),
     Scene(
@@ -90,22 +90,22 @@ STORY = (
         "quadratic",
         {},
         "Prediction",
-        "A nearly-kernel adds what the frozen kernel leaves out: the kernel moves while the model learns. Order by "
-        "order the prediction comes close to the trained model.",
+        "A nearly-kernel adds what a fixed kernel leaves out: the kernel moves while the model learns. Each order "
+        "brings the prediction closer to the trained model.",
     ),
     Scene(
         "Features are learned, a lot",
         "lazy-rich",
         {"richness": 2.0},
         "Tangent kernel of x and 0",
-        "In the rich regime neurons move to where the data need them and the kernel becomes another. That limit is "
-        "known too, to all orders.",
+        "In the rich regime neurons move to where the data need them, and training changes the kernel. That limit is "
+        "computed, too, to all orders.",
     ),
 )
 
 
 def thinned(picture: Picture) -> Picture:
-    """With at most 61 points a curve: it is shown small."""
+    """With at most 61 points per curve: it is shown small."""
     parts = []
     for part in picture.parts:
         if isinstance(part, Curve) and len(part.x) > 61:

@@ -21,16 +21,16 @@ class Table(NamedTuple):
 def table(text: str, name: str = "rows") -> Table:
     """Reads `text`; an error is one line that begins with `name` and says where it is."""
     if len(text) > LONGEST:
-        raise ValueError(f"{name}: {len(text)} characters came, at most {LONGEST} are read.")
+        raise ValueError(f"{name}: {len(text)} characters; at most {LONGEST} are allowed.")
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
     if not lines:
-        raise ValueError(f"{name}: nothing was given; paste lines of numbers, the target last.")
+        raise ValueError(f"{name}: empty; paste lines of numbers, the target last.")
     cells = [(number, _cells(line)) for number, line in lines]
     width = len(cells[0][1])
     if not COLUMNS[0] <= width <= COLUMNS[1]:
         raise ValueError(
-            f"{name}: line {cells[0][0]} has {width} columns; give 1 to {COLUMNS[1] - 1} inputs and the target, "
-            "with commas, tabs or spaces between them."
+            f"{name}: line {cells[0][0]} has {_counted(width, 'column')}; give 1 to {COLUMNS[1] - 1} inputs and the "
+            "target, with commas, tabs or spaces between them."
         )
     header = all(_number(cell) is None for cell in cells[0][1])
     names = (
@@ -40,11 +40,11 @@ def table(text: str, name: str = "rows") -> Table:
     )
     rows = [_row(number, found, width, name) for number, found in cells[header:]]
     if not ROWS[0] <= len(rows) <= ROWS[1]:
-        raise ValueError(f"{name}: {len(rows)} rows of numbers came, give {ROWS[0]} to {ROWS[1]}.")
+        raise ValueError(f"{name}: {_counted(len(rows), 'row')} of numbers; give {ROWS[0]} to {ROWS[1]}.")
     values = np.array(rows)
     for column, word in enumerate(names):
         if np.ptp(values[:, column]) == 0:
-            raise ValueError(f"{name}: column {column + 1}, {word}, is the same in all rows; leave it out.")
+            raise ValueError(f"{name}: column {column + 1} ({word}) is constant; leave it out.")
     return Table(names, values[:, :-1], values[:, -1])
 
 
@@ -56,6 +56,10 @@ def _cells(line: str) -> list[str]:
     return re.split(r"\s+", line)
 
 
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
 def _number(cell: str) -> float | None:
     try:
         return float(cell)
@@ -65,14 +69,16 @@ def _number(cell: str) -> float | None:
 
 def _row(number: int, cells: list[str], width: int, name: str) -> list[float]:
     if len(cells) != width:
-        raise ValueError(f"{name}: line {number} has {len(cells)} columns, the first line has {width}.")
+        raise ValueError(
+            f"{name}: line {number} has {_counted(len(cells), 'column')}, the first line has {width}."
+        )
     found = []
     for cell in cells:
         value = _number(cell)
         if value is None or not math.isfinite(value) or abs(value) > 1e12:
-            shown = cell[:20] or "nothing"
+            shown = repr(cell[:20]) if cell else "an empty cell"
             raise ValueError(
-                f"{name}: line {number}, {shown!r} is not a number that can be used; write it like 0.5 or 1e-3."
+                f"{name}: line {number}: {shown} is not a finite number; write numbers like 0.5 or 1e-3."
             )
         found.append(value)
     return found

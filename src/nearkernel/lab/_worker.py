@@ -103,7 +103,7 @@ def _runnable(question: Question, watch: Watch) -> Any:
     """Nothing, if the settings can be checked by a run."""
     chosen = _chosen(question)
     if not chosen.button:
-        raise ValueError(f"{chosen.name()} has nothing to run.")
+        raise ValueError(f"{chosen.name()} has no check to run.")
 
 
 def _check(question: Question, watch: Watch) -> Any:

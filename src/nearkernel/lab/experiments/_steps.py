@@ -18,5 +18,5 @@ def course(time: float, largest: float, depth: int, width: int, most: int) -> Co
     """
     rate = (2.0 + 8.0 * depth / width) * largest
     reached = float(min(time, most / rate))
-    note = f"Trained to time {reached:.3g} only, and compared there: {most} steps are the most."
+    note = f"Trained up to time {reached:.3g} only and compared there: a check takes at most {most} steps."
     return Course(reached, rate * reached, (note,) if reached < time else ())

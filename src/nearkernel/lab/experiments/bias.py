@@ -19,10 +19,11 @@ _BETA = np.linspace(-2, 2, 161)
 
 @dataclasses.dataclass(frozen=True)
 class Bias(Experiment):
-    """A diagonal network has 24 weights and fewer points, so many weights fit all points. Which ones gradient flow
-    finds depends on the scale alpha of its start: from a large one those of least L2 norm, as a kernel method would;
-    from a small one nearly those of least L1 norm, with few that are not zero. Move alpha and watch grey weights, which
-    are zero in truth, vanish. Only the logarithm of alpha counts, so the way to the sparse solution is long."""
+    """A diagonal network has 24 weights and fewer points to fit, so many choices of weights fit them all. Which one
+    gradient flow finds depends on the scale alpha of the initialization. A large alpha gives the weights of least L2
+    norm, like a kernel method. A small alpha gives nearly the weights of least L1 norm, most of them zero. Move alpha
+    and watch the gray weights, which are zero in truth, vanish. Only the logarithm of alpha counts, so the way to the
+    sparse solution is long."""
 
     title = "Implicit bias"
     menu = "Bias"
@@ -35,22 +36,22 @@ class Bias(Experiment):
     movie = "alpha"
     presets = (
         Preset(
-            "Kernel", {"alpha": 5.0}, "A large start: the weights of least L2 norm, all different from zero."
+            "Kernel", {"alpha": 5.0}, "Large initialization: the weights of least L2 norm, none of them zero."
         ),
         Preset(
-            "Sparse", {"alpha": 1e-5}, "A small start: nearly least L1 norm, few weights different from zero."
+            "Sparse", {"alpha": 1e-5}, "Small initialization: nearly least L1 norm, most weights are zero."
         ),
         Preset(
             "Few points",
             {"points": 6, "alpha": 1e-5},
             "With few points the sparse solution need not be the truth.",
         ),
-        Preset("Between", {"alpha": 0.3}, "Neither norm is least: the potential lies between them."),
+        Preset("Between", {"alpha": 0.3}, "Neither norm is minimal: the potential lies between the two."),
     )
 
-    alpha: float = setting(0.01, "Scale of the start.", low=1e-5, high=10.0, log=True)
-    points: int = setting(14, "Points to fit.", low=3, high=20)
-    nonzero: int = setting(3, "Weights of the truth that are not zero.", low=1, high=5)
+    alpha: float = setting(0.01, "Scale of the initialization.", low=1e-5, high=10.0, log=True)
+    points: int = setting(14, "Number of points to fit.", low=3, high=20)
+    nonzero: int = setting(3, "Number of nonzero weights in truth.", low=1, high=5)
     seed: int = setting(0, "Draws the points.", low=0, high=99)
 
     def theory(self) -> Answer:
@@ -90,8 +91,8 @@ class Bias(Experiment):
         beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)
         away, loss = np.abs(betas[0] - beta).max(), 0.5 * np.sum((problem.x @ betas[0] - problem.y) ** 2)
         measured = (
-            Number("trained from theory", float(away), "largest difference of a weight, at this alpha"),
-            Number("loss left", float(loss), "training ends after a given time"),
+            Number("trained − theory", float(away), "largest difference of a weight, at this alpha"),
+            Number("remaining loss", float(loss), "training stops after a fixed time"),
         )
         return Answer(pictures, theory.numbers + measured)
 
@@ -119,7 +120,7 @@ class Bias(Experiment):
             Curve("this alpha", [self.alpha] * 2, [1.0, most], "dashes", 0),
         )
         return Picture(
-            "Norms of the solution, over the least", parts, "alpha", "norm / least norm",
+            "Norms of the solution", parts, "alpha", "norm / least norm",
             log_x=True, x_range=(1e-6, 10),
         )  # fmt: skip
 
@@ -140,7 +141,11 @@ class Bias(Experiment):
             Curve("square", _BETA, _BETA**2, "dashes", 2),
         )
         return Picture(
-            "What is least: the potential of a weight", parts, "weight", "potential, 1 at 1", y_range=(0, 4)
+            "What is minimized: potential of a weight",
+            parts,
+            "weight",
+            "potential, scaled to 1 at 1",
+            y_range=(0, 4),
         )
 
     def _numbers(self, problem: "_Problem", beta: np.ndarray) -> tuple[Number, ...]:
@@ -148,7 +153,9 @@ class Bias(Experiment):
             Number("L1 norm / least", float(problem.l1(beta)), "1 for the sparse solution"),
             Number("L2 norm / least", float(problem.l2(beta)), "1 for the kernel method"),
             Number(
-                "distance from the truth", float(np.linalg.norm(beta - problem.truth)), "of the weights, L2"
+                "distance from the truth",
+                float(np.linalg.norm(beta - problem.truth)),
+                "L2 norm of the difference of the weights",
             ),
         )
 
@@ -189,7 +196,7 @@ def _problem(points: int, nonzero: int, seed: int) -> _Problem:
 
 
 def _trained(problem: _Problem, alpha: float) -> np.ndarray:
-    """One network for all scales: its start is passed, so that it is compiled once."""
+    """One network for all scales: its initial weights are passed, so that it is compiled once."""
     net, start = nk.models.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
     time = 2000 / float(np.linalg.norm(problem.x, 2)) ** 2 / max(alpha**2, 0.5)
     flow = nk.GradientFlow(time=time)
@@ -228,7 +235,7 @@ one.set(title="Weights at the end of training", xlabel="alpha")
 two.semilogx(alphas, l1(path), color="C0", label="L1")
 two.semilogx(alphas, l2(path), color="C1", label="L2")
 two.plot([alpha, alpha], [1, max(l1(path).max(), l2(path).max())], "--", color="grey", label="this alpha")
-two.set(title="Norms of the solution, over the least", xlabel="alpha")
+two.set(title="Norms of the solution", xlabel="alpha")
 
 three.plot(theory, drawstyle="steps-mid", label="theory")
 three.plot(sparse, "o", label="least L1 norm")
@@ -240,7 +247,7 @@ potential = np.array([nk.dynamics.implicit_potential([each], alpha) for each in 
 four.plot(beta, potential / nk.dynamics.implicit_potential([1.0], alpha), label="potential")
 four.plot(beta, np.abs(beta), "--", label="absolute value")
 four.plot(beta, beta**2, "--", label="square")
-four.set(title="What is least: the potential of a weight", xlabel="weight")
+four.set(title="What is minimized: potential of a weight", xlabel="weight")
 """
 _CHECK = """
 net, starts, trained = nk.models.DiagonalNetwork(24), np.array([alpha, 3.0, 0.3, 0.03, 0.003]), []

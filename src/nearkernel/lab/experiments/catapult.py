@@ -10,14 +10,15 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
-_HIGH = 1e6  # losses above are not drawn
+_LOW, _HIGH = 1e-10, 1e6  # losses beyond are not drawn
 
 
 @dataclasses.dataclass(frozen=True)
 class Catapult(Experiment):
-    """Gradient descent on one point. Up to lr = 2/kernel the loss falls at once. Up to 4/kernel it first explodes,
-    until the kernel has shrunk so far that the step is small enough again. Beyond, it never comes back. Two numbers
-    tell the whole story of a wide quadratic model; real relu networks follow it until neurons change sides."""
+    """Gradient descent on one point. Below lr = 2/kernel the loss falls at once. Between 2/kernel and 4/kernel it
+    first explodes, until the kernel has shrunk so far that the step is stable again. Above, it never recovers. Two
+    numbers, output and kernel, describe a wide quadratic model completely; real relu networks follow them until
+    neurons switch on or off."""
 
     title = "Catapult"
     formulas = (
@@ -29,17 +30,17 @@ class Catapult(Experiment):
     presets = (
         Preset("Lazy", {"ratio": 1.5}, "Below 2 the loss falls from the first step."),
         Preset("Catapult", {"ratio": 3.0}, "The loss explodes, the kernel shrinks, and then the loss falls."),
-        Preset("Divergent", {"ratio": 4.2}, "Beyond 4 the kernel never shrinks enough."),
+        Preset("Divergent", {"ratio": 4.2}, "Above 4 the kernel never shrinks enough."),
         Preset(
             "Wider, later",
             {"ratio": 3.0, "width": 20_000, "steps": 100},
-            "A wider network needs more steps to be thrown.",
+            "In a wider network the loss must grow longer before the kernel shrinks.",
         ),
     )
 
-    ratio: float = setting(2.6, "Learning rate times the kernel at the start.", low=0.1, high=4.5)
-    width: int = setting(1000, "Neurons of the network.", low=50, high=20_000, log=True)
-    output: float = setting(0.8, "Output at the start; the target is 0.", low=0.05, high=3.0)
+    ratio: float = setting(2.6, "Learning rate times the kernel at initialization.", low=0.1, high=4.5)
+    width: int = setting(1000, "Neurons in the hidden layer.", low=50, high=20_000, log=True)
+    output: float = setting(0.8, "Output at initialization; the target is 0.", low=0.05, high=3.0)
     steps: int = setting(60, "Steps of gradient descent.", low=10, high=500, log=True)
 
     def theory(self) -> Answer:
@@ -52,8 +53,8 @@ class Catapult(Experiment):
         loss, ratio = shown.pictures
         for seed in range(5):
             z, kernel = self._trained(seed)
-            loss = loss.plus(self._curve(f"network {seed}", _loss(z), "dashes", 2))
-            ratio = ratio.plus(self._curve(f"network {seed}", self.ratio * kernel, "dashes", 2))
+            loss = loss.plus(self._network(_loss(z)))
+            ratio = ratio.plus(self._network(self.ratio * kernel))
             shown = dataclasses.replace(shown, pictures=(loss, ratio))
             watch((seed + 1) / 5, f"network {seed + 1} of 5", shown)
         return shown
@@ -75,6 +76,9 @@ class Catapult(Experiment):
     def _curve(self, name: str, y: np.ndarray, kind: str, series: int) -> Curve:
         return Curve(name, np.arange(len(y)), y, kind, series)
 
+    def _network(self, y: np.ndarray) -> Curve:
+        return Curve("trained networks", np.arange(len(y)), y, "thin", 2, group=f"width {self.width}")
+
     def _pictures(self, z: np.ndarray, kernel: np.ndarray) -> tuple[Picture, ...]:
         shrunk = np.where(np.isfinite(kernel), self.ratio * kernel, np.nan)
         return (
@@ -85,12 +89,13 @@ class Catapult(Experiment):
                 "loss",
                 log_y=True,
                 x_range=(0, self.steps),
+                y_range=(_LOW, _HIGH),
             ),
             Picture(
                 "Learning rate times the kernel",
                 (
                     self._curve("theory", shrunk, "line", 1),
-                    Curve("stable below", [0, self.steps], [2.0, 2.0], "dashes", 0),
+                    Curve("stable below 2", [0, self.steps], [2.0, 2.0], "dashes", 0),
                 ),
                 "step",
                 "lr · kernel",
@@ -104,7 +109,7 @@ class Catapult(Experiment):
         return (
             Number("phase", nk.dynamics.phase_of(losses), "lazy, catapult or divergent"),
             Number("highest loss", float(losses.max()), "over all steps"),
-            Number("lr · kernel at the end", float(self.ratio * kernel[-1]), "below 2 the loss falls"),
+            Number("lr · kernel after training", float(self.ratio * kernel[-1]), "below 2 the loss falls"),
         )
 
     def python(self, checked: bool = False) -> str:
@@ -124,7 +129,7 @@ _, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 left.semilogy(path.z**2 / 2, label="theory")
 left.set(title="Loss", xlabel="step")
 right.plot(ratio * path.ntk, label="theory")
-right.plot([0, steps], [2, 2], "--", color="grey", label="stable below")
+right.plot([0, steps], [2, 2], "--", color="grey", label="stable below 2")
 right.set(title="Learning rate times the kernel", xlabel="step")
 """
 _CHECK = """
@@ -137,11 +142,14 @@ for seed in range(5):
     kernel = nk.kernels.EmpiricalNTK(net, theta)(x)[0, 0]
     algorithm = nk.GradientDescent(ratio / kernel, steps=steps)
     run = nk.simulate(net, theta, x, np.zeros(1), algorithm, nk.Record(["outputs", "kernel"], every=1))
-    left.semilogy(run.history["outputs"].ravel() ** 2 / 2, "--", label=f"network {{seed}}")
-    right.plot(ratio * run.history["kernel"].ravel() / kernel, "--", label=f"network {{seed}}")
+    left.semilogy(run.history["outputs"].ravel() ** 2 / 2, color="C1", lw=0.7, label="trained networks")
+    right.plot(ratio * run.history["kernel"].ravel() / kernel, color="C1", lw=0.7, label="trained networks")
 """
 _END = """
-left.legend(), right.legend()
+for axes in (left, right):
+    handles, labels = axes.get_legend_handles_labels()
+    once = dict(zip(labels, handles))
+    axes.legend(once.values(), once.keys())
 plt.show()
 """
 

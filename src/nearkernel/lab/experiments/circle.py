@@ -25,16 +25,16 @@ _SINGLE = 20  # networks that are shown one by one
 
 @dataclasses.dataclass(frozen=True)
 class Circle(Experiment):
-    """Infinitely many networks of infinite width learn a few points on the unit circle. Move the time: at the start
-    outputs are a Gaussian process around zero; then the mean finds the points and the band closes there, along the
-    eigenvectors of the tangent kernel, each at its own speed. Between the points the band stays open for ever: what is
-    left is what the first weights were. The check trains networks of finite width from many starts: the narrower they
-    are, the further from theory."""
+    """Infinitely wide networks learn a few points on the unit circle. Move the time. At initialization the outputs
+    are a Gaussian process around zero. Then the mean moves to the points and the band closes there, along the
+    eigenvectors of the tangent kernel, each at its own speed. Between the points the band stays open forever: there
+    the initial weights are not forgotten. The check trains networks of finite width from many initializations: the
+    narrower they are, the further from theory."""
 
-    title = "On a circle"
+    title = "Training on a circle"
     menu = "Circle"
     formulas = (
-        r"x = (\cos \gamma, \sin \gamma), \quad "
+        r"x = (\cos \, \gamma, \; \sin \, \gamma), \quad "
         r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} \left(1 - e^{-\Theta_{AA} t}\right)",
         r"\text{mean} = R_t \, y, \quad \text{cov} = K_{BB} - R_t K_{AB} - K_{BA} R_t^T + R_t K_{AA} R_t^T",
         r"\text{loss} = \tfrac{1}{2} \sum_k e^{-2 \lambda_k t} \left( (v_k \cdot y)^2 + v_k \cdot K_{AA} v_k \right)",
@@ -43,27 +43,31 @@ class Circle(Experiment):
     movie = "time"
     presets = (
         Preset(
-            "Before training", {"time": 0.001}, "All networks together are a Gaussian process around zero."
+            "Before training", {"time": 0.001}, "All networks together form a Gaussian process around zero."
         ),
         Preset("Trained", {"time": 1000.0}, "The band has closed at the points and stays open between them."),
         Preset(
-            "Deep", {"depth": 4, "time": 100.0}, "More layers: the function is rougher between the points."
+            "Deep",
+            {"depth": 4, "time": 100.0},
+            "With more layers the function is rougher between the points.",
         ),
         Preset(
             "Narrow networks",
             {"width": 16, "time": 100.0, "networks": 20},
-            "Train them: single networks leave the band of the limit.",
+            "Train them: single networks leave the band of the infinite-width limit.",
         ),
     )
 
     time: float = setting(1.0, "Training time of gradient flow.", low=1e-3, high=1e3, log=True)
     depth: int = setting(2, "Hidden layers.", low=1, high=4)
-    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs"))
-    points: int = setting(5, "Training points.", low=1, high=16)
-    weight_var: float = setting(2.0, "Variance of the weights times their fan-in.", low=0.5, high=4.0)
+    activation: str = setting(
+        "relu", "Activation of the hidden layers.", choices=("relu", "erf", "gelu", "sin", "abs")
+    )
+    points: int = setting(5, "Number of training points.", low=1, high=16)
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.5, high=4.0)
     bias_var: float = setting(0.1, "Variance of the biases.", low=0.0, high=2.0)
-    width: int = setting(128, "Neurons a layer of the networks that are trained.", low=8, high=256, log=True)
-    networks: int = setting(50, "How many are trained.", low=10, high=100, log=True)
+    width: int = setting(128, "Neurons per layer of the trained networks.", low=8, high=256, log=True)
+    networks: int = setting(50, "Number of networks to train.", low=10, high=100, log=True)
 
     def theory(self) -> Answer:
         return self._forecast(self.time)
@@ -79,7 +83,7 @@ class Circle(Experiment):
         return angles, np.sin(2 * angles) + 0.5 * np.cos(angles)
 
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Eigenvalues of the tangent kernel, and the mean square of each mode's error at the start."""
+        """Eigenvalues of the tangent kernel, and the mean square of each mode's error at initialization."""
         angles, y = self._data()
         start, kernel = nk.kernels.nngp_and_ntk(self._net, _on_circle(angles))
         rates, modes = np.linalg.eigh(kernel)
@@ -135,19 +139,19 @@ class Circle(Experiment):
             ),
         )
         numbers = (
-            Number("loss", loss, "mean over networks, half the sum of squares"),
+            Number("loss", loss, "half the sum of squared errors, mean over networks"),
             Number("widest band", float(std.max()), "largest standard deviation over networks"),
             Number(
                 "fastest time",
                 float(1 / rates[-1]),
-                "of the mode that is learned first, 1 / largest eigenvalue",
+                "of the mode learned first: 1 / largest eigenvalue",
             ),
             Number(
                 "slowest time",
                 float(1 / rates[0]) if rates[0] > 0 else "infinite",
-                "of the mode learned last",
+                "of the mode learned last: 1 / smallest eigenvalue",
             ),
-            Number("modes learned", float((1 - np.exp(-rates * time)).sum()), f"of {self.points}"),
+            Number("modes learned", float((1 - np.exp(-rates * time)).sum()), f"out of {self.points}"),
         )
         return Answer(pictures, numbers, notes)
 

@@ -15,15 +15,16 @@ from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, d
 
 @dataclasses.dataclass(frozen=True)
 class Criticality(Experiment):
-    """Each layer of a wide random network multiplies the size of signals, their differences and gradients by factors.
-    In the ordered phase (blue) all inputs end up alike and gradients vanish; in the chaotic phase (orange) close
-    inputs part and gradients explode. Move the two variances across the line and see correlations change their end. At
-    the critical point even the size of signals stays. Type any activation, like tanh(z) + 0.1*z^2."""
+    """Each layer of a wide random network multiplies the size of signals, the differences between them and the
+    gradients by a factor. In the ordered phase (blue) all inputs become alike and gradients vanish. In the chaotic
+    phase (orange) nearby inputs separate and gradients explode. Move the two variances across the line and watch the
+    correlations settle elsewhere. At the critical point even the size of signals is preserved. Any activation works:
+    type a name or a formula, like tanh(z) + 0.1*z^2."""
 
     title = "Criticality"
     formulas = (
-        r"K^{l+1} = C_b + C_W \, E[\sigma(z)^2], \quad z \sim N(0, K^l)",
-        r"\chi = C_W \, E[\sigma'(z)^2], \qquad \chi < 1: \text{ordered}, \quad \chi > 1: \text{chaotic}",
+        r"K^{l+1} = C_b + C_W \, E[\sigma(z)^2], \quad z \;\sim\; N(0, K^l)",
+        r"\chi = C_W \, E[\sigma'(z)^2], \qquad \text{ordered if } \chi < 1, \quad \text{chaotic if } \chi > 1",
     )
     button = "Draw 100 networks"
     movie = "weight_var"
@@ -33,24 +34,24 @@ class Criticality(Experiment):
             {"weight_var": 0.8},
             "Two inputs become the same within a few layers, and gradients vanish.",
         ),
-        Preset("Chaotic", {"weight_var": 3.5}, "Close inputs part, and gradients explode."),
+        Preset("Chaotic", {"weight_var": 3.5}, "Nearby inputs separate, and gradients explode."),
         Preset(
-            "Relu, critical",
+            "Critical relu",
             {"activation": "relu", "weight_var": 2.0, "bias_var": 0.0, "depth": 40},
             "He initialization: signals keep their size at any depth.",
         ),
         Preset(
             "Any formula",
             {"activation": "tanh(z) + 0.1*z^2", "weight_var": 1.2},
-            "The formula is read and never run; its critical point is found.",
+            "The formula is parsed, never executed; its critical point is computed.",
         ),
     )
 
     activation: str = setting("tanh", "A name, like gelu, or a formula in z.", high=LONGEST)
-    weight_var: float = setting(1.8, "Variance of the weights times fan-in, C_W.", low=0.1, high=5.0)
-    bias_var: float = setting(0.05, "Variance of the biases, C_b.", low=0.0, high=1.0)
-    depth: int = setting(20, "Layers.", low=2, high=40)
-    width: int = setting(50, "Neurons of a layer in drawn networks.", low=10, high=300, log=True)
+    weight_var: float = setting(1.8, "Variance of the weights, times fan-in: C_W.", low=0.1, high=5.0)
+    bias_var: float = setting(0.05, "Variance of the biases: C_b.", low=0.0, high=1.0)
+    depth: int = setting(20, "Number of layers.", low=2, high=40)
+    width: int = setting(50, "Neurons per layer of the networks that are drawn.", low=10, high=300, log=True)
 
     def theory(self) -> Answer:
         known = known_of(self.activation)
@@ -87,7 +88,9 @@ class Criticality(Experiment):
         if known.at.ok:
             parts.append(Curve("critical point", [known.at.weight_var], [known.at.bias_var], "dots", 3))
         parts.append(Curve("here", [self.weight_var], [self.bias_var], "dots", 2))
-        return Picture("Phases", tuple(parts), "weight_var", "bias_var", x_range=(0.1, 5), y_range=(-0.02, 1))
+        return Picture(
+            "Phases", tuple(parts), "weight variance", "bias variance", x_range=(0.1, 5), y_range=(-0.02, 1)
+        )
 
     def _over_depth(self, known: Known, point: Any) -> tuple[Picture, ...]:
         kernels, correlations, growth = flow(self, known)
@@ -102,20 +105,20 @@ class Criticality(Experiment):
         ]
         end, alike = float(point.kernel[0, 0]), float(point.correlation[0, 0])
         if 0 < end < known.most:
-            sizes.append(Curve("end", ends, [end, end], "dashes", 0))
+            sizes.append(Curve("fixed point", ends, [end, end], "dashes", 0))
         if np.isfinite(alike):
-            angles.append(Curve("end", ends, [alike, alike], "dashes", 0))
+            angles.append(Curve("fixed point", ends, [alike, alike], "dashes", 0))
         return (
             Picture(
-                "Size of signals", tuple(sizes), "layer", "kernel", log_y=True, y_range=(1e-3, 1e2)
+                "Size of signals", tuple(sizes), "layer", "mean square", log_y=True, y_range=(1e-3, 1e2)
             ),
             Picture(
                 "Correlation of two inputs", tuple(angles), "layer", "correlation", y_range=(-0.15, 1.05)
             ),
             Picture(
-                "Growth of a small change, as of gradients",
+                "Growth of a small change, and of gradients",
                 (Curve("squared", layers, growth, "line", 1),),
-                "layer", "since layer 1", log_y=True, y_range=(1e-4, 1e4),
+                "layer", "squared, relative to layer 1", log_y=True, y_range=(1e-4, 1e4),
             ),
         )  # fmt: skip
 
@@ -123,24 +126,30 @@ class Criticality(Experiment):
         here = (
             Number("phase", str(point.phase[0, 0]), "of deep networks with these variances"),
             Number(
-                "χ", float(point.chi_perp[0, 0]), "growth of a small difference, squared, in a deep layer"
+                "χ",
+                float(point.chi_perp[0, 0]),
+                "factor by which a deep layer multiplies squared differences",
             ),
-            Number("kernel in the end", _said(point.kernel), "of an input of mean square 1"),
-            Number("correlation in the end", _said(point.correlation), "of two inputs"),
-            Number("correlation length", _said(point.depth_scale), "layers that remember the angle"),
+            Number("mean square in deep layers", _said(point.kernel), "for an input of mean square 1"),
+            Number("correlation in deep layers", _said(point.correlation), "of two inputs"),
+            Number(
+                "correlation length",
+                _said(point.depth_scale),
+                "layers over which the angle between inputs is remembered",
+            ),
         )
         if not known.at.ok:
             return (*here, Number("critical point", "none"))
         return (
             *here,
-            Number("critical weight_var", known.at.weight_var),
-            Number("critical bias_var", known.at.bias_var),
+            Number("critical weight variance", known.at.weight_var),
+            Number("critical bias variance", known.at.bias_var),
             Number(
-                "critical kernel",
+                "critical mean square",
                 _said(known.at.fixed_point),
-                "the size of signals that stays; none if any does",
+                "size of signals that is preserved; none if every size is",
             ),
-            Number("class", known.at.universality, "how signals come to rest there"),
+            Number("universality class", known.at.universality, "how signals behave at the critical point"),
         )
 
     def python(self, checked: bool = False) -> str:
@@ -205,14 +214,14 @@ one.set(title="Phases", xlabel="weight_var", ylabel="bias_var", xlim=(0.1, 5), y
 layers = np.arange(1, depth + 1)
 for i in range(3):
     two.plot(layers, kernels[:, i], color=f"C{{i}}", label=f"from {{squares[i]:g}}")
-two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="grey", label="end")
+two.plot([1, depth], [end.kernel[0, 0]] * 2, "--", color="grey", label="fixed point")
 two.set(title="Size of signals", xlabel="layer", yscale="log")
 for i in range(2):
     three.plot(layers, correlations[:, i], color=f"C{{i}}", label=f"from {{start[i]:g}}")
-three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="grey", label="end")
+three.plot([1, depth], [end.correlation[0, 0]] * 2, "--", color="grey", label="fixed point")
 three.set(title="Correlation of two inputs", xlabel="layer")
 four.semilogy(layers, growths, label="squared")
-four.set(title="Growth of a small change, as of gradients", xlabel="layer")
+four.set(title="Growth of a small change, and of gradients", xlabel="layer")
 """
 _CHECK = """
 angles = np.arccos(np.append([1, 1, 1], start))

@@ -23,12 +23,14 @@ _FEWEST = 40  # networks that must share the weight
 
 @dataclasses.dataclass(frozen=True)
 class DeepLinear(Experiment):
-    """A product of random matrices can compute no more than one of them, but its prior is another. Move the depth:
-    the evidence rises to a flat peak, and the band of predictions away from the data shrinks or grows towards the scale
-    that the data themselves suggest. A linear network does that only if its prior variance is chosen well: compare the
-    peak over the variance. The check draws real networks and weighs each by how well it explains the data."""
+    """A product of random matrices computes nothing that a single matrix could not, but its prior is different. Move
+    the depth: the evidence rises to a flat peak, and away from the data the band of predictions shrinks or grows
+    toward the scale that the data suggest. A network without hidden layers does so only if its prior variance is
+    chosen well: see the peak in the second picture. The check draws real networks and weights each by how well it
+    explains the data."""
 
-    title = "Deep linear"
+    title = "Deep linear networks"
+    menu = "Deep linear"
     formulas = (
         r"z(x) = W^{(L+1)} \cdots W^{(1)} x = \theta \cdot x, \quad W^{(l)}_{ij} \sim N(0, \sigma^2 / N_{l-1})",
         r"Z = \frac{1}{\sqrt{\det X X^T} \, (\pi t)^{P/2}} \prod_{l=1}^{L} \frac{1}{\Gamma(N_l/2)} \;"
@@ -36,12 +38,12 @@ class DeepLinear(Experiment):
         r"t = |\theta_*|^2, \quad c = \prod_{l=0}^{L} \frac{2 \sigma^2}{N_l}",
         r"\theta = \theta_* + \sqrt{S} \, \xi_\perp, \quad p(S \mid y) \propto p(S) \, S^{-P/2} e^{-t/2S}",
     )
-    button = "Draw and weigh networks"
+    button = "Draw networks"
     movie = "depth"
     presets = (
-        Preset("One layer", {"depth": 0}, "The prior scale is wrong and stays wrong."),
+        Preset("One layer", {"depth": 0}, "The scale of the prior is wrong and stays wrong."),
         Preset("Deep", {"depth": 20}, "Depth lets the data choose the scale, and the evidence rises."),
-        Preset("Narrow", {"width": 2, "depth": 5}, "Few neurons: a prior with heavy tails."),
+        Preset("Narrow", {"width": 2, "depth": 5}, "Few neurons give a prior with heavy tails."),
         Preset(
             "The right scale",
             {"prior_var": 0.16, "depth": 0},
@@ -51,14 +53,12 @@ class DeepLinear(Experiment):
 
     depth: int = setting(5, "Hidden layers.", low=0, high=_DEPTHS[-1])
     width: int = setting(20, "Neurons in each hidden layer.", low=1, high=200, log=True)
-    points: int = setting(10, f"Data, each with {_INPUTS} inputs and no noise.", low=1, high=_INPUTS)
-    prior_var: float = setting(
-        1.0, "Variance of the weights times their fan-in.", low=0.1, high=4.0, log=True
-    )
+    points: int = setting(10, f"Data points, each with {_INPUTS} inputs and no noise.", low=1, high=_INPUTS)
+    prior_var: float = setting(1.0, "Variance of the weights, times fan-in.", low=0.1, high=4.0, log=True)
     signal: float = setting(
         0.4, "Length of the true weights; the prior expects about 1.", low=0.1, high=3.0, log=True
     )
-    seed: int = setting(0, "Which data.", low=0, high=99)
+    seed: int = setting(0, "Draws the data.", low=0, high=99)
 
     def theory(self) -> Answer:
         x, y, truth = self._data()
@@ -136,8 +136,8 @@ class DeepLinear(Experiment):
         layers, t = (self.width,) * self.depth, float(here.theta @ here.theta)
         own = _INPUTS * t / self.points
         return (
-            Number("ln Z", here.log_evidence, "log evidence: how probable the data were before they came"),
-            Number("best prior variance", best, "the one of the largest evidence at this depth and width"),
+            Number("ln Z", here.log_evidence, "log evidence: how probable the data are under the prior"),
+            Number("best prior variance", best, "largest evidence at this depth and width"),
             Number(
                 "effective depth",
                 nk.statistics.effective_depth(self.points, layers),
@@ -146,20 +146,20 @@ class DeepLinear(Experiment):
             Number(
                 "scale",
                 _INPUTS * here.scale,
-                "variance away from the data; 1 for a linear network of variance 1",
+                "variance away from the data; 1 without hidden layers and prior variance 1",
             ),
             Number(
-                "scale of many data",
+                "scale, many points",
                 nk.statistics.limiting_scale(own, self.points, layers, self.prior_var),
-                "what the scale tends to when points and inputs are many",
+                "limit of the scale for many points and inputs",
             ),
-            Number("scale of the data", own, "what depth moves the scale to, if the prior variance is 1"),
+            Number("scale of the data", own, "where depth moves the scale, if the prior variance is 1"),
         )
 
     def check(self, watch: Watch) -> Answer:
         theory = self.theory()
         if self.depth == 0:
-            note = "A linear network has one layer, which is integrated exactly: there is nothing to draw."
+            note = "Without hidden layers theory is exact: there is nothing to draw."
             return dataclasses.replace(theory, notes=(note,))
         count, batch = self._sizes()
         rng, scales = np.random.default_rng([self.seed, 2]), np.empty((0, self.depth))

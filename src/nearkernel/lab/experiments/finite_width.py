@@ -1,4 +1,4 @@
-"""The law of one output over all trained networks of a finite width: its skewness and kurtosis, and real networks."""
+"""One output over all trained networks of a finite width: its skewness and kurtosis, and real networks."""
 
 import dataclasses
 import functools
@@ -20,12 +20,12 @@ _BATCH = 500
 
 @dataclasses.dataclass(frozen=True)
 class FiniteWidth(Experiment):
-    """Train every network of a given width on two points and note one output, f*. At infinite width these numbers are
-    Gaussian. At finite width mean and variance shift, the law leans to one side (skewness) and has heavier tails
-    (kurtosis), all by amounts of order 1/width that theory knows without training. Make the network narrow, then train
-    thousands and look at their histogram."""
+    """Train every network of a given width on two points and record one output, f*. At infinite width its
+    distribution over networks is Gaussian. At finite width mean and variance shift, and the distribution leans to one
+    side (skewness) and has heavier tails (kurtosis). These effects are of order 1/width, and theory computes them
+    without training. Choose a narrow network, then train thousands and look at their histogram."""
 
-    title = "Finite width: the law of an output"
+    title = "Finite width: the distribution of an output"
     menu = "Finite width"
     formulas = (
         r"p(f^\star) = N(f^\star) \left[ 1 + \tfrac{g_3}{6} He_3(u) + \tfrac{g_4}{24} He_4(u) \right], \quad "
@@ -36,26 +36,24 @@ class FiniteWidth(Experiment):
     movie = "place"
     presets = (
         Preset(
-            "Narrow", {"width": 12}, "The histogram leans and has heavier tails; four cumulants follow it."
+            "Narrow", {"width": 12}, "The histogram leans and has heavier tails; four cumulants describe it."
         ),
-        Preset("Wide", {"width": 256}, "All four curves fall together: the law is Gaussian."),
-        Preset(
-            "Far from the data", {"place": 1.9, "width": 16}, "Where no point is near, networks differ most."
-        ),
+        Preset("Wide", {"width": 256}, "All curves coincide: the distribution is Gaussian."),
+        Preset("Far from the data", {"place": 1.9, "width": 16}, "Far from all points networks differ most."),
         Preset(
             "Close to a point",
             {"place": -0.9},
-            "Near a training point all networks agree, and the law is sharp.",
+            "Near a training point all networks agree: the distribution is narrow.",
         ),
     )
 
-    place: float = setting(0.1, "Where the output is looked at, x*.", low=-2, high=2)
+    place: float = setting(0.1, "Input x* at which the output is recorded.", low=-2, high=2)
     width: int = setting(24, "Neurons in the hidden layer, n.", low=8, high=256, log=True)
-    activation: str = setting("gelu", "Of the hidden layer.", choices=("gelu", "erf", "sin"))
-    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    activation: str = setting("gelu", "Activation of the hidden layer.", choices=("gelu", "erf", "sin"))
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.5, high=4)
     bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)
     steps: int = setting(50, "Steps of gradient descent.", low=1, high=200, log=True)
-    networks: int = setting(4000, "How many are trained.", low=500, high=20_000, log=True)
+    networks: int = setting(4000, "Number of networks to train.", low=500, high=20_000, log=True)
 
     def theory(self) -> Answer:
         with warnings.catch_warnings(record=True) as told:
@@ -72,7 +70,7 @@ class FiniteWidth(Experiment):
         order = "to order 1/n"
         pictures = (
             Picture(
-                "Law of f*",
+                "Distribution of f*",
                 (
                     Curve("infinitely wide", at, _gauss(at, wide, spread), "dashes", 0),
                     Curve("Gaussian", at, gauss, "dashes", 2, group=order),
@@ -83,7 +81,7 @@ class FiniteWidth(Experiment):
                 x_range=(float(at[0]), float(at[-1])),
             ),
             Picture(
-                "What is not Gaussian",
+                "Deviation from the Gaussian",
                 (Curve("four cumulants − Gaussian", at, density - gauss, "line", 1),),
                 "f*",
                 "density − Gaussian",
@@ -98,11 +96,11 @@ class FiniteWidth(Experiment):
             Number(
                 "size of the correction",
                 law.distance,
-                "shift of mean or variance, relative; small is trustworthy",
+                "relative shift of mean or variance; the expansion holds if small",
             ),
         )
         low, high = (float(each[0]) for each in law.positive)
-        note = f"The expansion holds for f* from {low:.3g} to {high:.3g}: beyond, its density is negative."
+        note = f"The expansion holds for f* from {low:.3g} to {high:.3g}: outside, its density is negative."
         inside = low <= at[0] and at[-1] <= high
         return Answer(pictures, numbers, doubts if inside else (*doubts, note))
 
@@ -235,9 +233,9 @@ _CURVES = """
 left.plot(at, gauss(at, law.terms[0][0], law.cov_terms[0][0, 0] ** 0.5), "--", color="grey", label="infinitely wide")
 left.plot(at, gauss(at, mean, std), "--", label="Gaussian")
 left.plot(at, law.density(at[:, None])[:, 0], label="four cumulants")
-left.set(title="Law of f*", xlabel="f*")
+left.set(title="Distribution of f*", xlabel="f*")
 right.plot(at, law.density(at[:, None])[:, 0] - gauss(at, mean, std), label="four cumulants − Gaussian")
-right.set(title="What is not Gaussian", xlabel="f*")
+right.set(title="Deviation from the Gaussian", xlabel="f*")
 """
 _END = """
 left.legend(), right.legend()

@@ -22,10 +22,10 @@ _NETWORKS = 3
 
 @dataclasses.dataclass(frozen=True)
 class Images(Experiment):
-    """Handwritten digits of 8 by 8 pixels, learned by three infinitely wide networks. The dense one treats pixels as a
-    list: it would learn as well if they were shuffled. The convolutional one looks at patches of 3 by 3 pixels and
-    remembers where they are. With pooling it only counts them. Without a shift, where they are is worth knowing, and
-    pooling costs. Shift the test images: the dense network fails, and the pooled one does not mind. Then train networks
+    """Handwritten digits of 8 by 8 pixels, learned by three infinitely wide networks. The dense network treats the
+    pixels as a list: shuffling them would change nothing. The convolutional network looks at patches of 3 by 3 pixels
+    and knows where they are. With pooling it only counts them. Without a shift the position is useful, and pooling
+    costs accuracy. Shift the test images: the dense network fails, the pooled one hardly notices. Then train networks
     of finite width on the same digits."""
 
     title = "Convolution or dense"
@@ -38,16 +38,16 @@ class Images(Experiment):
     button = "Train networks"
     movie = "shift"
     presets = (
-        Preset("Shifted by a pixel", {"shift": 1}, "The dense network has never seen a digit there."),
-        Preset("Shifted by two", {"shift": 2}, "Only counting patches still helps."),
+        Preset("Shifted by one pixel", {"shift": 1}, "The dense network has never seen a digit there."),
+        Preset("Shifted by two", {"shift": 2}, "Only the network that counts patches still works."),
         Preset("Two layers", {"depth": 2}, "A second convolution sees 5 by 5 pixels."),
-        Preset("Much ridge", {"ridge": 3.0}, "A large ridge blurs all three."),
+        Preset("Large ridge", {"ridge": 3.0}, "With a large ridge all three lose accuracy."),
     )
 
-    shift: int = setting(0, "Pixels by which test images are moved to the right.", low=0, high=3)
-    depth: int = setting(1, "Convolutions, and hidden layers of the dense network.", low=1, high=2)
+    shift: int = setting(0, "Pixels by which the test images are moved to the right.", low=0, high=3)
+    depth: int = setting(1, "Hidden layers, convolutional or dense.", low=1, high=2)
     ridge: float = setting(
-        0.01, "Ridge, over the mean of the kernel's diagonal.", low=1e-4, high=10, log=True
+        0.01, "Ridge, relative to the mean of the kernel's diagonal.", low=1e-4, high=10, log=True
     )
 
     def theory(self) -> Answer:

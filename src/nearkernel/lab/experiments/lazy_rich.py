@@ -22,10 +22,10 @@ _CLOUDS = nk.statistics.Clouds(neurons=512, scrambles=2, every=_EVERY)
 
 @dataclasses.dataclass(frozen=True)
 class LazyRich(Experiment):
-    """The same wide network can train in two ways. Lazy: its tangent kernel stays what it was, and training is kernel
-    regression. Rich: its neurons move to where the data need them, and the kernel moves with them. One number decides,
-    the richness. Move it, then play the steps. Both limits are known without training a network; then train some and
-    see single networks follow the rich limit, each a curve of its own."""
+    """One wide network can train in two ways. Lazy: its tangent kernel stays fixed, and training is kernel
+    regression. Rich: its neurons move to where the data need them, and the kernel moves with them. One number
+    decides, the richness. Move it, then play the training steps. Both limits are computed without training a network.
+    Then train some: each network is one curve, and all follow the rich limit."""
 
     title = "From lazy to rich"
     menu = "Lazy–rich"
@@ -37,40 +37,42 @@ class LazyRich(Experiment):
     button = f"Train {_NETWORKS} networks"
     movie = "step"
     presets = (
-        Preset("Lazy", {"richness": 0.03}, "Both limits lie on top of each other, and the kernel stays."),
+        Preset("Lazy", {"richness": 0.03}, "Both limits coincide, and the kernel stays fixed."),
         Preset(
             "Rich",
             {"richness": 2.0},
-            "The kernel has moved: between the points the network learns another function.",
+            "The kernel has changed: between the points the network learns another function.",
         ),
         Preset(
-            "One step up",
+            "A step",
             {"richness": 2.0, "points": "-1.5,-0.5;-0.8,-0.5;-0.2,-0.5;0.2,0.5;0.8,0.5;1.5,0.5"},
-            "A rich network puts its neurons where the step is.",
+            "A rich network places its neurons where the step is.",
         ),
         Preset(
             "Early",
             {"richness": 2.0, "step": 10},
-            "At first lazy and rich networks learn alike; features come later.",
+            "At first lazy and rich networks agree; features come later.",
         ),
     )
 
     richness: float = setting(
-        1.0, "γ₀: how far features move. 0 is a kernel machine.", low=0.03, high=3, log=True
+        1.0, "γ₀: how far features move; 0 is a kernel machine.", low=0.03, high=3, log=True
     )
     step: int = setting(
-        STEPS, "Step of gradient descent that is looked at, rounded to fives.", low=_EVERY, high=STEPS
+        STEPS, "Training step that is shown, rounded to multiples of 5.", low=_EVERY, high=STEPS
     )
     points: Points = setting(
         ((-1.2, 0.2), (-0.5, -0.6), (0.3, 0.7), (1.1, 0.1)),
-        "Drag them in the picture; at most 8.",
+        "Drag them in the picture, or use arrow keys; at most 8.",
         low=-2,
         high=8,
     )
-    activation: str = setting("erf", "Of the hidden layer.", choices=("erf", "gelu", "relu", "tanh"))
-    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    activation: str = setting(
+        "erf", "Activation of the hidden layer.", choices=("erf", "gelu", "relu", "tanh")
+    )
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.5, high=4)
     bias_var: float = setting(0.5, "Variance of the biases.", low=0, high=2)
-    width: int = setting(256, "Neurons of the networks that are trained.", low=32, high=1024, log=True)
+    width: int = setting(256, "Neurons of the trained networks.", low=32, high=1024, log=True)
 
     def theory(self) -> Answer:
         x, y = self._data()
@@ -117,12 +119,12 @@ class LazyRich(Experiment):
     def _numbers(self, known: "_Known", law, lazy) -> tuple[Number, ...]:
         found = nk.regime(self._model(), self._data()[1])
         return (
-            Number("regime", found.name, "by the richness times the size of the targets"),
-            Number("kernel moved by", known.moved, f"of its size, after {STEPS} steps"),
+            Number("regime", found.name, "from the richness and the size of the targets"),
+            Number("change of the kernel", known.moved, f"relative to its size, after {STEPS} steps"),
             Number(
-                "rich from lazy",
+                "rich − lazy",
                 float(np.abs(law.mean - lazy.mean).max()),
-                "largest distance of the two curves",
+                "largest difference between the two curves",
             ),
             Number("numerical error", float(law.error.max()), "of the rich limit"),
         )
@@ -148,7 +150,7 @@ class LazyRich(Experiment):
                 (theory.pictures[0].plus(*networks), *theory.pictures[1:]),
                 (
                     *theory.numbers,
-                    Number("networks from the rich limit", apart, f"root mean square, {len(found)} networks"),
+                    Number("trained − rich limit", apart, f"root mean square over {len(found)} networks"),
                 ),
                 theory.notes,
             )

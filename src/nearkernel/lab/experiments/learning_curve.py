@@ -17,16 +17,16 @@ _FITS, _ROUNDS = 4, 5  # real fits at each size
 
 @dataclasses.dataclass(frozen=True)
 class LearningCurve(Experiment):
-    """How many examples does a network need? One kernel matrix of the rows that there are says what the test error
-    would be after training on 10, 20, 40, ... of them: nothing is held out and nothing is trained. The band is how far
-    it may be off because there are only these rows; beyond them stands a power law with its interval. Then really fit
-    on random subsets and test on the rest. Move the ridge: without it, noise is learned by heart."""
+    """How many examples does a network need? From one kernel matrix of the available rows, theory computes the test
+    error after training on 10, 20, 40, ... of them, without a test set and without training. The band is the
+    uncertainty due to the limited number of rows; beyond them a power law extrapolates, with its interval. Then fit
+    real subsets and test on the other rows. Move the ridge: without it, noise is fitted."""
 
     title = "Learning curve"
     menu = "Learning curve"
     formulas = (
         r"E(m) = \mathbb{E} \left[ (z_m(x) - y)^2 \right], \qquad E(m) \approx c \, m^{-\alpha}",
-        r"z_n(x_i) - y_i \text{ left out} = - \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
+        r"z_{-i}(x_i) - y_i = - \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
     )
     button = f"Fit {_FITS * _ROUNDS} times at each size"
     movie = "ridge"
@@ -34,26 +34,28 @@ class LearningCurve(Experiment):
         Preset(
             "No ridge",
             {"ridge": 1e-4},
-            "On noisy data the error is largest: every error of the targets is fitted.",
+            "On noisy data the error is large: the noise in the targets is fitted.",
         ),
-        Preset("Too much ridge", {"ridge": 1000.0}, "Nothing is learned until the rows are many."),
+        Preset("Too much ridge", {"ridge": 1000.0}, "Nothing is learned until there are many rows."),
         Preset(
-            "Pixels",
+            "Digits",
             {"data": "digits", "ridge": 0.1},
-            "Handwritten digits, 5 or more against 4 or less: a steep curve.",
+            "Handwritten digits, 0 to 4 against 5 to 9: a steep curve.",
         ),
         Preset(
-            "One wave of five inputs",
+            "One relevant input",
             {"data": "wave", "ridge": 1.0},
-            "The target depends on one input: a kernel cannot know which.",
+            "Only one of five inputs matters, but the kernel does not know which.",
         ),
     )
 
-    data: str = setting("diabetes", "Which rows; 240 of them.", choices=("diabetes", "digits", "wave"))
+    data: str = setting(
+        "diabetes", "Data set; 240 rows of it are used.", choices=("diabetes", "digits", "wave")
+    )
     ridge: float = setting(10.0, "Strength of the ridge.", low=1e-4, high=1e3, log=True)
     depth: int = setting(2, "Hidden layers.", low=1, high=4)
-    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu"))
-    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    activation: str = setting("relu", "Activation of the hidden layers.", choices=("relu", "erf", "gelu"))
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.5, high=4)
     bias_var: float = setting(0.1, "Variance of the biases.", low=0, high=2)
 
     def theory(self) -> Answer:
@@ -93,7 +95,7 @@ class LearningCurve(Experiment):
         numbers = (
             Number("error with all rows", float(curve.error[-1]), "leave-one-out", float(curve.sem[-1])),
             Number(
-                "slope", float(power), "the error falls as a power of the examples, at the end", float(doubt)
+                "slope", float(power), "power with which the error falls at the largest sizes", float(doubt)
             ),
             Number(
                 "error with twice the rows",
@@ -101,7 +103,7 @@ class LearningCurve(Experiment):
                 f"{ahead.low[1]:.3g} to {ahead.high[1]:.3g}",
             ),
         )
-        notes = () if ahead.trusted else (f"The power law is not to be trusted here: {ahead.reason}",)
+        notes = () if ahead.trusted else (f"Do not trust the power law here: {ahead.reason}",)
         return Answer((picture,), numbers, (*curve.notes, *notes))
 
     def check(self, watch: Watch) -> Answer:

@@ -1,4 +1,4 @@
-"""Rows of one's own: what wide networks learn from them, and how well they would do on a new row."""
+"""Your own rows: what wide networks learn from them, and how well they would do on a new row."""
 
 import dataclasses
 
@@ -33,10 +33,10 @@ _TWO = "width,length,price\n" + "\n".join(
 
 @dataclasses.dataclass(frozen=True)
 class OwnData(Experiment):
-    """Paste rows of numbers, or open a file: inputs first, the target last, a line of names if you like. Columns are
-    brought to mean 0 and variance 1. The first picture moves one input with the others at their means: the mean and
-    the band of infinitely wide networks trained on your rows. The second says how far they would be off on a new row,
-    without holding one out. Then train networks: each is a curve. Nothing is kept, and nothing leaves this machine."""
+    """Paste rows of numbers or open a file: inputs first, target last, with or without a line of names. Columns are
+    standardized to mean 0 and variance 1. The first picture varies one input with the others at their means, and
+    shows mean and band of infinitely wide networks trained on your rows. The second predicts each row from all
+    others. Then train networks: each is one curve. Nothing is stored, and nothing is sent to other machines."""
 
     title = "Your own data"
     menu = "Your data"
@@ -55,26 +55,26 @@ class OwnData(Experiment):
         Preset(
             "Two inputs",
             {"rows": _TWO, "ridge": 0.01},
-            "Price is width times length and something that is noise.",
+            "Price is width times length, plus noise.",
         ),
-        Preset("Too smooth", {"ridge": 30.0}, "A large ridge takes every row for noise."),
+        Preset("Too smooth", {"ridge": 30.0}, "A large ridge treats everything as noise."),
         Preset("Deep", {"depth": 4, "ridge": 1e-3}, "A deep network bends where rows disagree."),
     )
 
-    rows: str = setting(_SAMPLE, "4 to 200 rows of 1 to 10 inputs and a target.", high=LONGEST)
-    column: int = setting(1, "Which input moves in the first picture.", low=1, high=10)
-    ridge: float = setting(0.1, "Variance of noise in the targets.", low=1e-4, high=1e2, log=True)
+    rows: str = setting(_SAMPLE, "4 to 200 rows: 1 to 10 inputs, then the target.", high=LONGEST)
+    column: int = setting(1, "Input that varies in the first picture.", low=1, high=10)
+    ridge: float = setting(0.1, "Noise variance of the targets.", low=1e-4, high=1e2, log=True)
     depth: int = setting(2, "Hidden layers.", low=1, high=4)
-    activation: str = setting("relu", "Of the hidden layers.", choices=("relu", "erf", "gelu"))
-    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.5, high=4)
+    activation: str = setting("relu", "Activation of the hidden layers.", choices=("relu", "erf", "gelu"))
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.5, high=4)
     bias_var: float = setting(0.1, "Variance of the biases.", low=0, high=2)
 
     def theory(self) -> Answer:
         found, x, y = self._scaled()
         kernel, places = nk.kernels.NTK(self._net(x)), self._places(found)
         law = nk.forecast(self._net(x), x, y, nk.Ridge(self.ridge), self._along(found))
-        centre, unit = found.y.mean(), found.y.std()
-        mean, std = centre + unit * law.mean, unit * law.std
+        center, unit = found.y.mean(), found.y.std()
+        mean, std = center + unit * law.mean, unit * law.std
         errors = [nk.solve(kernel, x, y, nk.Ridge(float(ridge))).leave_one_out().error for ridge in _RIDGES]
         left = nk.solve(kernel, x, y, nk.Ridge(self.ridge)).leave_one_out()
         name = found.names[self.column - 1]
@@ -91,18 +91,18 @@ class OwnData(Experiment):
                 found.names[-1],
             ),
             Picture(
-                "A new row, predicted",
+                "Each row, predicted from the others",
                 (
-                    Curve("each row left out", found.y, centre + unit * left.predictions, "dots", 1),
+                    Curve("each row left out", found.y, center + unit * left.predictions, "dots", 1),
                     Curve("perfect", _ends(found.y), _ends(found.y), "dashes", 0),
                 ),
                 found.names[-1],
                 "prediction",
             ),
             Picture(
-                "Which ridge",
+                "Choice of the ridge",
                 (
-                    Curve("error of a new row", _RIDGES, errors, "line", 1),
+                    Curve("leave-one-out error", _RIDGES, errors, "line", 1),
                     Curve("this ridge", [self.ridge], [left.error], "dots", 2),
                 ),
                 "ridge",
@@ -113,9 +113,9 @@ class OwnData(Experiment):
         best = float(_RIDGES[int(np.argmin(errors))])
         numbers = (
             Number("rows", float(len(y)), f"of {x.shape[1]} inputs"),
-            Number("R² on a new row", 1 - left.error, "leave-one-out; 1 is perfect, 0 is the mean"),
-            Number("typical error", unit * left.error**0.5, f"of {found.names[-1]}, in its own units"),
-            Number("best ridge", best, "of the picture"),
+            Number("R² on new rows", 1 - left.error, "leave-one-out; 1 is perfect, 0 is the mean"),
+            Number("typical error", unit * left.error**0.5, f"of {found.names[-1]}, in its units"),
+            Number("best ridge", best, "smallest error in the third picture"),
         )
         return Answer(pictures, numbers)
 
@@ -180,7 +180,7 @@ def _ends(values: np.ndarray) -> tuple[float, float]:
 
 @jax.jit
 def _trained(net, theta, start, x, y, lr, ridge):
-    """Some steps on half the squared error and half the ridge times the squared distance from the start."""
+    """Some steps on half the squared error and half the ridge times the squared distance from the initial weights."""
 
     def loss(theta, start):
         moved = jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)
@@ -207,7 +207,7 @@ import nearkernel as nk
 data, names, column = np.array({data}), {names}, {column} - 1
 unit = lambda a: (a - a.mean(axis=0)) / a.std(axis=0)
 moving, target = data[:, column], data[:, -1]
-x, y, centre, scale = unit(data[:, :-1]), unit(target), target.mean(), target.std()
+x, y, center, scale = unit(data[:, :-1]), unit(target), target.mean(), target.std()
 more = 0.15 * np.ptp(moving)
 places, new = np.linspace(moving.min() - more, moving.max() + more, 101), np.zeros((101, x.shape[1]))
 new[:, column] = (places - moving.mean()) / moving.std()
@@ -218,18 +218,18 @@ law = nk.forecast(net, x, y, nk.Ridge(ridge), new)
 left_out = lambda ridge: nk.solve(nk.kernels.NTK(net), x, y, nk.Ridge(ridge)).leave_one_out()
 
 _, axes = plt.subplots(1, 3, figsize=(15, 4.5))
-mean, std = centre + scale * law.mean, scale * law.std
+mean, std = center + scale * law.mean, scale * law.std
 axes[0].plot(places, mean, label="NTK")
 axes[0].fill_between(places, mean - std, mean + std, alpha=0.2)
 axes[0].plot(moving, target, "o", color="grey", label="rows")
 axes[0].set(title="Functions learned", xlabel=names[column], ylabel=names[-1])
 ends = [target.min(), target.max()]
-axes[1].plot(target, centre + scale * left_out(ridge).predictions, "o", label="each row left out")
+axes[1].plot(target, center + scale * left_out(ridge).predictions, "o", label="each row left out")
 axes[1].plot(ends, ends, "--", color="grey", label="perfect")
-axes[1].set(title="A new row, predicted", xlabel=names[-1])
-axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="error of a new row")
+axes[1].set(title="Each row, predicted from the others", xlabel=names[-1])
+axes[2].semilogx(ridges, [left_out(each).error for each in ridges], label="leave-one-out error")
 axes[2].plot([ridge], [left_out(ridge).error], "o", label="this ridge")
-axes[2].set(title="Which ridge", xlabel="ridge")
+axes[2].set(title="Choice of the ridge", xlabel="ridge")
 """
 _CHECK = """
 lr = 1 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + ridge)
@@ -250,7 +250,7 @@ rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:]))
 with jax.enable_x64(True):
     start = [dict(weight=rng.normal(size=(10, *s)), bias=rng.normal(size=(10, s[1]))) for s in shapes]
     for output in np.asarray(trained(start)):
-        axes[0].plot(places, centre + scale * output, color="C2", lw=0.7, label="trained networks")
+        axes[0].plot(places, center + scale * output, color="C2", lw=0.7, label="trained networks")
 """
 _END = """
 for panel in axes:

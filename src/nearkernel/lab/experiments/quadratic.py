@@ -1,4 +1,4 @@
-"""A quadratic model: the smallest one whose kernel learns, solved order by order."""
+"""A quadratic model: the simplest one whose kernel learns, solved order by order."""
 
 import dataclasses
 from typing import Any
@@ -19,10 +19,11 @@ _MOST_STEPS = 100_000
 
 @dataclasses.dataclass(frozen=True)
 class Quadratic(Experiment):
-    """A model of 60 waves g(x) learns from a few points. With eps = 0 it is a kernel method. With eps, what it has
-    learned at -x bends its output at x, so its kernel moves while it learns. Order 0 leaves that out, orders 1 and 2
-    know it without training. The truth is bent as well: see how the test error falls towards an eps near that bend,
-    and how eps* finds it. A fast rate cannot settle once the kernel has grown too large for it."""
+    """A model of 60 random waves g(x) learns from a few points. With eps = 0 it is a kernel machine. With another
+    eps, what it has learned at -x bends its output at x, so its kernel changes during training. Order 0 ignores that;
+    orders 1 and 2 predict it without training. The true function is bent as well: the test error is smallest at an
+    eps near that bend, and eps* predicts where. At a high learning rate training cannot settle once the kernel has
+    grown too large."""
 
     title = "Quadratic model"
     menu = "Quadratic"
@@ -35,23 +36,25 @@ class Quadratic(Experiment):
     movie = "eps"
     presets = (
         Preset(
-            "A kernel machine", {"eps": 0.0}, "With eps = 0 all orders are the same, and the kernel stays."
+            "A kernel machine", {"eps": 0.0}, "With eps = 0 all orders agree, and the kernel stays fixed."
         ),
         Preset(
-            "As bent as the truth",
+            "Bent like the truth",
             {"eps": 0.25, "bend": 0.25},
-            "The test error is least near the bend of the truth.",
+            "The test error is smallest near the bend of the true function.",
         ),
-        Preset("Too far", {"eps": 0.6, "bend": 0.0}, "The truth is not bent: learning features costs."),
-        Preset("Fast", {"rate": 1.8}, "Near the limit of the rate the kernel may grow too large."),
+        Preset(
+            "Too much", {"eps": 0.6, "bend": 0.0}, "The true function is not bent: learning features hurts."
+        ),
+        Preset("High rate", {"rate": 1.8}, "Near the limit of stability the kernel may grow too large."),
     )
 
-    eps: float = setting(0.4, "How much features learn.", low=-0.6, high=0.6)
+    eps: float = setting(0.4, "Strength of feature learning.", low=-0.6, high=0.6)
     rate: float = setting(
-        1.0, "Learning rate times the largest eigenvalue of the kernel at the start.", low=0.1, high=1.9
+        1.0, "Learning rate times the largest eigenvalue of the kernel at initialization.", low=0.1, high=1.9
     )
-    bend: float = setting(0.4, "eps of the truth.", low=0.0, high=0.6)
-    points: int = setting(8, "Points to learn from.", low=3, high=9)
+    bend: float = setting(0.4, "eps of the true function.", low=0.0, high=0.6)
+    points: int = setting(8, "Number of training points.", low=3, high=9)
     seed: int = setting(0, "Draws the waves and the points.", low=0, high=99)
 
     def theory(self) -> Answer:
@@ -62,7 +65,7 @@ class Quadratic(Experiment):
             self._prediction(known),
             self._loss(known),
             Picture(
-                "How the kernel moves: after minus before", (Heat("order 1", _COARSE, _COARSE, moved, True),),
+                "Change of the kernel by training", (Heat("order 1", _COARSE, _COARSE, moved, True),),
                 "x", "x'", square=True,
             ),
             self._eigenvalues(known, eigenvalues),
@@ -72,23 +75,29 @@ class Quadratic(Experiment):
         after = self.rate * float(eigenvalues[0] / known.eigenvalues[0])
         numbers = (
             Number(
-                "eps*", found.best_eps, "the best eps" if found.is_minimum else "the worst eps: a maximum"
+                "eps*",
+                found.best_eps,
+                "smallest test error" if found.is_minimum else "largest test error: a maximum",
             ),
             Number(
-                "slope of the test error", known.scale * found.slope, "at eps = 0; below 0 learning helps"
+                "slope of the test error",
+                known.scale * found.slope,
+                "at eps = 0; negative if learning features helps",
             ),
             Number(
                 "correction",
                 abs(self.eps) * float(np.linalg.norm(z_i) / np.linalg.norm(z_f)),
-                "|eps z^I| / |z^F|; orders are small below 0.1",
+                "size of order 1 over order 0; the expansion is good below 0.1",
             ),
             Number(
-                "kernel moved",
+                "change of the kernel",
                 float(np.linalg.norm(moved) / np.linalg.norm(start)),
-                "share of its norm, order 1",
+                "relative to its norm, order 1",
             ),
             Number(
-                "lr · kernel at the end", after, "largest eigenvalue, order 1; above 2 training cannot settle"
+                "lr · kernel after training",
+                after,
+                "largest eigenvalue, order 1; above 2 training cannot settle",
             ),
         )
         return Answer(pictures, numbers)
@@ -130,7 +139,7 @@ class Quadratic(Experiment):
                 Number(
                     f"error of order {k}",
                     float(np.abs(z - outputs[0]).max()),
-                    "largest, from the trained one",
+                    "largest difference from the trained model",
                 )
                 for k, z in enumerate(self._orders(known))
             )
@@ -172,7 +181,7 @@ class Quadratic(Experiment):
             Curve("before", which, known.eigenvalues, "dots", 1),
             Curve("after, order 1", which, np.where(after > 0, after, np.nan), "dots", 2),
         )
-        return Picture("Eigenvalues of the kernel", parts, "number", "eigenvalue", log_y=True)
+        return Picture("Eigenvalues of the kernel", parts, "index", "eigenvalue", log_y=True)
 
     def python(self, checked: bool = False) -> str:
         return _THEORY.format(**self.values()) + (_CHECK if checked else "") + _END
@@ -218,7 +227,7 @@ two.set(title="Test error", xlabel="eps", xlim=(-0.62, 0.62))
 
 moved = solution.effective_kernel(x_new[::3]) - kernel(x_new[::3])
 three.pcolormesh(grid[::3], grid[::3], moved, cmap="RdBu_r")
-three.set(title="How the kernel moves: after minus before", xlabel="x", ylabel="x'")
+three.set(title="Change of the kernel by training", xlabel="x", ylabel="x'")
 
 number, after = np.arange(1, points + 1), values(solution.effective_kernel(x))
 four.semilogy(number, values(kernel(x)), "o", label="before")

@@ -14,7 +14,7 @@ from ._regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
 _WIDEST = 32
 _POINTS = 80
 _PARTS = 100  # of the training, between which it can be stopped
-_COLOURS = {  # as a program says them
+_COLORS = {  # as a program says them
     "output": "np.einsum('pc,pc->p', slope, middles) + found.offsets[:, 0]",
     "slope": "np.linalg.norm(slope, axis=1)",
     "direction": "np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))",
@@ -25,9 +25,9 @@ _COLOURS = {  # as a program says them
 @dataclasses.dataclass(frozen=True)
 class Regions(Experiment):
     """A relu network is linear on polygons. Each neuron of the first layer draws a straight line; lines of later
-    layers bend where they cross earlier ones. Move the width: regions grow like the square of the number of neurons,
-    far below the bound, and along a line each neuron switches less than once on average. Training on a small task then
-    drags the lines to where the classes meet."""
+    layers bend where they cross earlier ones. Move the width: the number of regions grows like the square of the
+    number of neurons, far below the upper bound, and along a line each neuron switches less than once on average.
+    Then train the network: its lines move to where the classes meet."""
 
     title = "Linear regions"
     menu = "Regions"
@@ -37,7 +37,7 @@ class Regions(Experiment):
         r"\text{switches per neuron on a line} = \frac{1}{\pi} \left[ \arctan"
         r"\frac{A t + B}{\sqrt{A C - B^2}} \right]_{t=0}^{1} \le 1",
     )
-    button = "Train it"
+    button = "Train the network"
     movie = "width"
     presets = (
         Preset("One layer", {"depth": 1, "width": 12}, "Every neuron draws a straight line."),
@@ -46,26 +46,28 @@ class Regions(Experiment):
             {"depth": 3, "width": 12},
             "Lines of later layers bend where they cross earlier ones.",
         ),
-        Preset("From afar", {"window": 20.0}, "Far from the origin there are few regions left."),
-        Preset("Rings", {"task": "rings", "width": 24}, "Train it: lines gather where the rings meet."),
+        Preset("From afar", {"window": 20.0}, "Far from the origin few regions are left."),
+        Preset(
+            "Rings", {"task": "rings", "width": 24}, "Train the network: lines gather where the rings meet."
+        ),
     )
 
     width: int = setting(16, "Neurons in each hidden layer.", low=1, high=_WIDEST)
     depth: int = setting(2, "Hidden layers.", low=1, high=3)
     bias_var: float = setting(1.0, "Variance of the biases.", low=0.0, high=2.0)
-    window: float = setting(2.0, "Inputs from minus this to this.", low=0.5, high=20.0, log=True)
-    colour: str = setting("output", "What the colours show.", choices=tuple(_COLOURS))
-    direction: float = setting(20.0, "Angle of the line through the middle, in degrees.", low=0.0, high=180.0)
-    task: str = setting("moons", "What is learned.", choices=("moons", "rings", "stripes"))
+    window: float = setting(2.0, "Inputs range from minus this to this.", low=0.5, high=20.0, log=True)
+    color: str = setting("output", "Quantity that the color shows.", choices=tuple(_COLORS))
+    direction: float = setting(20.0, "Angle of the dashed line, in degrees.", low=0.0, high=180.0)
+    task: str = setting("moons", "Task to learn.", choices=("moons", "rings", "stripes"))
     steps: int = setting(4000, "Steps of gradient descent.", low=200, high=20_000, log=True)
-    seed: int = setting(0, "Which network, and which data.", low=0, high=99)
+    seed: int = setting(0, "Draws the network and the data.", low=0, high=99)
 
     @property
     def _net(self) -> nk.MLP:
         return nk.MLP(2, (self.width,) * self.depth, 1, "relu", weight_var=2.0, bias_var=self.bias_var)
 
     def _drawn(self) -> list[dict[str, np.ndarray]]:
-        """Parameters at the start; a wider network has the neurons of a narrower one."""
+        """Parameters at initialization; a wider network has the neurons of a narrower one."""
         params = []
         for layer, (fan_in, fan_out) in enumerate(
             zip(self._net.sizes[:-1], self._net.sizes[1:], strict=True)
@@ -105,7 +107,7 @@ class Regions(Experiment):
             Picture(
                 "Regions",
                 (
-                    Cells(self.colour, found.vertices, self._values(found), self.colour == "output"),
+                    Cells(self.color, found.vertices, self._values(found), self.color == "output"),
                     Curve("line", [-end[0], end[0]], [-end[1], end[1]], "dashes", 0),
                 ),
                 "first input",
@@ -120,7 +122,7 @@ class Regions(Experiment):
                     Curve("output", along, outputs, "line", 1),
                     Curve("bends", along[1:-1], outputs[1:-1], "dots", 2),
                 ),
-                "place on the line",
+                "position on the line",
                 "output",
             ),
             Picture(
@@ -137,19 +139,19 @@ class Regions(Experiment):
         )
         bounds = nk.geometry.region_bounds(net)
         numbers = (
-            Number("regions", found.count, "largest sets in this window on which the gradient is constant"),
-            Number("neurons", self.width * self.depth, "each switches on a line that may bend"),
-            Number("regions at most", float(bounds.layers), "in the whole plane, whatever the weights"),
+            Number("regions", found.count, "parts of this window on which the gradient is constant"),
+            Number("neurons", self.width * self.depth, "each switches on one line, which may bend"),
+            Number("upper bound", float(bounds.layers), "in the whole plane, for any weights"),
             Number(
-                "one layer at most",
+                "one layer",
                 nk.examples.zaslavsky(self.width * self.depth, 2),
-                "regions of as many neurons in one layer, for all but special weights",
+                "regions in the whole plane if all these neurons were in one layer",
             ),
-            Number("pieces on the line", len(bends) + 1, "of the output in the second picture"),
+            Number("pieces on the line", len(bends) + 1, "linear pieces of the output in the second picture"),
             Number(
                 "pieces expected",
                 1 + self.width * float(expected.sum()),
-                "at infinite width, if all are seen",
+                "at infinite width, if every switch is visible",
             ),
         )
         return Answer(pictures, numbers)
@@ -159,14 +161,14 @@ class Regions(Experiment):
         return self.window * np.array([np.cos(angle), np.sin(angle)])
 
     def _values(self, found: nk.geometry.RegionsResult) -> np.ndarray:
-        """One number a polygon."""
+        """One value per polygon."""
         slope = found.gradients[:, 0]
-        if self.colour == "slope":
+        if self.color == "slope":
             return np.linalg.norm(slope, axis=1)
-        if self.colour == "direction":
+        if self.color == "direction":
             return np.degrees(np.arctan2(slope[:, 1], slope[:, 0]))
-        if self.colour == "region":
-            return found.labels * 0.618034 % 1.0  # neighbours far apart
+        if self.color == "region":
+            return found.labels * 0.618034 % 1.0  # neighbors far apart
         middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
         return np.einsum("pc,pc->p", slope, middles) + found.offsets[:, 0]
 
@@ -205,11 +207,11 @@ class Regions(Experiment):
             Picture("Regions during training", (Curve("regions", looked, counts),), "step", "regions"),
             Picture("Loss", (Curve("loss", trained, losses),), "step", "loss per point", log_y=True),
         )
-        loss = Number("loss per point", losses[-1], "half the square of what is missing to -1 or 1")
+        loss = Number("loss per point", losses[-1], "half the squared distance from -1 or 1")
         return Answer(pictures, (*shown.numbers, loss))
 
     def python(self, checked: bool = False) -> str:
-        more = {"widest": _WIDEST, "points": _POINTS, "parts": _PARTS, "values": _COLOURS[self.colour]}
+        more = {"widest": _WIDEST, "points": _POINTS, "parts": _PARTS, "values": _COLORS[self.color]}
         more |= {"data": TASKS[self.task].format(points=_POINTS), "panels": 5 if checked else 3}
         program = START + (TRAIN if checked else "") + DRAW + (DRAW_TRAINED if checked else "") + END
         return program.format(**self.values(), **more)

@@ -25,10 +25,10 @@ _FILTERS = threading.Lock()  # those of warnings belong to all threads
 
 @dataclasses.dataclass(frozen=True)
 class Regression(Experiment):
-    """Drag the points. The NTK band holds two thirds of all infinitely wide networks trained on them; the NNGP band is
-    what a Bayesian believes of networks drawn at random. One network of finite width has a course of its own: its
-    linearization (order 0), and the nearly-kernel, which adds that features are learned (order 1). Then train networks,
-    and see."""
+    """Drag the points. The NTK band covers two thirds of all infinitely wide networks trained on them; the NNGP band
+    is the Bayesian posterior of random networks. For one network of finite width two curves are shown: its
+    linearization (order 0), and the nearly-kernel, which adds the learning of features (order 1). Then train real
+    networks and compare."""
 
     title = "Regression"
     formulas = (
@@ -42,22 +42,22 @@ class Regression(Experiment):
         Preset(
             "Narrow",
             {"width": 16},
-            "The linearized network and the nearly-kernel part: features are learned.",
+            "The linearized network and the nearly-kernel separate: features are learned.",
         ),
         Preset(
-            "A Bayesian",
+            "Noisy targets",
             {"noise": 0.3},
-            "The NNGP band allows for noise; trained networks go through the points.",
+            "The NNGP posterior allows for noise; trained networks go through the points.",
         ),
         Preset(
             "Deep relu",
             {"activation": "relu", "depth": 3, "weight_var": 2.0},
-            "Rough functions, and a wide band.",
+            "Rough functions and a wide band.",
         ),
         Preset(
             "A step",
             {"points": "-1.5,-0.5;-0.8,-0.5;-0.2,-0.5;0.2,0.5;0.8,0.5;1.5,0.5"},
-            "Train networks: each finds its own way between the two levels.",
+            "Train networks: each finds a different way between the two levels.",
         ),
     )
 
@@ -68,17 +68,19 @@ class Regression(Experiment):
         high=_MOST_POINTS,
     )
     time: float = setting(
-        100.0, "Time of gradient flow on the loss ½ Σ (z - y)².", low=0.01, high=300, log=True
+        100.0, "Time of gradient flow on the loss ½ Σ (z − y)².", low=0.01, high=300, log=True
     )
     depth: int = setting(1, "Hidden layers.", low=1, high=3)
-    width: int = setting(64, "Neurons in each, of the finite networks.", low=16, high=_WIDEST, log=True)
-    activation: str = setting("erf", "What a neuron does.", choices=("erf", "gelu", "sin", "relu"))
-    weight_var: float = setting(2.0, "Variance of the weights, times their fan-in.", low=0.2, high=4)
+    width: int = setting(64, "Neurons per layer of the finite networks.", low=16, high=_WIDEST, log=True)
+    activation: str = setting(
+        "erf", "Activation of the hidden layers.", choices=("erf", "gelu", "sin", "relu")
+    )
+    weight_var: float = setting(2.0, "Variance of the weights, times fan-in.", low=0.2, high=4)
     bias_var: float = setting(0.3, "Variance of the biases.", low=0, high=2)
     noise: float = setting(
-        1e-3, "Variance of the noise that the Bayesian assumes.", low=1e-6, high=1, log=True
+        1e-3, "Variance of the noise that the NNGP posterior assumes.", low=1e-6, high=1, log=True
     )
-    seed: int = setting(0, "Which network of finite width.", low=0, high=99)
+    seed: int = setting(0, "Draws the network of finite width.", low=0, high=99)
 
     def theory(self) -> Answer:
         net, x, y = self._problem()
@@ -100,7 +102,7 @@ class Regression(Experiment):
         ]
         share = float(np.abs(terms[1]).max() / np.abs(terms[0]).max())
         numbers.append(
-            Number("order 1 / order 0", share, "how much learning features adds; small is trustworthy")
+            Number("order 1 / order 0", share, "what feature learning adds; the expansion holds if small")
         )
         return Answer((self._picture(*curves),), tuple(numbers))
 
@@ -140,7 +142,7 @@ class Regression(Experiment):
             (picture.plus(*single, trained),),
             (
                 *theory.numbers,
-                Number("trained mean from NTK", float(apart), f"largest distance, {len(found)} networks"),
+                Number("trained mean − NTK", float(apart), f"largest difference, {len(found)} networks"),
                 Number("widest trained spread", float(spread.max()), "standard deviation over networks"),
             ),
             theory.notes,

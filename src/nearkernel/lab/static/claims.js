@@ -15,8 +15,8 @@ export function showClaims(content, { version, claims }, query) {
   let turns = 0; // claims opened so far: an answer that comes late shows nothing
   content.replaceChildren(
     element("h1", {}, "Claims"),
-    element("p", { class: "about" }, `Statements of the theory, each with the experiment that would show it wrong. ${confirmed} of ` +
-      `${claims.length} were confirmed in the last whole run, of version ${version}. Open one to run it, smaller, here and now.`),
+    element("p", { class: "about" }, `Statements of the theory, each with an experiment that could refute it. ${confirmed} of ` +
+      `${claims.length} were confirmed in the last full run (version ${version}). Open one to run a smaller version of it here.`),
     element("div", { class: "claims" }, element("div", {}, search, list), detail));
 
   function fill() {
@@ -33,7 +33,7 @@ export function showClaims(content, { version, claims }, query) {
       element("span", { class: good, title: claim.verdict }, MARKS[claim.verdict] ?? "·"), element("span", {}, claim.name),
       element("small", {}, claim.statement)));
     }
-    list.replaceChildren(...(nodes.length ? nodes : [element("p", { class: "faint" }, "No claim says so.")]));
+    list.replaceChildren(...(nodes.length ? nodes : [element("p", { class: "faint" }, "No claim matches.")]));
   }
 
   function open(event) {
@@ -103,7 +103,7 @@ function showClaim(detail, about, query) {
     });
   }
 
-  verdict.append(element("b", { class: about.verdict === "confirmed" ? "good" : "faint" }, about.verdict), " in the last whole run");
+  verdict.append(element("b", { class: about.verdict === "confirmed" ? "good" : "faint" }, about.verdict), " in the last full run");
   fill(about.rows);
   detail.replaceChildren(
     element("h3", {}, about.name), element("p", {}, about.statement),

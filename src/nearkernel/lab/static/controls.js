@@ -2,6 +2,12 @@
 import { element } from "./page.js";
 
 const POSITIONS = 400; // of a slider between its ends
+const ENCODED = 2; // an address may be this many times as long as the text of a table
+
+/** The name of a setting as a page shows it. */
+export function named(name) {
+  return name.replace(/_var$/, "_variance").replaceAll("_", " ");
+}
 
 function scale({ low, high, log, kind }) {
   if (kind === "whole" && !log) {
@@ -27,7 +33,7 @@ function scale({ low, high, log, kind }) {
 function number(spec, value, changed) {
   const { name, low, high, help } = spec;
   const to = scale(spec);
-  const text = `${name.replaceAll("_", " ")}`;
+  const text = named(name);
   const box = element("input", { type: "number", id: `control-${name}`, min: low, max: high, value,
     step: spec.kind === "whole" ? 1 : "any", "aria-describedby": `help-${name}` });
   const slider = element("input", { type: "range", id: `slider-${name}`, min: to.min, max: to.max, step: to.step,
@@ -94,15 +100,22 @@ function table({ name, help, high }, value, changed) {
     onchange: async () => {
       const [chosen] = file.files;
       if (!chosen) return;
-      if (chosen.size > high) { wrong.mark(`${chosen.name} has ${chosen.size} characters; at most ${high} are read.`); return; }
+      if (chosen.size > high) { wrong.mark(`${chosen.name} has ${chosen.size} characters; at most ${high} are allowed.`); return; }
       box.value = await chosen.text();
       changed();
     } });
-  return { node: worded(name, help, box, file, wrong.node), get: () => box.value.trim(), set: (now) => { box.value = now; }, mark: wrong.mark };
+  const get = () => box.value.trim();
+  /** What is wrong before the server is asked: an address cannot hold it. */
+  const problem = () => {
+    const { length } = get();
+    if (length > high) return `${name}: ${length} characters; at most ${high} are allowed.`;
+    return encodeURIComponent(get()).length > ENCODED * high ? `${name}: too many special characters; paste lines of numbers.` : "";
+  };
+  return { node: worded(name, help, box, file, wrong.node), get, set: (now) => { box.value = now; }, mark: wrong.mark, problem };
 }
 
 function worded(name, help, box, ...more) {
-  return element("div", { class: "control" }, element("label", { for: box.id }, name.replaceAll("_", " ")), box,
+  return element("div", { class: "control" }, element("label", { for: box.id }, named(name)), box,
     element("p", { class: "help", id: `help-${name}` }, help), ...more);
 }
 
@@ -158,7 +171,7 @@ function read(typed) {
 function framed({ name, help, frames }, value, changed) {
   const box = element("input", { type: "text", id: `control-${name}`, readonly: true, value });
   const slider = element("input", { type: "range", id: `slider-${name}`, min: 0, max: frames.length - 1, step: 1,
-    "aria-label": `${name.replaceAll("_", " ")}: ${help}`, oninput: () => { box.value = frames[slider.value]; changed(); } });
+    "aria-label": `${named(name)}: ${help}`, oninput: () => { box.value = frames[slider.value]; changed(); } });
   const set = (now) => { box.value = now; slider.value = Math.max(0, frames.indexOf(now)); };
   set(value);
   return { node: worded(name, help, box, slider), get: () => box.value, set, mark: () => {},

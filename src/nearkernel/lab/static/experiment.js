@@ -4,7 +4,7 @@ import { control, typed } from "./controls.js";
 import { follow } from "./handles.js";
 import { player, presets } from "./lecture.js";
 import { board } from "./picture.js";
-import { copied, copying, element, get, program, shown, stream } from "./page.js";
+import { copied, copying, element, get, measured, program, shown, stream } from "./page.js";
 
 const LATE = 300; // ms after which newer settings do not wait for an answer: they replace the question, if that still waits
 
@@ -36,7 +36,7 @@ export function showExperiment(content, about, query, around) {
   const reset = element("button", { type: "button", id: "reset", onclick: () => { touched(""); use({}); changed(); } }, "Reset");
   const fields = element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
     ...Object.values(controls).map(({ node }) => node),
-    copied ? element("p", { class: "help" }, "A copy: the slider of Play and the views to try can be moved; `nearkernel lab` moves all.")
+    copied ? element("p", { class: "help" }, "This is a copy on disk: the Play slider and the presets work. `nearkernel lab` has all controls.")
       : element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)));
   if (copied) for (const { node, spec } of Object.values(controls)) if (!spec.frames) still(node);
   content.replaceChildren(
@@ -44,7 +44,7 @@ export function showExperiment(content, about, query, around) {
     element("p", { class: "about" }, about.about), formulas,
     element("div", { class: "deck" }, element("div", { class: "run" }, ...check.nodes), ...movie.nodes, around.fullscreen(), tries ?? null),
     error,
-    element("div", { class: "work" }, fields, element("div", {}, pictures, numbers, notes, speed, python.details)));
+    element("div", { class: "work" }, fields, element("div", { class: "results" }, pictures, numbers, notes, speed, python.details)));
 
   function still(node) {
     for (const each of node.querySelectorAll("input, select, button, textarea")) each.disabled = true;
@@ -72,9 +72,14 @@ export function showExperiment(content, about, query, around) {
     return `/${about.name}${text ? `?${text}` : ""}`;
   }
 
+  /** What is wrong with the settings before anybody is asked. */
+  function problem() {
+    return Object.values(controls).map((each) => each.problem?.()).find(Boolean) ?? "";
+  }
+
   function changed() {
     if (gone) return;
-    if (!copied) history.replaceState(null, "", address());
+    if (!copied && !problem()) history.replaceState(null, "", address());
     check.stop();
     changedAt ??= performance.now();
     if (asked === answered) ask(); // else the newest settings are asked for when the answer is here, or when it is late
@@ -100,9 +105,10 @@ export function showExperiment(content, about, query, around) {
     const slow = setTimeout(() => { // said only where one would wonder
       tell("");
       pictures.classList.add("waiting");
-      speed.textContent = "Computing … a new size or formula takes some seconds, the first time.";
+      speed.textContent = "Computing … the first answer for a new size or formula takes a few seconds.";
     }, 500);
     try {
+      if (problem()) throw new Error(problem());
       const answer = await get(`/api/experiments/${about.name}?${typed(Object.values(controls))}`, leaving.signal);
       if (answer === null || mine < answered) return; // a newer question has replaced or overtaken this one
       await take(answer);
@@ -150,7 +156,7 @@ export function showExperiment(content, about, query, around) {
     await Promise.all(answer.pictures.map((picture, i) => boards[i].draw(picture, answer.csv[i])));
     grip();
     numbers.replaceChildren(...answer.numbers.flatMap(({ name, value, help, sem }) => [element("dt", {}, name),
-      element("dd", { "data-number": name, "data-value": value }, shown(value) + (sem === null ? "" : ` ± ${shown(sem)}`),
+      element("dd", { "data-number": name, "data-value": value }, sem === null ? shown(value) : measured(value, sem),
         element("small", {}, help))]));
     notes.replaceChildren(...answer.notes.map((note) => element("p", {}, note)));
     python.set(answer.python);
@@ -174,7 +180,7 @@ export function showExperiment(content, about, query, around) {
   const redraw = async () => { await Promise.all(boards.map((each) => each.redraw())); grip(); };
   window.addEventListener("themechange", redraw);
   const sized = new ResizeObserver(() => requestAnimationFrame(grip));
-  sized.observe(pictures);
+  sized.observe(content);
   ask();
   return () => {
     gone = true;

@@ -1,4 +1,5 @@
 // For an audience: a setting that moves by itself, views to try, and the page on the whole screen.
+import { named } from "./controls.js";
 import { element } from "./page.js";
 
 const FRAMES = 60; // of a movie, if every position can be asked for
@@ -7,7 +8,7 @@ const LEAST = 90; // ms that a frame is shown
 /** The button that moves a control from end to end; `shown()` resolves when the page has answered. */
 export function player(control, moved, shown) {
   if (!control?.places) return { nodes: [], stop: () => {} };
-  const name = control.spec.name.replaceAll("_", " ");
+  const name = named(control.spec.name);
   const button = element("button", { type: "button", id: "play", onclick: () => (playing ? stop() : play()) });
   let playing = null;
   label();
@@ -71,6 +72,6 @@ export function screenFilling(content) {
     try { await ask; } catch { /* not allowed here: larger words alone */ }
     if (root.classList.contains("lecture") !== on) set(on);
   };
-  return () => element("button", { type: "button", id: "fullscreen", onclick: toggle, title: "Whole screen; Page Up and Page Down turn pages" },
+  return () => element("button", { type: "button", id: "fullscreen", onclick: toggle, title: "Full screen; Page Up and Page Down change pages" },
     "Fullscreen");
 }

@@ -7,7 +7,7 @@ function entries(parts, look) {
   for (const part of parts) {
     if (part.type !== "Curve" || found.has(part.name)) continue;
     const kind = part.band ? "band" : part.kind;
-    found.set(part.name, { name: part.name, group: part.group, kind, colour: part.kind === "points" ? look.ink : look.series[part.series] });
+    found.set(part.name, { name: part.name, group: part.group, kind, color: part.kind === "points" ? look.ink : look.series[part.series] });
   }
   return [...found.values()];
 }
@@ -18,8 +18,8 @@ export function legend(picture, look, hidden, redraw) {
   const groups = [...new Set(all.map(({ group }) => group))];
   return groups.map((group) => element("div", { class: "group" },
     group ? element("span", { class: "title" }, group) : null,
-    ...all.filter((each) => each.group === group).map(({ name, kind, colour }) => element("button", {
+    ...all.filter((each) => each.group === group).map(({ name, kind, color }) => element("button", {
       type: "button", "data-curve": name, "aria-pressed": !hidden.has(name), title: "Show or hide",
       onclick: () => { if (!hidden.delete(name)) hidden.add(name); redraw(); },
-    }, element("i", { class: `key ${kind}`, style: `--key: ${colour}` }), name))));
+    }, element("i", { class: `key ${kind}`, style: `--key: ${color}` }), name))));
 }

@@ -30,7 +30,7 @@ function kept(address) {
   if (path === "/api/experiments") return KEPT.experiments;
   if (path === "/static/story.json") return KEPT.story;
   const found = KEPT.answers[[...new URLSearchParams(query)].map((pair) => pair.join("=")).join("&")];
-  if (!found) throw new Error("this copy holds other settings; `nearkernel lab` answers all of them.");
+  if (!found) throw new Error("this copy does not hold these settings; `nearkernel lab` computes them.");
   if (found.error) throw new Error(found.error);
   return found;
 }
@@ -90,6 +90,13 @@ export function shown(value) {
   if (Number.isInteger(value) && Math.abs(value) < 1e7) return String(value);
   const size = Math.abs(value);
   return size >= 1e5 || size < 1e-3 ? value.toExponential(3) : Number(value.toPrecision(5)).toString();
+}
+
+/** A value with its standard error: two digits of the error, and no more of the value. */
+export function measured(value, sem) {
+  if (!(sem > 0) || value === null) return `${shown(value)} ± ${shown(sem)}`;
+  const decimals = Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(sem))));
+  return decimals > 6 ? `${shown(value)} ± ${shown(sem)}` : `${value.toFixed(decimals)} ± ${sem.toFixed(decimals)}`;
 }
 
 /** A button that copies what `text` gives. */

@@ -1,18 +1,18 @@
-// Pictures of the server as Plotly figures in the colours of the page.
+// Pictures of the server as Plotly figures in the colors of the page.
 import { legend } from "./legend.js";
 import { element, save } from "./page.js";
 
-const BINS = 32; // colours of filled polygons
+const BINS = 32; // colors of filled polygons
 
-function colours() {
+function colors() {
   const style = getComputedStyle(document.documentElement);
   const named = (name) => style.getPropertyValue(`--${name}`).trim();
   const series = [named("faint"), ...[1, 2, 3, 4, 5, 6].map((i) => named(`series-${i}`))];
   return { series, ink: named("ink"), faint: named("faint"), line: named("line"), card: named("card") };
 }
 
-function pale(colour, share) {
-  const [r, g, b] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+function pale(color, share) {
+  const [r, g, b] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   return `rgba(${r},${g},${b},${share})`;
 }
 
@@ -20,21 +20,21 @@ const RISING = [[0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#21
 const DIVERGING = [[0, "#0072b2"], [0.25, "#7fb8d8"], [0.5, "#f7f7f7"], [0.75, "#eaae7f"], [1, "#d55e00"]];
 
 function curve(part, look) {
-  const colour = look.series[part.series];
+  const color = look.series[part.series];
   const base = { x: part.x, y: part.y, name: part.name, legendgroup: part.name, type: "scatter" };
   const traces = [];
   if (part.band) {
     const edge = { ...base, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
-    traces.push({ ...edge, y: part.band[0] }, { ...edge, y: part.band[1], fill: "tonexty", fillcolor: pale(colour, 0.18) });
+    traces.push({ ...edge, y: part.band[0] }, { ...edge, y: part.band[1], fill: "tonexty", fillcolor: pale(color, 0.18) });
   }
-  if (part.kind === "bars") traces.push({ ...base, type: "bar", marker: { color: pale(colour, 0.75) } });
-  else if (part.kind === "thin") traces.push({ ...base, mode: "lines", hoverinfo: "skip", line: { color: pale(colour, 0.45), width: 1 } });
+  if (part.kind === "bars") traces.push({ ...base, type: "bar", marker: { color: pale(color, 0.75) } });
+  else if (part.kind === "thin") traces.push({ ...base, mode: "lines", hoverinfo: "skip", line: { color: pale(color, 0.45), width: 1 } });
   else if (part.kind === "line" || part.kind === "dashes") {
-    traces.push({ ...base, mode: "lines", line: { color: colour, width: 2, dash: part.kind === "dashes" ? "dash" : "solid" } });
+    traces.push({ ...base, mode: "lines", line: { color: color, width: 2, dash: part.kind === "dashes" ? "dash" : "solid" } });
   } else {
-    traces.push({ ...base, mode: "markers", marker: { color: part.kind === "points" ? look.ink : colour, size: 7 } });
+    traces.push({ ...base, mode: "markers", marker: { color: part.kind === "points" ? look.ink : color, size: 7 } });
   }
-  if (part.sem) traces.at(-1).error_y = { type: "data", array: part.sem, color: colour, thickness: 1.2, width: 3 };
+  if (part.sem) traces.at(-1).error_y = { type: "data", array: part.sem, color: color, thickness: 1.2, width: 3 };
   return traces;
 }
 
@@ -61,7 +61,7 @@ function mixed(scale, share) {
   return `rgb(${channel(1)},${channel(3)},${channel(5)})`;
 }
 
-/** Thousands of polygons as a few traces, one a colour. */
+/** Thousands of polygons as a few traces, one per color. */
 function cells(part, look) {
   const [low, high] = range([part.values], part.diverging);
   const scale = part.diverging ? DIVERGING : RISING;
@@ -81,6 +81,13 @@ function cells(part, look) {
   return [...traces, bar];
 }
 
+/** Ticks of a logarithmic axis: not so many that they cover each other, and more than one. */
+function decades(limits, values) {
+  const [low, high] = limits ?? range([values.filter((v) => v > 0)], false);
+  const width = Math.log10(high / low);
+  return width < 2.2 ? "D2" : Math.ceil(width / 7);
+}
+
 function figure(picture, look, hidden = new Set()) {
   const make = { Curve: curve, Heat: heat, Cells: cells };
   const large = document.documentElement.classList.contains("lecture") ? 1.35 : 1;
@@ -92,16 +99,21 @@ function figure(picture, look, hidden = new Set()) {
     trace.showlegend = !named.has(trace.name);
     named.add(trace.name);
   }
-  const axis = (title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear", dtick: log ? 1 : undefined,
+  const values = (at) => parts.flatMap((part) => (part.type === "Curve" ? part[at] : []));
+  const axis = (at, title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
+    dtick: log ? decades(limits, values(at)) : undefined,
     range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
-    linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "e", automargin: true });
+    linecolor: look.faint, tickfont: log ? { size: 10.5 * large } : undefined, ticks: "outside", tickcolor: look.faint, exponentformat: "power", automargin: true });
   const layout = {
-    title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 * large } },
-    xaxis: axis(picture.x, picture.log_x, picture.x_range), yaxis: axis(picture.y, picture.log_y, picture.y_range),
+    title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 * large, weight: 600 } },
+    xaxis: axis("x", picture.x, picture.log_x, picture.x_range), yaxis: axis("y", picture.y, picture.log_y, picture.y_range),
     font: { family: "system-ui, sans-serif", size: 12.5 * large, color: look.ink }, paper_bgcolor: look.card, plot_bgcolor: look.card,
     margin: { l: 52, r: 14, t: 36 * large, b: 46 * large }, showlegend: false, hovermode: "closest", barmode: "group", bargap: 0.05,
   };
-  if (picture.square) layout.yaxis.scaleanchor = "x";
+  if (picture.square) {
+    Object.assign(layout.xaxis, { constrain: "domain" });
+    Object.assign(layout.yaxis, { scaleanchor: "x", constrain: "domain" });
+  }
   return { data, layout, named: named.size };
 }
 
@@ -122,7 +134,7 @@ export function board(name, openProgram) {
   const keys = element("div", { class: "legend" });
   const file = (ending) => `nearkernel-${name}-${now.picture.title.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}.${ending}`;
   const image = async (format) => save(file(format), await Plotly.toImage(
-    filed(figure(now.picture, colours(), hidden)), { format, width: 900, height: 560, scale: format === "png" ? 2 : 1 }));
+    filed(figure(now.picture, colors(), hidden)), { format, width: 900, height: 560, scale: format === "png" ? 2 : 1 }));
   const button = (word, onclick) => element("button", { type: "button", onclick, "data-save": word.toLowerCase() }, word);
   const node = element("figure", {}, plot, keys, element("div", { class: "save" },
     button("PNG", () => image("png")), button("SVG", () => image("svg")),
@@ -130,7 +142,7 @@ export function board(name, openProgram) {
   const draw = async (picture, csv) => {
     now = { picture, csv };
     node.setAttribute("aria-label", picture.title);
-    const look = colours();
+    const look = colors();
     const { data, layout } = figure(picture, look, hidden);
     const focused = keys.contains(document.activeElement) ? document.activeElement.dataset.curve : undefined;
     keys.replaceChildren(...legend(picture, look, hidden, redraw));
@@ -143,7 +155,7 @@ export function board(name, openProgram) {
 
 /** A picture to look at alone, small. */
 export function sketch(plot, picture) {
-  const { data, layout } = figure(picture, colours());
+  const { data, layout } = figure(picture, colors());
   const small = { ...layout, title: undefined, margin: { l: 44, r: 10, t: 8, b: 40 }, font: { ...layout.font, size: 11 } };
   return Plotly.react(plot, data, small, { ...QUIET, staticPlot: true });
 }

@@ -9,9 +9,9 @@ export async function showStory(content, experiments, around) {
   const groups = [...new Set(experiments.map(({ group }) => group))];
   content.replaceChildren(
     element("div", { class: "head" }, element("h1", {}, "What does a neural network do after training?"), around.turning),
-    element("p", { class: "about" }, "Random networks are Gaussian processes. Wide ones learn like kernel machines. Those of finite width learn " +
-      "features, a little or a lot. Six pictures tell the story; each opens its experiment, where theory answers while you move a slider, and " +
-      "networks that are really trained check it."),
+    element("p", { class: "about" }, "Random networks are Gaussian processes. Wide ones learn like kernel machines. Networks of finite width " +
+      "learn features, a little or a lot. Six pictures tell the story. Each opens an experiment, where theory answers while you move a slider " +
+      "and trained networks check it."),
     element("ol", { class: "story" }, ...scenes.map((scene, i) => element("li", {}, element("a", { href: link(scene), "data-scene": scene.page },
       element("h2", {}, `${i + 1}. ${scene.title}`), plots[i], element("p", {}, scene.words))))),
     element("h2", {}, "All pages"),

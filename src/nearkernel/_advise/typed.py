@@ -1,0 +1,65 @@
+"""The advised initialization as code: functions `init_` that initialize a whole model in PyTorch, Flax and Keras.
+
+Matrices and convolutions have the variance C_W / fan-in, biases C_b; norms and embeddings keep what they have.
+"""
+
+from __future__ import annotations
+
+import math
+
+_TORCH = """\
+def init_(model):{begin}
+    for module in model.modules():
+        if "Norm" in type(module).__name__ or isinstance(module, torch.nn.Embedding):
+            continue
+        for name, p in module.named_parameters(recurse=False):
+            if p.ndim > 1:
+                torch.nn.init.normal_(p, std=({scale} / p[0].numel()) ** 0.5){more}
+            elif "bias" in name:
+                torch.nn.init.{bias}"""
+_TORCH_ENDS = """
+    for p in (weights[0], weights[-1]):  # outside of the blocks
+        torch.nn.init.normal_(p, std=p[0].numel() ** -0.5)"""
+_FLAX = """\
+def init_(params, key, name=""):
+    keys = dict(zip(params, jax.random.split(key, len(params))))
+    if "kernel" not in params:
+        return {{n: init_(p, keys[n], n) if hasattr(p, "items") else p for n, p in params.items()}}
+    draw = lambda n: jax.random.normal(keys[n], params[n].shape, params[n].dtype)
+    outputs = params["bias"].size if "bias" in params else params["kernel"].shape[-1]
+    std = ({scale} * outputs / params["kernel"].size) ** 0.5
+    new = {{"kernel": std * draw("kernel")}}
+    return {{**new, "bias": {bias} * draw("bias")}} if "bias" in params else new"""
+_KERAS = """\
+def init_(model):
+    kernels = []
+    for v in model.trainable_variables:
+        if v.name == "kernel":
+            heads = any(f"/{{word}}/" in v.path for word in ("query", "key", "value"))
+            kernels.append((v, v.shape[0] if heads else math.prod(v.shape[:-1])))
+        elif v.name == "bias":
+            v.assign({bias})
+    for v, fan_in in kernels:
+        v.assign(keras.random.normal(v.shape, stddev=({scale} / fan_in) ** 0.5))"""
+_KERAS_ENDS = """
+    for v, fan_in in (kernels[0], kernels[-1]):  # outside of the blocks
+        v.assign(keras.random.normal(v.shape, stddev=fan_in**-0.5))"""
+
+
+def how_to_type(weight_var: float, bias_var: float, depth: int, unit_ends: bool = False) -> dict[str, str]:
+    """`init_(model)` in three frameworks; `unit_ends`: the first and the last weights have C_W = 1."""
+    scale, deviation = f"{weight_var:.8g}", f"{math.sqrt(bias_var):.8g}"
+    torch_bias, flax_bias, keras_bias = "zeros_(p)", "0.0", "keras.ops.zeros(v.shape)"
+    if bias_var > 0:
+        torch_bias = f"normal_(p, std={deviation})"
+        flax_bias = deviation
+        keras_bias = f"keras.random.normal(v.shape, stddev={deviation})"
+    flax_scale = f'(1.0 if name in ("Dense_0", "Dense_{depth}") else {scale})' if unit_ends else scale
+    begin = "\n    weights = []" * unit_ends
+    more = "\n                weights.append(p)" * unit_ends
+    return {
+        "PyTorch": _TORCH.format(scale=scale, bias=torch_bias, begin=begin, more=more)
+        + _TORCH_ENDS * unit_ends,
+        "Flax": _FLAX.format(scale=flax_scale, bias=flax_bias),
+        "Keras": _KERAS.format(scale=scale, bias=keras_bias) + _KERAS_ENDS * unit_ends,
+    }
