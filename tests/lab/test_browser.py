@@ -155,6 +155,26 @@ def test_bad_settings_are_told_and_the_picture_stays(page):
     assert page.locator("#control-ratio").get_attribute("aria-invalid") == "false"
 
 
+@pytest.mark.slow
+def test_bad_rows_are_told_beside_their_field_and_the_pictures_stay(page):
+    opened(page, "/own-data")
+    before = page.url
+    for text, words in {
+        "1,2\n" * 250_000: "rows: 999999 characters; at most 6000 are allowed.",
+        "é" * 5000: "rows: too many special characters; paste lines of numbers.",
+        "a,b\n1,2\n2,nan\n3,1\n4,2": "rows: line 3: 'nan' is not a finite number; write numbers like 0.5 or 1e-3.",
+        "1\n2\n3\n4": "rows: line 1 has 1 column; give 1 to 10 inputs and the target, with commas, tabs or spaces "
+        "between them.",
+        "some words": "rows: 0 rows of numbers; give 4 to 200.",
+    }.items():
+        page.fill("#control-rows", text)
+        expect(page.locator("#error-rows")).to_have_text(words)
+        assert page.inner_text("#error") == "" and page.locator(".shown figure").count() == 3
+        assert len(page.url) < 2000
+    moved(page, lambda: page.click("#reset"))
+    assert page.inner_text("#error-rows") == "" and page.url == before
+
+
 def test_pages_change_without_loading_and_back_goes_back(page):
     opened(page, "/catapult?ratio=1.2")
     page.click("nav a[data-name=bias]")

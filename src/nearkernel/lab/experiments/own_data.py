@@ -112,7 +112,7 @@ class OwnData(Experiment):
         )
         best = float(_RIDGES[int(np.argmin(errors))])
         numbers = (
-            Number("rows", float(len(y)), f"of {x.shape[1]} inputs"),
+            Number("rows", float(len(y)), f"of {x.shape[1]} input{'s' * (x.shape[1] > 1)}"),
             Number("R² on new rows", 1 - left.error, "leave-one-out; 1 is perfect, 0 is the mean"),
             Number("typical error", unit * left.error**0.5, f"of {found.names[-1]}, in its units"),
             Number("best ridge", best, "smallest error in the third picture"),

@@ -30,6 +30,12 @@ function scale({ low, high, log, kind }) {
   };
 }
 
+/** The words of a control; C_W in them has a subscript. */
+function helping(name, help) {
+  const parts = help.split(/\b([A-Za-z]_\w)\b/).map((part, i) => (i % 2 ? element("i", {}, part[0], element("sub", {}, part[2])) : part));
+  return element("p", { class: "help", id: `help-${name}` }, ...parts);
+}
+
 function number(spec, value, changed) {
   const { name, low, high, help } = spec;
   const to = scale(spec);
@@ -50,7 +56,7 @@ function number(spec, value, changed) {
   const wrong = trouble(name, box);
   return {
     node: element("div", { class: "control" }, element("label", { for: box.id }, text), box, slider,
-      element("p", { class: "help", id: `help-${name}` }, help), wrong.node),
+      helping(name, help), wrong.node),
     get: () => box.value,
     set: (now) => { box.value = now; follow(); },
     mark: wrong.mark,
@@ -116,7 +122,7 @@ function table({ name, help, high }, value, changed) {
 
 function worded(name, help, box, ...more) {
   return element("div", { class: "control" }, element("label", { for: box.id }, named(name)), box,
-    element("p", { class: "help", id: `help-${name}` }, help), ...more);
+    helping(name, help), ...more);
 }
 
 /** Points of the plane: a row each, and handles on a picture that `handles.js` draws. */
