@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import numpy as np
 from _record import committed, kept, save
 
 HERE = Path(__file__).parent
+_PAUSE = 0.1  # seconds between runs: the threads of the last one spin for a while
 RIVAL_PYTHONS = ("python3.12", "python3.11", "python3.10")  # jaxlib 0.4.30 has no wheels for newer ones
 
 
@@ -149,6 +151,7 @@ def in_turn(workers: list[Worker], repeats: list[int]) -> list[Measured]:
     for turn in range(max(repeats)):
         for worker, own, count in zip(workers, runs, repeats, strict=True):
             if turn < count:
+                time.sleep(_PAUSE)
                 own.append(worker.ask("run"))
     weights = [w.ask("weigh") if len(own) > 1 else own[0] for w, own in zip(workers, runs, strict=True)]
     return [
