@@ -231,6 +231,36 @@ def table_of(rows: Sequence, run: Callable, only: str) -> str:
     return table(lines)
 
 
+def beside(
+    label: str,
+    n: int,
+    target: float,
+    ours: Measured,
+    theirs: Measured,
+    limit: Measured,
+    deviation: tuple[float, float],
+    missed: dict[str, bool],
+) -> dict[str, str]:
+    """A line of the tables against neural-tangents; `target` is asked of their seconds over ours."""
+    ratio = theirs.best / ours.best
+    missed = {"speed": ratio < target, "memory": ours.working >= theirs.working, **missed}
+    return {
+        "row": label,
+        "n": str(n),
+        "theirs, s": f"{theirs.best:.3g}",
+        "ours, s": f"{ours.best:.3g}",
+        "theirs/ours": f"{ratio:.1f}",
+        "target": f"{target:g}",
+        "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
+        "ours/limit": f"{ours.best / limit.best:.1f}",
+        "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
+        "peak, MB": f"{ours.working / 1e6:.0f} ({theirs.working / 1e6:.0f})",
+        "first peak, MB": f"{ours.peak / 1e6:.0f} ({theirs.peak / 1e6:.0f})",
+        "deviation": ", ".join(f"{each:.0e}" for each in deviation),
+        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
+    }
+
+
 def write(name: str, text: str) -> None:
     """Replace what stands in README.md between the markers of this name."""
     path = HERE / "README.md"

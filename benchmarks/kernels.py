@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from _common import Measured, Worker, data, deviation, deviations, in_turn, report, table_of
+from _common import Measured, Worker, beside, data, deviation, deviations, in_turn, report, table_of
 from _record import keep
 
 DIM = 784
@@ -118,29 +118,12 @@ def run(row: Row, rival: str) -> dict[str, str]:
 def line(
     row: Row, ours: Measured, theirs: Measured, limit: Measured, on: float, off: float
 ) -> dict[str, str]:
-    ratio = theirs.best / ours.best
     keep(f"{row.label}, n = {row.n}", "neural-tangents", theirs.cpu, ours.cpu)
     missed = {
-        "speed": ratio < row.target,
         "first call": ours.first - ours.best >= COMPILATION,
-        "memory": ours.working >= theirs.working,
         "agreement": on > row.agree[0] or off > row.agree[1],
     }
-    return {
-        "row": row.label,
-        "n": str(row.n),
-        "theirs, s": f"{theirs.best:.3g}",
-        "ours, s": f"{ours.best:.3g}",
-        "theirs/ours": f"{ratio:.1f}",
-        "target": f"{row.target:g}",
-        "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
-        "ours/limit": f"{ours.best / limit.best:.1f}",
-        "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
-        "peak, MB": f"{ours.working / 1e6:.0f} ({theirs.working / 1e6:.0f})",
-        "first peak, MB": f"{ours.peak / 1e6:.0f} ({theirs.peak / 1e6:.0f})",
-        "deviation": f"{on:.0e}, {off:.0e}",
-        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
-    }
+    return beside(row.label, row.n, row.target, ours, theirs, limit, (on, off), missed)
 
 
 def measured(chosen) -> str:
