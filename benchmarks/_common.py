@@ -205,6 +205,22 @@ def machine(*packages: str) -> str:
     return f"{cores} cores ({model}), {', '.join([python, *versions])}"
 
 
+def others_work() -> bool:
+    """Whether other programs take more than a tenth of the machine while this one sleeps a second."""
+
+    def times() -> tuple[float, float]:
+        line = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+        return sum(map(int, line)), int(line[3]) + int(line[4])  # all, and idle or waiting for a disk
+
+    try:
+        total, idle = times()
+        time.sleep(1.0)
+        later, later_idle = times()
+    except OSError:  # no Linux
+        return os.getloadavg()[0] > 1.5
+    return 1.0 - (later_idle - idle) / max(1.0, later - total) > 0.1
+
+
 def table(rows: list[dict[str, str]]) -> str:
     """Markdown, its columns aligned."""
     header = list(rows[0])
@@ -305,7 +321,7 @@ def report(
     for flag, settings in options.items():
         parser.add_argument(f"--{flag}", **settings)
     chosen = parser.parse_args()
-    shared = " (while other programs shared the machine)" if os.getloadavg()[0] > 1.5 else ""
+    shared = " (while other programs shared the machine)" if others_work() else ""
     made = f"Made by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
     text = f"{make(chosen)}\n\n{made}"
     print(text)
