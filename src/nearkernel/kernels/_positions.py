@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._executor import lanes
 from .._memory import rows_that_fit
 from .._precision import working_dtype
 from ..models._compose import Sequential
@@ -139,11 +140,25 @@ class PositionWide(eqx.Module):
 
     # In matrices
 
-    @property
-    def tile(self) -> int:
-        """Inputs on each side of a tile: so many that all positions of their pairs stay in the cache."""
-        side = math.isqrt(max(1, _TILE_ENTRIES // math.prod(self.in_shape[:-1])))
+    def tile(self, n: int) -> int:
+        """Inputs on each side of a tile of `n`: so many that all positions of their pairs stay in the cache.
+
+        Where pairs are dear there are enough tiles for all threads, too.
+        """
+        positions = math.prod(self.in_shape[:-1])
+        side = math.isqrt(max(1, _TILE_ENTRIES // self._held()))
+        if n * n * (positions**2 if self.compares else positions) > _TILE_ENTRIES:
+            side = min(side, n // (2 * lanes()))
         return min(1 << max(side, 1).bit_length() - 1, 128)
+
+    def _held(self) -> int:
+        """Entries of a pair of inputs that are there at once."""
+        shape, most = self.in_shape, math.prod(self.in_shape[:-1])
+        for layer, every in zip(self.layers.layers, self.layers.needs(False)[1:], strict=True):
+            shape = layer.shape(shape)
+            if every and not layer.shifts():
+                most = max(most, math.prod(shape[:-1]) ** 2)
+        return most
 
     def ready(self, x: np.ndarray) -> tuple["PositionWide", Side]:
         """This kernel prepared for concrete inputs, and these with their row data."""

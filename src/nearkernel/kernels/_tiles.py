@@ -118,9 +118,9 @@ def _rows(kernel, norms):
     return kernel.rows(norms)
 
 
-def _even(n: int, most: int) -> int:
+def even(n: int) -> int:
     """The size of tiles of `n` rows: of a few, that which leaves the least of the last tile empty."""
-    choices = (most, most * 4 // 5, most * 16 // 25) if n > most == TILE else (most,)
+    choices = (TILE, TILE * 4 // 5, TILE * 16 // 25) if n > TILE else (TILE,)
     return min(choices, key=lambda size: -(-n // size) * size)
 
 
@@ -143,7 +143,7 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         "use fewer points, or `kernel.blocks`",
     )
     found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
-    sizes = [_even(len(side), kernel.tile) for side in (side1, other)]
+    sizes = [kernel.tile(len(side)) for side in (side1, other)]
 
     started: dict[int, tuple[slice, slice, Any]] = {}  # the last tile of each thread
 
@@ -161,8 +161,10 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
             if symmetric and i != j:
                 matrix[j, i] = block.T
 
+    tiles = covering(slice(0, n1), slice(0, n2), sizes, symmetric)
+    known = symmetric and sizes[0] == 1  # tiles on the diagonal, by the rows
     with one_thread():  # a tile is one thread's work, its products included
-        for _ in in_order(fill, list(covering(slice(0, n1), slice(0, n2), sizes, symmetric))):
+        for _ in in_order(fill, [(i, j) for i, j in tiles if not (known and i == j)]):
             pass
     for last in started.values():
         store(*last)
@@ -192,7 +194,7 @@ class _Blocks:
 
     def __init__(self, kernel, side1: Side, side2: Side):
         self.kernel, self.units, self.repair = kernel, (side1.unit, side2.unit), kernel.needs_repair()
-        self.size = tuple(_bucket(len(side), _even(len(side), kernel.tile)) for side in (side1, side2))
+        self.size = tuple(_bucket(len(side), kernel.tile(len(side))) for side in (side1, side2))
         self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
         placed = not (on_host() or self.repair)
         whole = [_whole_tiles(s, size, placed) for s, size in zip((side1, side2), self.size, strict=True)]
