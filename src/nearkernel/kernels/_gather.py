@@ -29,8 +29,22 @@ class Gather(abc.ABC):
         self.mixer: Any = mixer
         self.grid, self.after = grid, every
 
-    def offsets(self) -> np.ndarray:
-        return np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+    def offsets(self, own: bool) -> np.ndarray:
+        """All distances; one of each two opposite ones for inputs with themselves (`own`)."""
+        found = np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+        if not own:
+            return found
+        here, there = (np.ravel_multi_index(tuple(o.T % self._sizes), self.grid) for o in (found, -found))
+        return found[here <= there]
+
+    @property
+    def _sizes(self) -> np.ndarray:
+        return np.array(self.grid)[:, None]
+
+    def weight(self, offset: tuple) -> Any:
+        """Of one of `offsets(own=True)`, so that its numbers and those of its opposite, in turn, add up to all."""
+        alone = jnp.stack([2 * o % size == 0 for o, size in zip(offset, self.grid, strict=True)]).all()
+        return 1.0 - 0.5 * alone
 
     def total(self, at: At, start: Callable, add: Callable, offsets: np.ndarray) -> Any:
         """The sum over distances, one after the other."""
@@ -59,23 +73,24 @@ class GatherEvery(Gather):
         super().__init__(mixer, grid, every)
         self.blocks = (1,) * len(grid)
 
-    def pairs_before(self, at: At) -> Pair:
+    def pairs_before(self, at: At, own: bool) -> Pair:
         def start(trailing, dtype):
             zeros = jnp.zeros((*self.grid, *self.grid, *trailing), dtype)
             return Pair(zeros, zeros)
 
         def add(found, pair, layout, offset):
-            return Pair(*(_put(a, b, offset) for a, b in zip(found, pair, strict=True)))
+            times = self.weight(offset) if own else 1.0
+            return Pair(*(_put(a, times * b, offset) for a, b in zip(found, pair, strict=True)))
 
-        return Pair(*(every_two(a, self.grid) for a in self.total(at, start, add, self.offsets())))
+        return Pair(*(every_two(a, self.grid, own) for a in self.total(at, start, add, self.offsets(own))))
 
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
-        row = row._replace(own=exact_own(self.pairs_before(at), row))
+        row = row._replace(own=exact_own(self.pairs_before(at, own=True), row))
         return Walk().rows(self.mixer, row, self.after)
 
     def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
         layout = Layout(len(self.grid), every=True)
-        pair = Walk().pairs(self.mixer, one, two, self.pairs_before(at), layout, self.after)
+        pair = Walk().pairs(self.mixer, one, two, self.pairs_before(at, own=False), layout, self.after)
         return pair, layout.at(self.mixer.rank(layout.rank), self.after)
 
 
@@ -124,21 +139,12 @@ class GatherGlobal(GatherPool):
         def add(found, pair, layout, offset):
             left, right = before(layout)
             parts = (jnp.sum(a, axis=axes) for a in (covariance(left, right, pair.gap), pair.tangent))
-            times = 2.0 - self._alone(offset) if own else 1.0
+            times = 2.0 * self.weight(offset) if own else 1.0
             return tuple(a + times * part for a, part in zip(found, parts, strict=True))
 
         start = lambda trailing, dtype: (jnp.zeros(trailing, dtype), jnp.zeros(trailing, dtype))
-        offsets = self.offsets()
-        if own:
-            opposite = -offsets % np.array(self.grid)
-            here, there = (np.ravel_multi_index(tuple(o.T), self.grid) for o in (offsets, opposite))
-            offsets = offsets[here <= there]
-        product, tangent = self.total(at, start, add, offsets)
+        product, tangent = self.total(at, start, add, self.offsets(own))
         return self.scaled(product, self.grid), self.scaled(tangent, self.grid)
-
-    def _alone(self, offset: tuple) -> Any:
-        """Whether the offset is its own opposite."""
-        return jnp.stack([2 * o % size == 0 for o, size in zip(offset, self.grid, strict=True)]).all()
 
 
 class GatherBlocks(GatherPool):
@@ -156,14 +162,15 @@ class GatherBlocks(GatherPool):
         def add(found, pair, layout, offset):
             left, right = before(layout)
             product = covariance(left, right, pair.gap)
-            return put(found[0], product, offset), put(found[1], pair.tangent, offset)
+            times = self.weight(offset) if own else 1.0
+            return put(found[0], times * product, offset), put(found[1], times * pair.tangent, offset)
 
         def start(trailing, dtype):
             zeros = jnp.zeros((*out, *out, *trailing), dtype)
             return zeros, zeros
 
-        product, tangent = self.total(at, start, add, self.offsets())
-        return tuple(self.scaled(every_two(a, out), blocks) for a in (product, tangent))
+        product, tangent = self.total(at, start, add, self.offsets(own))
+        return tuple(self.scaled(every_two(a, out, own), blocks) for a in (product, tangent))
 
 
 def _put(found: Any, part: Any, index: tuple, add: bool = False) -> Any:
@@ -175,15 +182,17 @@ def _put(found: Any, part: Any, index: tuple, add: bool = False) -> Any:
     return jax.lax.dynamic_update_slice(found, part, at)
 
 
-def every_two(a: Any, grid: tuple[int, ...]) -> Any:
-    """From (*offsets, *positions, ...) to (*positions, *positions, ...)."""
+def every_two(a: Any, grid: tuple[int, ...], own: bool) -> Any:
+    """From (*offsets, *positions, ...) to (*positions, *positions, ...); with `own`, plus the two in turn."""
     rank = len(grid)
     here = [np.arange(s).reshape([-1 if j == k else 1 for j in range(2 * rank)]) for k, s in enumerate(grid)]
     there = [
         np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)])
         for k, s in enumerate(grid)
     ]
-    return a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+    found = a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+    swapped = (*range(rank, 2 * rank), *range(rank), *range(2 * rank, found.ndim))
+    return found + found.transpose(swapped) if own else found
 
 
 def gather_for(mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool) -> Gather:

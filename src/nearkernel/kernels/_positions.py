@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._executor import lanes
+from .._executor import in_order, lanes
 from .._memory import rows_that_fit
 from .._precision import working_dtype
 from ..models._compose import Sequential
@@ -169,14 +169,18 @@ class PositionWide(eqx.Module):
         x = _channels_first(inputs)
         positions = math.prod(self.in_shape[:-1])
         held = 8 * positions * (positions if self.compares else 64)
-        size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
-        chunks = []
-        for at in range(0, x.shape[-1], size):
+        n = x.shape[-1]
+        size = min(rows_that_fit(held, _ROW_BYTES), 1 << (n - 1).bit_length())
+        if self.compares:  # an input with itself costs as much as a pair
+            size = min(size, self.tile(n))
+
+        def rows_from(at: int) -> Any:
             part = x[..., at : at + size]
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
             rows = _rows(self, np.pad(part, missing, mode="edge"))
-            chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
-        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+            return jax.tree.map(lambda a: np.asarray(a)[..., : part.shape[-1]], rows)
+
+        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *in_order(rows_from, range(0, n, size)))
         return Side(None, finite_rows(self, rows, inputs, inputs), x.shape[-1])
 
     def overflow(self, x: np.ndarray) -> str:
