@@ -122,6 +122,7 @@ def outputs(activation: Any, kind: tuple[bool, bool], params: dict[str, Any], x:
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _losses(activation, kind, optimizer: str, params, x, y, rates):
     """Losses (rates, 2) before and after training."""
+    params = jax.tree.map(lambda a: a.astype(x.dtype), params)
 
     def loss(params):
         return 0.5 * ((outputs(activation, kind, params, x) - y) ** 2).sum(axis=1).mean()
