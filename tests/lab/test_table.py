@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from nearkernel.lab import Watch
 from nearkernel.lab._table import LONGEST, table
 from nearkernel.lab.experiments.own_data import OwnData
 
@@ -74,3 +75,17 @@ def test_predictions_are_in_the_units_of_the_rows():
         np.testing.assert_allclose(left.y, right.y, rtol=1e-6)
     known = {number.name: number.value for number in one.numbers}
     assert known["R² on new rows"] > 0.9 and 0 < known["typical error"] < 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ridge", [0.1, 1e-3])
+def test_networks_trained_on_rows_end_at_the_kernel_machine(ridge):
+    """Mean and spread of ten networks of width 128, by the standard errors of ten."""
+    answer = OwnData(depth=1, activation="erf", ridge=ridge).check(Watch())
+    parts = answer.pictures[0].parts
+    networks = np.array([part.y for part in parts if part.name == "trained networks"])
+    wide = next(part for part in parts if part.name == "NTK")
+    std = (wide.band[1] - wide.band[0]) / 2
+    z = (networks.mean(axis=0) - wide.y) / (std / len(networks) ** 0.5)
+    assert np.sqrt(np.mean(z**2)) < 2 and np.abs(z).max() < 6
+    assert networks.std(axis=0, ddof=1).sum() == pytest.approx(std.sum(), rel=0.35)
