@@ -124,9 +124,8 @@ class OwnData(Experiment):
         found, x, y = self._scaled()
         net, new = self._net(x), self._along(found)
         lr = 0.5 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + self.ridge)
-        momentum = (1 - (lr * self.ridge) ** 0.5) / (
-            1 + (lr * self.ridge) ** 0.5
-        )  # else a small ridge takes for ages
+        slowest = (lr * self.ridge) ** 0.5  # of Nesterov's method; plain steps would be as slow as its square
+        momentum = (1 - slowest) / (1 + slowest)
         rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
         with jax.enable_x64(True):
             theta = before = start = [
@@ -151,7 +150,9 @@ class OwnData(Experiment):
             pictures=(theory.pictures[0].plus(*curves), *theory.pictures[1:]),
             numbers=(
                 *theory.numbers,
-                Number("trained mean − NTK", apart, f"largest difference, {_NETWORKS} networks of width {_WIDTH}"),
+                Number(
+                    "trained mean − NTK", apart, f"largest difference, {_NETWORKS} networks of width {_WIDTH}"
+                ),
             ),
         )
 
