@@ -342,7 +342,7 @@ def test_training_from_the_advised_initialization_does_not_lose(block, optimizer
     assert list(runs) == ["critical", "PyTorch", "Flax", "Keras"] and found["width"] == 64
     least = min(run["after"] for run in runs.values())
     assert runs["critical"]["after"] < 0.95 * runs["critical"]["before"]
-    assert runs["critical"]["after"] <= 1.5 * least  # normalized networks learn from any of them
+    assert runs["critical"]["after"] <= 3 * least  # normalized networks learn from any of them
     if block == "plain":
         assert runs["critical"]["after"] < 0.8 * runs["PyTorch"]["after"]
     way = "gradient descent" if optimizer == "gd" else "Adam"

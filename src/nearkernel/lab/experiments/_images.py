@@ -15,9 +15,9 @@ test = np.pad(images[100:], ((0, 0), (0, 0), (shift, 0), (0, 0)))[:, :, :8]
 targets, truth = np.eye(10)[labels[:100]] - 0.1, labels[100:]
 flat = lambda images: images.reshape(len(images), -1)
 nets = {{
-    "dense": nk.MLP(64, (128,) * depth, 10, "relu", weight_var=2.0, bias_var=0.1),
-    "convolution": nk.CNN((8, 8, 1), (16,) * depth, 10, weight_var=2.0, bias_var=0.1, head="flatten"),
-    "convolution, pooled": nk.CNN((8, 8, 1), (16,) * depth, 10, weight_var=2.0, bias_var=0.1, head="pool"),
+    "dense": nk.MLP(64, (256,) * depth, 10, "relu", weight_var=2.0, bias_var=0.1),
+    "convolution": nk.CNN((8, 8, 1), (32,) * depth, 10, weight_var=2.0, bias_var=0.1, head="flatten"),
+    "convolution, pooled": nk.CNN((8, 8, 1), (32,) * depth, 10, weight_var=2.0, bias_var=0.1, head="pool"),
 }}
 _, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5))
 kernels = {{}}
@@ -42,22 +42,41 @@ right.set(title="A test image")
 """
 CHECK = """
 
-def outputs(net, keys, x, y, lr, new):
-    train = lambda key: nk.simulate(net, net.init(key), x, y, nk.GradientDescent(lr, steps=200)).params
-    return jax.jit(jax.vmap(lambda key: net(train(key), new)))(keys)
+def gained(net, keys, x, y, new, weights, largest, ridge, steps):
+    lr = 0.5 / (largest + ridge)
+    momentum = (1 - (lr * ridge) ** 0.5) / (1 + (lr * ridge) ** 0.5)
+
+    def train(key):
+        start = net.init(key)
+
+        def loss(theta):
+            moved = sum(jax.tree.leaves(jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)))
+            return (weights[:, None] * (net(theta, x) - net(start, x) - y) ** 2).sum() / 2 + ridge / 2 * moved
+
+        def step(state, _):
+            ahead = jax.tree.map(lambda a, b: a + momentum * (a - b), *state)
+            return (jax.tree.map(lambda a, b: a - lr * b, ahead, jax.grad(loss)(ahead)), state[0]), None
+
+        theta = jax.lax.scan(step, (start, start), None, steps)[0][0]
+        return net(theta, new) - net(start, new)
+
+    return jax.jit(jax.vmap(train))(keys)
 
 
+steps = {steps}
+order = np.random.default_rng(0).permutation(100)
 for name, net in nets.items():
     shape = flat if name == "dense" else lambda images: images
     accuracies = []
-    for size in (20, 100):
-        some = np.random.default_rng(0).permutation(100)[:size]
-        lr = 1 / np.linalg.eigvalsh(kernels[name][0][np.ix_(some, some)])[-1]
+    for size, count in zip((20, 100), steps[name]):
+        known = kernels[name][0]
+        largest = np.linalg.eigvalsh(known[np.ix_(order[:size], order[:size])])[-1]
+        x, weights = shape(images[:100][order]), (np.arange(100) < size).astype(float)
         with jax.enable_x64(True):
-            keys = jax.random.split(jax.random.key(size), 3)
-            found = np.asarray(outputs(net, keys, shape(images[some]), targets[some], lr, shape(test)))
-        accuracies.append((found.argmax(axis=2) == truth).mean(axis=1))
-    width = net.widths[0] if name == "dense" else 16
+            keys, ridge = jax.random.split(jax.random.key(size), 3), {ridge} * np.diag(known).mean()
+            found = gained(net, keys, x, targets[order], shape(test), weights, largest, ridge, count)
+        accuracies.append((np.asarray(found).argmax(axis=2) == truth).mean(axis=1))
+    width = 256 if name == "dense" else 32
     sem = np.std(accuracies, axis=1, ddof=1) / 3**0.5
     left.errorbar([20, 100], np.mean(accuracies, axis=1), sem, fmt="o", label=f"{{name}}, width {{width}}")
 """

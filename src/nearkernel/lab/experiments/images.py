@@ -11,12 +11,12 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
 from ._images import CHECK, END, THEORY
+from ._ridge import PART, Pace, descended, pace
 
 _TRAIN, _TEST = 100, 100
 _SIZES = (10, 20, 40, 70, _TRAIN)
 _ORDERS = 5  # in which examples come
-_STEPS = 200
-_WIDTHS = {"dense": 128, "convolution": 16, "convolution, pooled": 16}
+_WIDTHS = {"dense": 256, "convolution": 32, "convolution, pooled": 32}
 _NETWORKS = 3
 
 
@@ -97,18 +97,30 @@ class Images(Experiment):
         sizes, found = (_SIZES[1], _SIZES[-1]), {}
         jobs = [(name, size) for name in _WIDTHS for size in sizes]
         for done, (name, size) in enumerate(jobs):
-            watch(done / len(jobs), f"{name}, {size} examples, {_NETWORKS} networks", answer)
-            net = _net(name, self.depth)
-            train, _ = _kernels(name, self.depth, self.shift)
-            some = np.random.default_rng(0).permutation(_TRAIN)[:size]
-            lr = 1 / np.linalg.eigvalsh(train[np.ix_(some, some)])[-1]
-            x, targets = _for(name, images[some]), np.eye(10)[labels[some]] - 0.1
+            words = f"{name}, {size} examples, {_NETWORKS} networks"
+            watch(done / len(jobs), words, answer)
+            net, order = _net(name, self.depth), np.random.default_rng(0).permutation(_TRAIN)
+            speed, ridge = self._pace(name, order[:size])
+            x, targets = _for(name, images[order]), np.eye(10)[labels[order]] - 0.1
+            weights = (np.arange(_TRAIN) < size).astype(float)  # all sizes share one compiled program
             with jax.enable_x64(True):
-                keys = jax.random.split(jax.random.key(size), _NETWORKS)
-                outputs = np.asarray(_trained(net, keys, x, targets, lr, _for(name, new)))
+                start, targets = _drawn(net, jax.random.split(jax.random.key(size), _NETWORKS), x, targets)
+                state = start, start
+                for part in range(speed.parts):
+                    state = jax.block_until_ready(
+                        descended(net, state, start, x, targets, weights, ridge, speed)
+                    )
+                    watch((done + (part + 1) / speed.parts) / len(jobs), words)
+                outputs = np.asarray(_gained(net, state[0], start, _for(name, new)))
             found[name, size] = (outputs.argmax(axis=2) == truth).mean(axis=1)
             answer = self._beside(theory, found)
         return answer
+
+    def _pace(self, name: str, some: np.ndarray) -> tuple[Pace, float]:
+        """Of training on some images, and the ridge."""
+        train, _ = _kernels(name, self.depth, self.shift)
+        ridge = self.ridge * float(np.diag(train).mean())
+        return pace(float(np.linalg.eigvalsh(train[np.ix_(some, some)])[-1]), ridge), ridge
 
     def _beside(self, theory: Answer, found: dict[tuple[str, int], np.ndarray]) -> Answer:
         dots = []
@@ -118,13 +130,16 @@ class Images(Experiment):
                 each = [found[name, size] for size in sizes]
                 mean, sem = np.mean(each, axis=1), np.std(each, axis=1, ddof=1) / _NETWORKS**0.5
                 title = f"{name}, width {width}"
-                dots.append(
-                    Curve(title, sizes, mean, "dots", series, sem=sem, group=f"trained, {_STEPS} steps")
-                )
+                dots.append(Curve(title, sizes, mean, "dots", series, sem=sem, group="trained"))
         return dataclasses.replace(theory, pictures=(theory.pictures[0].plus(*dots), theory.pictures[1]))
 
     def python(self, checked: bool = False) -> str:
-        return (THEORY + CHECK * checked + END).format(**self.values())
+        steps = {}
+        if checked:
+            order = np.random.default_rng(0).permutation(_TRAIN)
+            for name in _WIDTHS:
+                steps[name] = [PART * self._pace(name, order[:size])[0].parts for size in (_SIZES[1], _TRAIN)]
+        return (THEORY + CHECK * checked + END).format(**self.values(), steps=steps)
 
 
 @functools.cache
@@ -165,10 +180,13 @@ def _kernels(name: str, depth: int, shift: int) -> tuple[np.ndarray, np.ndarray]
 
 
 @jax.jit
-def _trained(net, keys, x, y, lr, new):
-    """Outputs (networks, images, 10) after training."""
+def _drawn(net, keys, x, y):
+    """Networks, and the targets with their first outputs added: only what they gain by training counts."""
+    start = jax.vmap(net.init)(keys)
+    return start, jax.vmap(lambda p: net(p, x) + y)(start)
 
-    def one(key):
-        return net(nk.simulate(net, net.init(key), x, y, nk.GradientDescent(lr, steps=_STEPS)).params, new)
 
-    return jax.vmap(one)(keys)
+@jax.jit
+def _gained(net, theta, start, new):
+    """Outputs (networks, images, 10) after training, minus those at initialization."""
+    return jax.vmap(lambda p, q: net(p, new) - net(q, new))(theta, start)

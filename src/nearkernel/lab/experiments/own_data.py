@@ -10,10 +10,11 @@ import nearkernel as nk
 from ..._settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 from .._table import LONGEST, Table, table
+from ._ridge import PART, descended, pace
 
 _PLACES = 101
 _RIDGES = np.geomspace(1e-4, 1e2, 13)
-_NETWORKS, _WIDTH, _PART, _PARTS = 10, 128, 50, 20
+_NETWORKS, _WIDTH = 10, 128
 _SAMPLE = """x,y
 -1.7,-0.9
 -1.3,-1.0
@@ -123,19 +124,19 @@ class OwnData(Experiment):
         theory = answer = self.theory()
         found, x, y = self._scaled()
         net, new = self._net(x), self._along(found)
-        lr = 0.5 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + self.ridge)
-        slowest = (lr * self.ridge) ** 0.5  # of Nesterov's method; plain steps would be as slow as its square
-        momentum = (1 - slowest) / (1 + slowest)
+        speed = pace(float(np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]), self.ridge)
+        targets, weights = np.broadcast_to(y[:, None], (_NETWORKS, len(y), 1)), np.ones(len(y))
         rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:], strict=True))
         with jax.enable_x64(True):
-            theta = before = start = [
+            start = [
                 {"weight": rng.normal(size=(_NETWORKS, *s)), "bias": rng.normal(size=(_NETWORKS, s[1]))}
                 for s in shapes
             ]
-            for part in range(_PARTS):
-                watch(part / _PARTS, f"{_PART * part} of {_PART * _PARTS} steps", answer)
-                theta, before = _trained(net, (theta, before), start, x, y, lr, self.ridge, momentum)
-                outputs = found.y.mean() + found.y.std() * np.asarray(_outputs(net, theta, new))
+            state = start, start
+            for part in range(speed.parts):
+                watch(part / speed.parts, f"{PART * part} of {PART * speed.parts} steps", answer)
+                state = descended(net, state, start, x, targets, weights, self.ridge, speed)
+                outputs = found.y.mean() + found.y.std() * np.asarray(_outputs(net, state[0], new))
                 answer = self._beside(theory, outputs, found)
         return answer
 
@@ -184,30 +185,16 @@ class OwnData(Experiment):
     def python(self, checked: bool = False) -> str:
         found = table(self.rows)
         data = np.column_stack([found.x, found.y]).tolist()
-        values = {**self.values(), "data": data, "names": list(found.names)}
+        values = {**self.values(), "data": data, "names": list(found.names), "steps": 0}
+        if checked:
+            _, x, _ = self._scaled()
+            speed = pace(float(np.linalg.eigvalsh(nk.kernels.NTK(self._net(x))(x))[-1]), self.ridge)
+            values["steps"] = PART * speed.parts
         return (_THEORY + _CHECK * checked + _END).format(**values)
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
     return float(values.min()), float(values.max())
-
-
-@jax.jit
-def _trained(net, state, start, x, y, lr, ridge, momentum):
-    """Parameters now and one step ago, some steps of Nesterov's method later: half the squared error and half the
-    ridge times the squared distance from the initial weights."""
-
-    def loss(theta, start):
-        moved = jax.tree.map(lambda a, b: ((a - b) ** 2).sum(), theta, start)
-        return 0.5 * ((net(theta, x)[:, 0] - y) ** 2).sum() + 0.5 * ridge * sum(jax.tree.leaves(moved))
-
-    def step(state, _):
-        theta, before = state
-        ahead = jax.tree.map(lambda a, b: a + momentum * (a - b), theta, before)
-        slope = jax.vmap(jax.grad(loss))(ahead, start)
-        return (jax.tree.map(lambda a, b: a - lr * b, ahead, slope), theta), None
-
-    return jax.lax.scan(step, state, None, _PART)[0]
 
 
 @jax.jit
@@ -250,7 +237,7 @@ axes[2].set(title="Choice of the ridge", xlabel="ridge")
 """
 _CHECK = """
 lr = 0.5 / (np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1] + ridge)
-momentum = (1 - (lr * ridge) ** 0.5) / (1 + (lr * ridge) ** 0.5)
+momentum, steps = (1 - (lr * ridge) ** 0.5) / (1 + (lr * ridge) ** 0.5), {steps}
 
 
 @jax.jit
@@ -264,7 +251,7 @@ def trained(start):
         ahead = jax.tree.map(lambda a, b: a + momentum * (a - b), *state)
         return (jax.tree.map(lambda a, b: a - lr * b, ahead, jax.grad(loss)(ahead)), state[0]), None
 
-    return net(jax.lax.scan(step, (start, start), None, 1000)[0][0], new)[:, 0]
+    return net(jax.lax.scan(step, (start, start), None, steps)[0][0], new)[:, 0]
 
 
 rng, shapes = np.random.default_rng(0), list(zip(net.sizes[:-1], net.sizes[1:]))
