@@ -116,7 +116,7 @@ def photograph() -> None:
         page.wait_for_function("() => document.getElementById('progress').textContent === 'done'")
         page.screenshot(path=PICTURE)
     with Image.open(PICTURE) as found:
-        found.convert("RGB").quantize(128).save(PICTURE, optimize=True)  # few colours do, and few bytes
+        found.convert("RGB").quantize(128).save(PICTURE, optimize=True)  # few colors do, and few bytes
     print(f"Wrote {PICTURE}.", file=sys.stderr)
 
 

@@ -70,7 +70,8 @@ def test_a_copy_opens_from_disk(browser, tmp_path, capsys):
         lambda request: None if request.url.startswith(("file:", "data:")) else trouble.append(request.url),
     )
     page.goto((tmp_path / "copy" / "index.html").as_uri())
-    page.wait_for_selector("#content[data-drawn]")
+    page.wait_for_selector("#content[data-drawn='6']")
+    assert page.locator(".story .scene").count() == 6 and page.locator(".story a").count() == 0
     page.click(".pages a")
     page.wait_for_selector("#content[data-answered]")
     before = page.evaluate("document.querySelector('.plot').data[0].y[3]")

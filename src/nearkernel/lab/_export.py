@@ -39,7 +39,7 @@ def export(folder: Path, names: Sequence[str], say: Callable[[str], None] = lamb
         (folder / name).write_bytes(static()[name].plain)
     (folder / "plotly.min.js").write_bytes(plotly().plain)
     (folder / "lab.js").write_text(script(), encoding="utf-8")
-    story = [scene for scene in json.loads(static()["story.json"].plain) if scene["page"] in names]
+    story = json.loads(static()["story.json"].plain)
     pages = [_page(folder, "index", {"page": "", "experiments": described, "story": story})]
     for place, each in enumerate(chosen):
         say(f"{each.name()}: {place + 1} of {len(chosen)}")

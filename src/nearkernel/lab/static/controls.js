@@ -180,7 +180,8 @@ function framed({ name, help, frames }, value, changed) {
     "aria-label": `${named(name)}: ${help}`, oninput: () => { box.value = frames[slider.value]; changed(); } });
   const set = (now) => { box.value = now; slider.value = Math.max(0, frames.indexOf(now)); };
   set(value);
-  return { node: worded(name, help, box, slider), get: () => box.value, set, mark: () => {},
+  const node = element("div", { class: "control" }, element("label", { for: box.id }, named(name)), box, slider, helping(name, help));
+  return { node, get: () => box.value, set, mark: () => {},
     places: () => ({ low: 0, high: frames.length - 1, at: () => Number(slider.value), go: (place) => {
       slider.value = place;
       box.value = frames[place];

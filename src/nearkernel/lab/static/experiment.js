@@ -36,7 +36,8 @@ export function showExperiment(content, about, query, around) {
   const reset = element("button", { type: "button", id: "reset", onclick: () => { touched(""); use({}); changed(); } }, "Reset");
   const fields = element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
     ...Object.values(controls).map(({ node }) => node),
-    copied ? element("p", { class: "help" }, "This is a copy on disk: the Play slider and the presets work. `nearkernel lab` has all controls.")
+    copied ? element("p", { class: "help" }, "This is a copy on disk: the Play slider and the presets work. Run ",
+      element("code", {}, "nearkernel lab"), " to move all controls.")
       : element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)));
   if (copied) for (const { node, spec } of Object.values(controls)) if (!spec.frames) still(node);
   content.replaceChildren(

@@ -30,7 +30,7 @@ function kept(address) {
   if (path === "/api/experiments") return KEPT.experiments;
   if (path === "/static/story.json") return KEPT.story;
   const found = KEPT.answers[[...new URLSearchParams(query)].map((pair) => pair.join("=")).join("&")];
-  if (!found) throw new Error("this copy does not hold these settings; `nearkernel lab` computes them.");
+  if (!found) throw new Error("this copy does not hold these settings; run nearkernel lab to compute them.");
   if (found.error) throw new Error(found.error);
   return found;
 }
