@@ -109,14 +109,14 @@ def tables(picture: bool) -> str:
 
 
 def photograph() -> None:
-    with browser_page((1440, 1130)) as page:
+    with browser_page((1440, 1190)) as page:
         page.goto("/quadratic")
         page.wait_for_selector("#content[data-answered]")
         page.click("#check")
         page.wait_for_function("() => document.getElementById('progress').textContent === 'done'")
         page.screenshot(path=PICTURE)
     with Image.open(PICTURE) as found:
-        found.convert("RGB").quantize(128).save(PICTURE, optimize=True)  # few colors do, and few bytes
+        found.convert("RGB").save(PICTURE, optimize=True)  # fewer colors would mix up the curves
     print(f"Wrote {PICTURE}.", file=sys.stderr)
 
 
