@@ -120,8 +120,18 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         assert inputs.rows is not None and inputs.targets is not None
         say("training networks")
         starts = [(each.start, scale if each.start.name == "critical" else 1.0) for each in outcomes]
-        shape = (options.activation, block, starts, options.depth, options.width)
-        training = trained(*shape, inputs.rows, inputs.targets, options.train, rates.single, options.seed)
+        training = trained(
+            options.activation,
+            block,
+            starts,
+            options.depth,
+            options.width,
+            inputs.rows,
+            inputs.targets,
+            options.train,
+            rates.single,
+            options.seed,
+        )
     return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training)
 
 
