@@ -116,7 +116,8 @@ def photograph() -> None:
         page.wait_for_function("() => document.getElementById('progress').textContent === 'done'")
         page.screenshot(path=PICTURE)
     with Image.open(PICTURE) as found:
-        found.convert("RGB").save(PICTURE, optimize=True)  # fewer colors would mix up the curves
+        few = found.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few.save(PICTURE, optimize=True)  # few bytes, and every color of a curve
     print(f"Wrote {PICTURE}.", file=sys.stderr)
 
 
