@@ -12,6 +12,7 @@
 
 # %%
 import jax
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -25,10 +26,10 @@ import nearkernel as nk
 
 # %%
 x = np.array([-2.2, -1.5, -0.4, 0.3, 1.4, 2.0])[:, None]  # inputs are (n, d)
-y = np.array([-0.6, 0.5, 0.9, -0.3, -0.8, 0.4])
+y = np.sin(1.5 * x[:, 0])
 grid = np.linspace(-3, 3, 121)[:, None]  # where we look
 
-net = nk.MLP(in_dim=1, widths=(256,), activation="erf", weight_var=4.0, bias_var=0.5)
+net = nk.MLP(in_dim=1, widths=(1024,), activation="erf", weight_var=4.0, bias_var=0.5)
 
 # %% [markdown]
 # ## Forecast
@@ -39,8 +40,8 @@ net = nk.MLP(in_dim=1, widths=(256,), activation="erf", weight_var=4.0, bias_var
 
 # %%
 kernel = nk.kernels.NTK(net)(x)
-lr = 1 / np.linalg.eigvalsh(kernel)[-1]
-descent = nk.GradientDescent(lr=lr, steps=400)
+lr = round(1 / float(np.linalg.eigvalsh(kernel)[-1]), 4)
+descent = nk.GradientDescent(lr=lr, steps=200)
 
 law = nk.forecast(net, x, y, descent, grid)
 law
@@ -76,7 +77,7 @@ trained.shape
 
 # %%
 fig, panels = plt.subplots(1, 3, figsize=(8.6, 3.1), sharey=True, layout="constrained")
-for panel, steps in zip(panels, (0, 10, 400), strict=True):
+for panel, steps in zip(panels, (0, 10, 200), strict=True):
     now, networks = law.at(steps), trained[:, list(times).index(steps)]
     panel.plot(grid, networks.T, color="#6B7280", lw=0.6, alpha=0.6)
     low, high = now.mean - 2 * now.std, now.mean + 2 * now.std
@@ -90,19 +91,16 @@ plt.show()
 # %% [markdown]
 # ## Compare in numbers
 #
-# A picture can deceive, so count: how many outputs lie within two standard deviations of the forecast (a
-# Gaussian has 95 %), and how far the mean of the twenty networks is from the forecast, in standard errors of
-# that mean.
+# How many outputs lie within two standard deviations of the forecast? A Gaussian has 95 %. And how far is the
+# mean of the twenty networks from the forecast, compared with the standard deviation? Chance alone gives about
+# $1/\sqrt{20} = 0.22$.
 
 # %%
-for steps in (0, 10, 400):
+for steps in (0, 10, 200):
     now, networks = law.at(steps), trained[:, list(times).index(steps)]
     inside = np.mean(np.abs(networks - now.mean) < 2 * now.std)
-    distance = (networks.mean(axis=0) - now.mean) / (now.std / np.sqrt(len(networks)))
-    off = np.sqrt(np.mean(distance**2))
-    print(
-        f"after {steps:3d} steps: {inside:.0%} within two deviations; mean off by {off:.1f} standard errors"
-    )
+    off = np.sqrt(np.mean((networks.mean(axis=0) - now.mean) ** 2) / np.mean(now.std**2))
+    print(f"after {steps:3d} steps: {inside:.0%} within two deviations, mean off by {off:.2f} deviations")
 
 # %% [markdown]
 # `nk.measure` does this bookkeeping for you: it draws networks, evaluates any function of their parameters,
@@ -117,7 +115,7 @@ def outputs_after_training(params):
     return net(nk.simulate(net, params, x, y, descent).params, points)[:, 0]
 
 
-found = nk.measure(outputs_after_training, net, size=200, key=jax.random.key(7))
+found = nk.measure(outputs_after_training, net, size=50, key=jax.random.key(7))
 theory = nk.forecast(net, x, y, descent, points)
 print("measured", found.mean.round(2), "+-", found.sem.round(2))
 print("forecast", theory.mean.round(2))
@@ -126,42 +124,54 @@ print("distance", found.deviation(theory.mean).round(1), "standard errors")
 # %% [markdown]
 # ## Where it fails: narrow networks
 #
-# The forecast is that of an infinitely wide network. Of width $n$, mean and variance differ by a term of
-# order $1/n$ and smaller ones. `order=1` computes this term, still without training. We train 400 networks of
-# each width and compare the variance of their outputs at $x = 0.9$.
+# So far the forecast was that of infinitely wide networks, whose outputs are Gaussian. Outputs of narrow
+# networks are not: extreme values are more frequent. `order=1` adds the corrections of order 1/width to the
+# mean, the variance and the next two cumulants, still without training. An example with two points in two
+# dimensions and networks of width 24:
 
 # %%
-widths, at = (8, 16, 32, 64, 128), points[1:2]
-short = nk.GradientDescent(lr=lr, steps=40)
+pair, targets = np.array([[0.9, -0.4], [-0.3, 1.1]]), np.array([0.8, -0.5])
+new = np.array([[-0.8, -0.5]])
+narrow = nk.MLP(in_dim=2, widths=(24,), activation="gelu", weight_var=2.0, bias_var=0.2)
+rate = 0.5 / np.linalg.eigvalsh(nk.kernels.NTK(narrow)(pair))[-1]
+short = nk.GradientDescent(lr=rate, steps=40)
 
+wide_law = nk.forecast(narrow, pair, targets, short, new)
+narrow_law = nk.forecast(narrow, pair, targets, short, new, order=1)
+print("excess kurtosis at infinite width: 0, at width 24:", narrow_law.kurtosis.round(2))
 
-def variances(width):
-    """Variance at x = 0.9 after training: measured, its standard error, and forecast to order 1/width."""
-    small = nk.MLP(in_dim=1, widths=(width,), activation="erf", weight_var=4.0, bias_var=0.5)
-    law = nk.forecast(small, x, y, short, at, order=1)
-
-    def squared_deviation(params):
-        return (small(nk.simulate(small, params, x, y, short).params, at)[0, 0] - law.mean[0]) ** 2
-
-    found = nk.measure(squared_deviation, small, size=400, key=jax.random.key(1))
-    return found.mean, found.sem, law.variance[0]
-
-
-measured, error, corrected = np.array([variances(width) for width in widths], dtype=float).T
-infinite = nk.forecast(net, x, y, short, at).variance[0]
-for row in zip(widths, measured, error, corrected, strict=True):
-    print("width {:3d}: measured {:.2f} +- {:.2f}, forecast {:.2f}".format(*row))
-print(f"infinite width: {infinite:.2f}")
+# %% [markdown]
+# Train 20 000 such networks and count how many outputs fall into each bin. The function given to `nk.measure`
+# returns a 1 for the bin of a network and 0 for the others, so that its mean is a histogram with error bars.
 
 # %%
-fig, axes = plt.subplots(figsize=(5.6, 3.3), layout="constrained")
-axes.axhline(infinite, color="#6B7280", ls="--", label="infinite width")
-axes.plot(widths, corrected, color="#0072B2", label="to order 1/width")
-axes.errorbar(widths, measured, 2 * error, fmt="o", color="#D55E00", label="400 trained networks")
-axes.set(xscale="log", xlabel="width", ylabel="variance at x = 0.9", xticks=widths, xticklabels=widths)
-axes.minorticks_off()
+edges = np.linspace(-4.5, 4.5, 37)
+
+
+def bins(params):
+    output = narrow(nk.simulate(narrow, params, pair, targets, short).params, new)[0, 0]
+    return jnp.diff(jnp.where(output < edges, 1.0, 0.0))
+
+
+histogram = nk.measure(bins, narrow, size=20_000, key=jax.random.key(1))
+middle, size = (edges[1:] + edges[:-1]) / 2, edges[1] - edges[0]
+gauss = np.exp(-0.5 * ((middle - wide_law.mean) / wide_law.std) ** 2) / (wide_law.std * np.sqrt(2 * np.pi))
+
+fig, axes = plt.subplots(figsize=(6.2, 3.4), layout="constrained")
+axes.errorbar(
+    middle, histogram.mean / size, 2 * histogram.sem / size, fmt=".", color="#D55E00", label="trained"
+)
+axes.plot(middle, gauss, color="#6B7280", ls="--", label="infinite width")
+axes.plot(middle, narrow_law.density(middle), color="#0072B2", label="to order 1/width")
+axes.set(yscale="log", ylim=(2e-5, 1), xlabel="output", ylabel="density")
 axes.legend()
 plt.show()
+
+# %%
+far = np.abs(middle) > 3
+print(f"beyond 3: {histogram.mean[far].sum():.2%} of the networks")
+print(f"forecast to order 1/width: {size * narrow_law.density(middle)[far].sum():.2%}")
+print(f"forecast at infinite width: {size * gauss[far].sum():.2%}")
 
 # %% [markdown]
 # ## Next

@@ -11,6 +11,7 @@
 
 # %%
 import csv
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,7 +33,7 @@ from nearkernel.estimators import AutoRegressor, PrepareTable
 
 # %%
 rng, n = np.random.default_rng(0), 400
-area, built = rng.uniform(30, 200, n).round(), rng.integers(1900, 2024, n)
+area, built = rng.integers(30, 200, n), rng.integers(1900, 2024, n)
 kind = rng.choice(["flat", "house", "loft"], n)
 rooms = [max(1, round(each)) for each in area / 28 + rng.normal(size=n)]
 sold = np.datetime64("2024-01-01") + rng.integers(0, 365, n)
@@ -51,7 +52,7 @@ with open("houses.csv", "w", newline="") as file:
 table = read_csv("houses.csv")  # pandas.read_csv and polars.read_csv do as well
 price = table["price"].to_numpy()
 table = table.drop_columns("price")
-table.slice(0, 3).to_pylist()
+print(*Path("houses.csv").read_text().splitlines()[:4], sep="\n")
 
 # %% [markdown]
 # ## Fit
@@ -113,7 +114,9 @@ target = (np.log(y) - np.log(y).mean()) / np.log(y).std()
 network = nk.MLP(scaled.shape[1], (256, 256), weight_var=2.0, bias_var=0.1)
 ridge = nk.dynamics.tune(nk.kernels.NTK(network), scaled, target, "ridge").algorithm
 curve = nk.learning_curve(network, scaled, target, ridge, sizes=[30, 60, 120, 200, 300], check=3)
-curve.plot()
+axes = curve.plot()
+axes.set_xticks([30, 60, 120, 300, 600], labels=[30, 60, 120, 300, 600])
+axes.xaxis.minorticks_off()
 plt.show()
 
 # %%
