@@ -29,6 +29,9 @@ OUTSIDE = {
     "CITATION.cff": "CITATION.cff",
     "benchmarks/README.md": "benchmarks.md",
 }
+LIGHT = {
+    "regime_map"
+}  # figures that stay as they are in the dark: there, numbers on colors would be hard to read
 _INSIDE = {site: place for place, site in OUTSIDE.items()}
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]+)?")
@@ -63,8 +66,12 @@ def on_files(files, config):
     for figure in gallery.FIGURES:
         path = ROOT / f"docs/figures/{figure.name}.png"
         add(figure.page, figure.markdown())
-        pictures[figure.thumbnail] = site_pictures.png(site_pictures.thumbnail(Image.open(path)))
-        add(*_in_the_dark(f"figures/{path.name}", path))
+        small = site_pictures.png(site_pictures.thumbnail(Image.open(path)))
+        if figure.name in LIGHT:
+            add(figure.thumbnail, small)
+        else:
+            pictures[figure.thumbnail] = small
+            add(*_in_the_dark(f"figures/{path.name}", path))
     for site, content in pictures.items():
         add(site, content)
         add(*_in_the_dark(site, io.BytesIO(content)))

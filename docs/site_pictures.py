@@ -8,6 +8,7 @@ from PIL import Image
 BACKGROUND = "#1e2129"  # of the theme's palette `slate`
 _WHITEST = 0.93  # the lightness that black gets
 _LIFT = 0.85  # below 1: colors between black and white become lighter, to stand out from the background
+_DARK = 0.4  # colors darker than this look black: of their hues less is kept
 _TO_LMS = np.array(
     [[0.4122215, 0.5363325, 0.0514460], [0.2119035, 0.6806995, 0.1073970], [0.0883025, 0.2817188, 0.6299787]]
 )
@@ -28,7 +29,8 @@ def dark(picture: Image.Image) -> Image.Image:
     lab = oklab(palette)
     light = lab[:, :1]
     turned = bottom[0] + (_WHITEST - bottom[0]) * np.clip(1 - light, 0, 1) ** _LIFT
-    lab = np.hstack([turned, lab[:, 1:] + light * bottom[1:]])
+    hue = lab[:, 1:] * np.clip(light / _DARK, 0, 1)
+    lab = shown(np.hstack([turned, hue + light * bottom[1:]]))
     pixels.putpalette(np.round(255 * rgb(lab)).astype(int).ravel().tolist())
     return pixels
 
@@ -61,6 +63,21 @@ def oklab(srgb: np.ndarray) -> np.ndarray:
 
 
 def rgb(lab: np.ndarray) -> np.ndarray:
-    """The inverse of `oklab`; what no screen shows is clipped."""
-    linear = np.clip((lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_LMS).T, 0, 1)
+    """The inverse of `oklab`, clipped to what a screen shows."""
+    linear = np.clip(_linear(lab), 0, 1)
     return np.where(linear > 0.0031308, 1.055 * linear ** (1 / 2.4) - 0.055, 12.92 * linear)
+
+
+def shown(lab: np.ndarray) -> np.ndarray:
+    """The nearest colors of the same lightness and hue that a screen shows."""
+    low, high = np.zeros((len(lab), 1)), np.ones((len(lab), 1))
+    for _ in range(20):
+        middle = (low + high) / 2
+        linear = _linear(lab * np.hstack([np.ones_like(middle), middle, middle]))
+        fits = np.all((linear > -1e-3) & (linear < 1 + 1e-3), axis=1, keepdims=True)
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle)
+    return lab * np.hstack([np.ones_like(low), low, low])
+
+
+def _linear(lab: np.ndarray) -> np.ndarray:
+    return (lab @ np.linalg.inv(_TO_LAB).T) ** 3 @ np.linalg.inv(_TO_LMS).T

@@ -42,7 +42,7 @@ def test_a_notebook_is_that_of_its_script_with_outputs(path):
     cells = [(cell["cell_type"], "".join(cell["source"])) for cell in stored["cells"]]
     assert cells == make.cells(path.with_suffix(".py").read_text("utf-8")), "run docs/notebooks/make.py"
     assert len({cell["id"] for cell in stored["cells"]}) == len(cells) and cells[0][1].startswith("# ")
-    pictures = 0
+    pictures = silent = 0
     for cell in stored["cells"]:
         if cell["cell_type"] == "markdown":
             assert "outputs" not in cell
@@ -53,8 +53,8 @@ def test_a_notebook_is_that_of_its_script_with_outputs(path):
             if picture := output.get("data", {}).get("image/png"):
                 assert base64.b64decode(picture).startswith(b"\x89PNG")
                 pictures += 1
-        assert cell["outputs"] or cell["source"][0].startswith(("import", "x ="))  # most cells show something
-    assert pictures >= 2
+        silent += not cell["outputs"]
+    assert pictures >= 2 and silent <= 2  # imports, data
 
 
 def test_cells_of_a_script_and_what_they_show():

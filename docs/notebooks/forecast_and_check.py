@@ -52,7 +52,6 @@ law
 
 # %%
 axes = law.plot()
-axes.plot(x, y, "o", color="#D55E00")
 axes.set(xlabel="input x", ylabel="output")
 plt.show()
 

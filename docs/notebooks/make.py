@@ -51,6 +51,7 @@ def cells(script: str) -> list[tuple[str, str]]:
 def run(parts: list[tuple[str, str]]) -> list[list[dict]]:
     """The outputs of each cell, in the format of notebooks. The cells share one namespace."""
     module, outputs = types.ModuleType("notebook"), []
+    plt.close("all")
     with plt.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings(
             "ignore", ".*is non-interactive, and thus cannot be shown"
