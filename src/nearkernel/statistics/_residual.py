@@ -1,0 +1,136 @@
+"""Statistics of order 1/n of networks with residual blocks: all layers from all pairs of layers that share neurons."""
+
+import itertools
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from .._executor import in_order
+from ._averages import Averages, multisets
+from ._influence import Influence, first_influence
+from ._path_tensors import memory, of_own_neurons, path_tensors
+from ._smooth import Smooth, Wanted
+from ._stages import Stage
+from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Step, Tensors, first_tensors
+
+_FOURS = (*NTK_TENSORS, *DNTK_TENSORS, *DDNTK_TENSORS)
+
+
+class Moments(NamedTuple):
+    """Of the outputs of a stage at infinite width; `averages` of the activation after it, for pairs of inputs."""
+
+    kernel: np.ndarray
+    ntk: np.ndarray
+    averages: Averages | None
+
+
+class Paths:
+    """A network with residual blocks at distinct inputs `x`; stage k has outputs z^k, k = 0, 1, ...
+
+    **Fields:** `moments` of all stages; `neurons[k]`, the first stage with the neurons of stage k; `influences[m][k]`,
+    of a neuron at z^k on the kernels of z^m.
+    """
+
+    def __init__(self, found: tuple[Stage, ...], x: np.ndarray, wanted: Wanted | None = None):
+        self.found, self.wanted, self.n = found, wanted, len(x)
+        self.neurons: list[int] = []
+        for k, stage in enumerate(found):
+            self.neurons.append(k if stage.skip is None else self.neurons[stage.skip])
+        self.moments = self._moments(x)
+        self.influences = self._influences()
+
+    def _moments(self, x: np.ndarray) -> list[Moments]:
+        first = self.found[0]
+        kernel = first.bias_var + first.weight_var / first.fan_in * (x @ x.T)
+        ntk, moments = kernel, []
+        for stage in self.found[1:]:
+            smooth = Smooth(stage.activation, float(np.diagonal(kernel).max()))
+            averages = smooth.averages(kernel, lambda four: False)
+            moments.append(Moments(kernel, ntk, averages))
+            branch = stage.bias_var + stage.weight_var * averages.pair(0, 0)
+            ntk = branch + stage.weight_var * averages.pair(1, 1) * ntk
+            skipped = Moments(0.0, 0.0, None) if stage.skip is None else moments[stage.skip]
+            kernel, ntk = branch + skipped.kernel, ntk + skipped.ntk
+        return [*moments, Moments(kernel, ntk, None)]
+
+    def _influences(self) -> list[dict[int, Influence]]:
+        found: list[dict[int, Influence]] = [{}]
+        for m, stage in enumerate(self.found[1:]):
+            c, (_, ntk, averages) = stage.weight_var, self.moments[m]
+            new = {k: old.passed(ntk, c, averages) for k, old in found[m].items()}
+            new[m] = first_influence(self.n, c)
+            for k, old in found[stage.skip].items() if stage.skip is not None else ():
+                new[k] = new[k] + old
+            found.append(new)
+        return found
+
+    def tensors(self) -> list[Tensors]:
+        """Of all stages, times their `fan_in`."""
+        count = len(self.found)
+        found = [first_tensors(self.n, (*KERNELS, *_FOURS)) for _ in range(count)]
+        shifts = [(np.zeros((self.n, self.n)), np.zeros((self.n, self.n))) for _ in range(count)]
+        for k, m, tables in self._pairs():
+            share = 1.0 / self.found[k].dense.width
+            (_, ntk, averages), (_, later, at_later) = self.moments[k], self.moments[m]
+            turned = tables.transpose(2, 3, 0, 1, 6, 7, 4, 5)
+            for above in range(m + 1, count):
+                one, two = (self.influences[above][at] for at in (k, m))
+                _add(found[above], share, path_tensors(one, two, (ntk, later), ntk, tables, (averages, at_later)))
+                if k != m:
+                    new = path_tensors(two, one, (later, ntk), ntk, turned, (at_later, averages))
+                    _add(found[above], share, new)
+            if k != m:
+                own = memory((later, at_later), self.influences[m][k], (ntk, averages), turned)
+                shifts[m] = tuple(old + share * new for old, new in zip(shifts[m], own, strict=True))
+        self._means(found, shifts)
+        for m, stage in enumerate(self.found):
+            for k in [k for k in self.influences[m] if self.neurons[k] == self.neurons[m]]:
+                _add(found[m], 1.0 / stage.dense.width, of_own_neurons(self.influences[m][k], *self.moments[k]))
+            found[m] = {name: stage.fan_in * tensor for name, tensor in found[m].items()}
+        return found
+
+    def _means(self, found: list[Tensors], shifts: list) -> None:
+        """Put the corrections of the mean kernels in, stage by stage."""
+        for m, stage in enumerate(self.found[1:]):
+            c, (_, ntk, averages) = stage.weight_var, self.moments[m]
+            step = Step(found[m], ntk, c, 1.0, averages)
+            g = step.g() + c * shifts[m][0]
+            h = step.h(g) + c * shifts[m][1]
+            if stage.skip is not None:
+                g, h = g + found[stage.skip]["G"], h + found[stage.skip]["H"]
+            found[m + 1] |= {"G": g, "H": h}
+
+    def _pairs(self) -> Iterator[tuple[int, int, np.ndarray]]:
+        """Stages k <= m with the same neurons, and averages over both."""
+        for first in sorted(set(self.neurons)):
+            same = [k for k in range(len(self.found) - 1) if self.neurons[k] == first]
+            largest = max((float(np.diagonal(self.moments[k].kernel).max()) for k in same), default=0.0)
+            smooth = Smooth(self.found[first + 1].activation, largest) if same else None
+            for k, m in itertools.combinations_with_replacement(same, 2):
+                yield k, m, self._tables(smooth, k, m)
+
+    def _tables(self, smooth: Smooth, k: int, m: int) -> np.ndarray:
+        """<s^(i)_a s^(j)_b s^(p)_c s^(q)_d>, [i, j, p, q, a, b, c, d]; a, b at z^k and c, d at z^m."""
+        n, early, late = self.n, self.moments[k].kernel, self.moments[m].kernel
+        tables = np.zeros((4,) * 4 + (n,) * 4)
+        if k == m:
+            kernel, chosen = early, list(multisets(n))
+            turns = list(itertools.permutations(range(4)))
+        else:
+            kernel = np.block([[early, early], [early, late]])
+            pairs = list(itertools.combinations_with_replacement(range(n), 2))
+            chosen = [(a, b, c + n, d + n) for a, b in pairs for c, d in pairs]
+            turns = [(0, 1, 2, 3), (1, 0, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)]
+        if self.wanted is not None:
+            chosen = [four for four in chosen if self.wanted(tuple(p % n for p in four))]
+        for four, table in zip(chosen, in_order(lambda four: smooth.table(kernel, four), chosen), strict=True):
+            for turn in turns:
+                place = tuple(four[t] % n for t in turn)
+                tables[(..., *place)] = table.transpose(turn)
+        return tables
+
+
+def _add(total: Tensors, share: float, new: Tensors) -> None:
+    for name, tensor in new.items():
+        total[name] = total[name] + share * tensor
