@@ -8,7 +8,7 @@ import numpy as np
 
 from .._executor import in_order
 from ._averages import Averages, multisets
-from ._influence import Influence, first_influence
+from ._pair_functions import PairFunctions
 from ._path_tensors import memory, of_own_neurons, path_tensors
 from ._smooth import Smooth, Wanted
 from ._stages import Stage
@@ -37,8 +37,22 @@ class Paths:
         self.neurons: list[int] = []
         for k, stage in enumerate(found):
             self.neurons.append(k if stage.skip is None else self.neurons[stage.skip])
+        self._require_one_activation()
         self.moments = self._moments(x)
         self.influences = self._influences()
+
+    def _require_one_activation(self) -> None:
+        for first in set(self.neurons):
+            used = {self.found[k + 1].activation for k in self._of(first)}
+            if len(used) > 1:
+                raise ValueError(
+                    "`order=1` supports one activation for all layers that residual blocks connect; got "
+                    f"{len(used)} different ones."
+                )
+
+    def _of(self, first: int) -> list[int]:
+        """The stages with the neurons of stage `first` that an activation follows."""
+        return [k for k in range(len(self.found) - 1) if self.neurons[k] == first]
 
     def _moments(self, x: np.ndarray) -> list[Moments]:
         first = self.found[0]
@@ -54,14 +68,14 @@ class Paths:
             kernel, ntk = branch + skipped.kernel, ntk + skipped.ntk
         return [*moments, Moments(kernel, ntk, None)]
 
-    def _influences(self) -> list[dict[int, Influence]]:
-        found: list[dict[int, Influence]] = [{}]
+    def _influences(self) -> list[dict[int, PairFunctions]]:
+        zero, found = np.zeros((self.n, self.n)), [{}]
         for m, stage in enumerate(self.found[1:]):
             c, (_, ntk, averages) = stage.weight_var, self.moments[m]
-            new = {k: old.passed(ntk, c, averages) for k, old in found[m].items()}
-            new[m] = first_influence(self.n, c)
+            new = {k: old.through(averages, ntk, c) for k, old in found[m].items()}
+            new[m] = PairFunctions(zero, zero + c, zero, zero + c)
             for k, old in found[stage.skip].items() if stage.skip is not None else ():
-                new[k] = new[k] + old
+                new[k] = PairFunctions(*(a + b for a, b in zip(new[k], old, strict=True)))
             found.append(new)
         return found
 
@@ -76,7 +90,11 @@ class Paths:
             turned = tables.transpose(2, 3, 0, 1, 6, 7, 4, 5)
             for above in range(m + 1, count):
                 one, two = (self.influences[above][at] for at in (k, m))
-                _add(found[above], share, path_tensors(one, two, (ntk, later), ntk, tables, (averages, at_later)))
+                _add(
+                    found[above],
+                    share,
+                    path_tensors(one, two, (ntk, later), ntk, tables, (averages, at_later)),
+                )
                 if k != m:
                     new = path_tensors(two, one, (later, ntk), ntk, turned, (at_later, averages))
                     _add(found[above], share, new)
@@ -86,7 +104,9 @@ class Paths:
         self._means(found, shifts)
         for m, stage in enumerate(self.found):
             for k in [k for k in self.influences[m] if self.neurons[k] == self.neurons[m]]:
-                _add(found[m], 1.0 / stage.dense.width, of_own_neurons(self.influences[m][k], *self.moments[k]))
+                _add(
+                    found[m], 1.0 / stage.dense.width, of_own_neurons(self.influences[m][k], *self.moments[k])
+                )
             found[m] = {name: stage.fan_in * tensor for name, tensor in found[m].items()}
         return found
 
@@ -104,9 +124,11 @@ class Paths:
     def _pairs(self) -> Iterator[tuple[int, int, np.ndarray]]:
         """Stages k <= m with the same neurons, and averages over both."""
         for first in sorted(set(self.neurons)):
-            same = [k for k in range(len(self.found) - 1) if self.neurons[k] == first]
-            largest = max((float(np.diagonal(self.moments[k].kernel).max()) for k in same), default=0.0)
-            smooth = Smooth(self.found[first + 1].activation, largest) if same else None
+            same = self._of(first)
+            if not same:
+                continue
+            largest = max(float(np.diagonal(self.moments[k].kernel).max()) for k in same)
+            smooth = Smooth(self.found[first + 1].activation, largest)
             for k, m in itertools.combinations_with_replacement(same, 2):
                 yield k, m, self._tables(smooth, k, m)
 
@@ -124,7 +146,9 @@ class Paths:
             turns = [(0, 1, 2, 3), (1, 0, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)]
         if self.wanted is not None:
             chosen = [four for four in chosen if self.wanted(tuple(p % n for p in four))]
-        for four, table in zip(chosen, in_order(lambda four: smooth.table(kernel, four), chosen), strict=True):
+        for four, table in zip(
+            chosen, in_order(lambda four: smooth.table(kernel, four), chosen), strict=True
+        ):
             for turn in turns:
                 place = tuple(four[t] % n for t in turn)
                 tables[(..., *place)] = table.transpose(turn)

@@ -103,7 +103,7 @@ class _Reader:
         """The outputs of the stage before are added to those of the last one of the branch."""
         before = len(self.found) - 1
         self.read(layer.branch, f"{path}.branch", where, top)
-        if self.pending or self.found[-1].skip is not None:
+        if self.pending or self.found[-1].skip is not None or len(self.found) == before + 1:
             self._refuse(path, layer)
         self.found[-1] = self.found[-1]._replace(skip=before)
 
