@@ -78,16 +78,17 @@ def test_kernels_widths_and_copies():
 
 
 @pytest.mark.parametrize("inner", [None, 7])
+@in_float64
 def test_tangent_kernels_of_drawn_networks(inner):
     net = network(6, inner=inner)
     cut = nk.Network(3, net.layers.layers[:2])
     params = net.init(jax.random.key(1))
     found = stages(net, residual=True)
     z, h = _hidden(found, entries(found, params), jnp.asarray(X), True)
-    np.testing.assert_allclose(z, cut(params[:-1], X), rtol=1e-4)
+    np.testing.assert_allclose(z, cut(params[:-1], X), rtol=1e-10)
     derivatives = jax.tree.leaves(jax.jacobian(lambda p: cut(p, X))(params[:-1]))
     flat = jnp.concatenate([d.reshape(*z.shape, -1) for d in derivatives], axis=-1)
-    np.testing.assert_allclose(h, jnp.einsum("ajm,bkm->abjk", flat, flat), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(h, jnp.einsum("ajm,bkm->abjk", flat, flat), rtol=1e-10, atol=1e-10)
 
 
 def agree(theory, nets, sizes, names, key):
