@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import numpy as np
 from _record import committed, kept, save
 
 HERE = Path(__file__).parent
+_PAUSE = 0.1  # seconds between runs: the threads of the last one spin for a while
 RIVAL_PYTHONS = ("python3.12", "python3.11", "python3.10")  # jaxlib 0.4.30 has no wheels for newer ones
 
 
@@ -149,6 +151,7 @@ def in_turn(workers: list[Worker], repeats: list[int]) -> list[Measured]:
     for turn in range(max(repeats)):
         for worker, own, count in zip(workers, runs, repeats, strict=True):
             if turn < count:
+                time.sleep(_PAUSE)
                 own.append(worker.ask("run"))
     weights = [w.ask("weigh") if len(own) > 1 else own[0] for w, own in zip(workers, runs, strict=True)]
     return [
@@ -202,6 +205,22 @@ def machine(*packages: str) -> str:
     return f"{cores} cores ({model}), {', '.join([python, *versions])}"
 
 
+def others_work() -> bool:
+    """Whether other programs take more than a tenth of the machine while this one sleeps a second."""
+
+    def times() -> tuple[float, float]:
+        line = Path("/proc/stat").read_text().splitlines()[0].split()[1:]
+        return sum(map(int, line)), int(line[3]) + int(line[4])  # all, and idle or waiting for a disk
+
+    try:
+        total, idle = times()
+        time.sleep(1.0)
+        later, later_idle = times()
+    except OSError:  # no Linux
+        return os.getloadavg()[0] > 1.5
+    return 1.0 - (later_idle - idle) / max(1.0, later - total) > 0.1
+
+
 def table(rows: list[dict[str, str]]) -> str:
     """Markdown, its columns aligned."""
     header = list(rows[0])
@@ -226,6 +245,36 @@ def table_of(rows: Sequence, run: Callable, only: str) -> str:
     if not lines:
         sys.exit(f"error: no row holds {only!r}.")
     return table(lines)
+
+
+def beside(
+    label: str,
+    n: int,
+    target: float,
+    ours: Measured,
+    theirs: Measured,
+    limit: Measured,
+    deviation: tuple[float, float],
+    missed: dict[str, bool],
+) -> dict[str, str]:
+    """A line of the tables against neural-tangents; `target` is asked of their seconds over ours."""
+    ratio = theirs.best / ours.best
+    missed = {"speed": ratio < target, "memory": ours.working >= theirs.working, **missed}
+    return {
+        "row": label,
+        "n": str(n),
+        "theirs, s": f"{theirs.best:.3g}",
+        "ours, s": f"{ours.best:.3g}",
+        "theirs/ours": f"{ratio:.1f}",
+        "target": f"{target:g}",
+        "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
+        "ours/limit": f"{ours.best / limit.best:.1f}",
+        "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
+        "peak, MB": f"{ours.working / 1e6:.0f} ({theirs.working / 1e6:.0f})",
+        "first peak, MB": f"{ours.peak / 1e6:.0f} ({theirs.peak / 1e6:.0f})",
+        "deviation": ", ".join(f"{each:.0e}" for each in deviation),
+        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
+    }
 
 
 def write(name: str, text: str) -> None:
@@ -272,7 +321,7 @@ def report(
     for flag, settings in options.items():
         parser.add_argument(f"--{flag}", **settings)
     chosen = parser.parse_args()
-    shared = " (while other programs shared the machine)" if os.getloadavg()[0] > 1.5 else ""
+    shared = " (while other programs shared the machine)" if others_work() else ""
     made = f"Made by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
     text = f"{make(chosen)}\n\n{made}"
     print(text)

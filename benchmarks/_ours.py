@@ -127,6 +127,28 @@ def limit(folder, passes):
     return run
 
 
+def empirical_limit(folder, activation, widths, out_dim, full):
+    """The products of matrices that a tangent kernel of a dense network cannot avoid, by BLAS.
+
+    Two a layer for what enters and for the signals, one forward and one backward.
+    """
+    x, *weights = load(folder, "x", *(f"weight{layer}" for layer in range(len(widths) + 1)))
+
+    def run():
+        enters = [x]
+        for weight in weights[:-1]:
+            enters.append(enters[-1] @ weight)
+        signal = np.broadcast_to(weights[-1].T, (len(x), *weights[-1].T.shape)).reshape(-1, len(weights[-1]))
+        signals = [signal]
+        for weight in weights[-2:0:-1]:
+            signals.append(signals[-1] @ weight.T)
+        for each in enters + [s if full else s.reshape(len(x), -1) for s in signals]:
+            each @ each.T
+        return {}
+
+    return run
+
+
 def peak_flops(folder, flops):
     """As many operations as a recursion needs, at the rate of a matrix product."""
     side = max(64, round((flops / 2) ** (1 / 3)))
@@ -142,4 +164,16 @@ def peak_flops(folder, flops):
 
 
 if __name__ == "__main__":
-    serve(infinite, empirical, forecast, ridge, machine, centers, limit, layers, layers_empirical, peak_flops)
+    serve(
+        infinite,
+        empirical,
+        empirical_limit,
+        forecast,
+        ridge,
+        machine,
+        centers,
+        limit,
+        layers,
+        layers_empirical,
+        peak_flops,
+    )

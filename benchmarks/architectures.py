@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import Worker, data, deviations, in_turn, report, table_of
+from _common import Worker, beside, data, deviations, in_turn, report, table_of
 from _record import keep
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -136,25 +136,9 @@ def run(row: Row, rival: str) -> dict[str, str]:
         found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
     on, off = deviations(found, expected)
     keep(row.label, "neural-tangents", them.cpu, us.cpu)
-    ratio, agree = them.best / us.best, (1e-4, 1e-4) if row.options.get("float32") else (1e-7, 1e-9)
-    missed = {
-        "speed": ratio < row.target,
-        "memory": us.working >= them.working,
-        "agreement": on > agree[0] or off > agree[1],
-    }
-    return {
-        "row": row.label,
-        "n": str(row.n),
-        "theirs, s": f"{them.best:.3g}",
-        "ours, s": f"{us.best:.3g}",
-        "theirs/ours": f"{ratio:.1f}",
-        "in CPU s": f"{them.cpu / us.cpu:.1f}",
-        "ours/limit": f"{us.best / least.best:.1f}",
-        "first call, s": f"{us.first:.2f} ({them.first:.2f})",
-        "peak, MB": f"{us.working / 1e6:.0f} ({them.working / 1e6:.0f})",
-        "deviation": f"{on:.0e}, {off:.0e}",
-        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
-    }
+    agree = (1e-4, 1e-4) if row.options.get("float32") else (1e-7, 1e-9)
+    missed = {"agreement": on > agree[0] or off > agree[1]}
+    return beside(row.label, row.n, row.target, us, them, least, (on, off), missed)
 
 
 def measured(chosen) -> str:

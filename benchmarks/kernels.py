@@ -14,7 +14,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from _common import Measured, Worker, data, deviation, deviations, in_turn, report, table_of
+from _common import Measured, Worker, beside, data, deviation, deviations, in_turn, report, table_of
 from _record import keep
 
 DIM = 784
@@ -53,7 +53,10 @@ def rows(quick: bool) -> list[Row]:
     """All of them; `quick` at a quarter of the size."""
     part = 4 if quick else 1
     found = [
-        Row(f"{name}, NNGP + NTK", "infinite", 3, 2000 // part, {"activation": name}, agree=agree)
+        Row(
+            f"{name}, NNGP + NTK", "infinite", 3, n // part, {"activation": name}, {}, repeats, repeats, agree
+        )
+        for n, repeats in ((500, 40), (2000, 20), (8000, 3))
         for name, agree in [("relu", (1e-6, AGREE)), ("erf", (AGREE, AGREE)), ("gelu", (AGREE, AGREE))]
     ]
     found.append(
@@ -69,11 +72,16 @@ def rows(quick: bool) -> list[Row]:
             agree=(1e-2, 1e-2),
         )
     )
-    for out in (1, 10):
-        for full in (False, True):
-            options = {"activation": "relu", "widths": [512, 512], "out_dim": out, "full": full}
-            name = f"empirical NTK, {out} output{'s' * (out > 1)}, {'full' if full else 'mean over outputs'}"
-            found.append(Row(name, "empirical", 1, 200, options, repeats=40, rival_repeats=40))
+    for n, out, full, repeats in (
+        (200, 1, False, 40),
+        (200, 10, False, 40),
+        (200, 10, True, 20),
+        (1000, 1, False, 20),
+        (1000, 10, False, 10),
+    ):
+        options = {"activation": "relu", "widths": [512, 512], "out_dim": out, "full": full}
+        name = f"empirical NTK, {out} output{'s' * (out > 1)}, {'full' if full else 'mean over outputs'}"
+        found.append(Row(name, "empirical", 3, n, options, {}, repeats, repeats))
     times = [float(t) for t in np.geomspace(1e-2, 1e3, 100)]
     for cached in (False, True):
         for label, chosen, repeats in (("t = inf", [math.inf], 20), ("100 times", times, 3)):
@@ -94,7 +102,10 @@ def run(row: Row, rival: str) -> dict[str, str]:
         options = {"task": row.task, "folder": str(folder), **VARIANCES, **row.options}
         ours.ask("load", **options)
         theirs.ask("load", **options, **row.rival_options)
-        limit.ask("load", task="limit", folder=str(folder), passes=len(row.options.get("widths", [0] * 3)))
+        if row.task == "empirical":
+            limit.ask("load", task="empirical_limit", folder=str(folder), **row.options)
+        else:
+            limit.ask("load", task="limit", folder=str(folder), passes=3)
         measured = in_turn([ours, theirs, limit], [row.repeats, row.rival_repeats, max(row.repeats, 5)])
         found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
     if row.task == "forecast":  # in covariances and in means
@@ -107,29 +118,12 @@ def run(row: Row, rival: str) -> dict[str, str]:
 def line(
     row: Row, ours: Measured, theirs: Measured, limit: Measured, on: float, off: float
 ) -> dict[str, str]:
-    ratio = theirs.best / ours.best
-    keep(row.label, "neural-tangents", theirs.cpu, ours.cpu)
+    keep(f"{row.label}, n = {row.n}", "neural-tangents", theirs.cpu, ours.cpu)
     missed = {
-        "speed": ratio < row.target,
         "first call": ours.first - ours.best >= COMPILATION,
-        "memory": ours.working >= theirs.working,
         "agreement": on > row.agree[0] or off > row.agree[1],
     }
-    return {
-        "row": row.label,
-        "n": str(row.n),
-        "theirs, s": f"{theirs.best:.3g}",
-        "ours, s": f"{ours.best:.3g}",
-        "theirs/ours": f"{ratio:.1f}",
-        "target": f"{row.target:g}",
-        "in CPU s": f"{theirs.cpu / ours.cpu:.1f}",
-        "ours/limit": f"{ours.best / limit.best:.1f}",
-        "first call, s": f"{ours.first:.2f} ({theirs.first:.2f})",
-        "peak, MB": f"{ours.working / 1e6:.0f} ({theirs.working / 1e6:.0f})",
-        "first peak, MB": f"{ours.peak / 1e6:.0f} ({theirs.peak / 1e6:.0f})",
-        "deviation": f"{on:.0e}, {off:.0e}",
-        "missed": ", ".join(name for name, is_missed in missed.items() if is_missed) or "none",
-    }
+    return beside(row.label, row.n, row.target, ours, theirs, limit, (on, off), missed)
 
 
 def measured(chosen) -> str:

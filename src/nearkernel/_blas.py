@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 _LOCK = threading.Lock()
-_SMALL = 1500  # rows
+SMALL = 1500  # rows
 _inside = 0
 _limiter: Any = None
 
@@ -28,7 +28,7 @@ def _controller() -> Any:
 def one_thread(rows: int = 0) -> Iterator[None]:
     """BLAS on one thread within the `with`, for problems of up to 1500 `rows`; larger ones keep their threads."""
     global _inside, _limiter
-    if rows > _SMALL:
+    if rows > SMALL:
         yield
         return
     with _LOCK:

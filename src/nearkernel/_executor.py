@@ -9,6 +9,7 @@ import abc
 import contextlib
 import contextvars
 import itertools
+import os
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -17,12 +18,15 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 import jax
+import numpy as np
 
+from ._blas import SMALL, one_thread
 from ._check import shown
 from ._cluster import connected, finished, in_sequence, kept_on_worker, shared_by_tasks
 from ._memory import cores
 from ._precision import precision, working_dtype
 
+_COLUMNS = 100  # that are worth a thread
 _Item = TypeVar("_Item")
 _CLIENT: contextvars.ContextVar[Any] = contextvars.ContextVar("nearkernel_client", default=None)
 
@@ -97,7 +101,7 @@ def in_order(
         finally:
             places.put(device)
 
-    with ThreadPoolExecutor(threads) as pool:
+    with _pool(threads) as pool:
         waiting: deque[Future] = deque()
         for item in items:
             waiting.append(pool.submit(run, item))
@@ -105,6 +109,42 @@ def in_order(
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+@contextlib.contextmanager
+def _pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that nobody else uses, kept for the next call: to start one takes as long as a small tile."""
+    idle = _IDLE.setdefault(threads, [])
+    try:
+        pool = idle.pop()
+    except IndexError:
+        pool = ThreadPoolExecutor(threads)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+    idle.append(pool)
+
+
+_IDLE: dict[int, list[ThreadPoolExecutor]] = {}
+if hasattr(os, "register_at_fork"):  # threads stay behind
+    os.register_at_fork(after_in_child=_IDLE.clear)
+
+
+def by_columns(function: Callable[[np.ndarray], np.ndarray], right: np.ndarray) -> np.ndarray:
+    """function(right) (n, m) of a function that treats each column by itself: some columns to each thread.
+
+    For matrices so small that BLAS's own threads would wait for each other; large ones are left to them.
+    """
+    n, m = right.shape
+    count = min(lanes(), m // _COLUMNS)
+    if count < 2 or n > SMALL or not on_host():
+        return function(right)
+    edges = [m * k // count for k in range(count + 1)]
+    parts = [right[:, a:b] for a, b in itertools.pairwise(edges)]
+    with one_thread():
+        return np.concatenate(list(in_order(function, parts)), axis=1)
 
 
 def run(

@@ -32,3 +32,25 @@ def test_it_agrees_with_neural_tangents(name):
                 assert np.diagonal(apart).max() < (2e-8 if kind == "ntk" else 1e-12)
                 np.fill_diagonal(apart, 0.0)
             assert apart.max() < 1e-12, (pair, kind)
+
+
+@pytest.mark.parametrize("count", [1, 7])
+@pytest.mark.parametrize("last", ["pool", "blocks", "attention"])
+def test_tiles_do_not_show(count, last):
+    """Whole matrices are those of single pairs, however many inputs there are."""
+    layers = {
+        "pool": [L.Conv(4, (3, 3)), L.Activation("relu"), L.GlobalAvgPool()],
+        "blocks": [
+            L.Conv(4, (3, 3)),
+            L.Activation("relu"),
+            L.AvgPool((2, 2)),
+            L.Conv(4, (3, 3)),
+            L.Flatten(),
+        ],
+        "attention": [L.Dense(4), L.Attention(4), L.GlobalAvgPool()],
+    }[last]
+    net = nk.Network((12, 12, 2), [*layers, L.Dense(1)])
+    x = np.random.default_rng(count).normal(size=(count, 12, 12, 2))
+    kernel = nk.kernels.NTK(net)
+    single = [[kernel(x[i : i + 1], x[j : j + 1])[0, 0] for j in range(count)] for i in range(count)]
+    np.testing.assert_allclose(kernel(x), single, rtol=1e-12)

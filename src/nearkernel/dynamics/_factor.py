@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._executor import by_columns
 from .._status import Status, StatusKind
 from ._algorithms import SpectralAlgorithm
 
@@ -41,6 +42,11 @@ class Cholesky(AbstractFactor):
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """(K + shift)^-1 right."""
+        if right.ndim == 1:
+            return self._solve(right)
+        return by_columns(self._solve, right)
+
+    def _solve(self, right: np.ndarray) -> np.ndarray:
         return scipy.linalg.cho_solve((self.lower, True), right, check_finite=False)
 
     def whiten(self, right: np.ndarray) -> np.ndarray:

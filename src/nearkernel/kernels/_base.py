@@ -19,6 +19,7 @@ from ._tiles import (
     Tiles,
     as_column,
     as_row,
+    even,
     matrices,
     pieces,
     ready,
@@ -152,10 +153,9 @@ class InvariantKernel(AbstractKernel):
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
         """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
 
-    @property
-    def tile(self) -> int:
-        """Inputs on each side of a tile."""
-        return TILE
+    def tile(self, n: int) -> int:
+        """Inputs on each side of a tile of `n`."""
+        return even(n)
 
     def pairs_of(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
         """`pairs` of row data that are not yet broadcast."""

@@ -64,6 +64,11 @@ class EmpiricalNTK(AbstractKernel):
         fits = fits and self._one_factor_each()
         return fits and self.method not in ("jacobian", "products")
 
+    def _outputs(self, x: np.ndarray) -> int:
+        if isinstance(self.model, AbstractNetwork):  # without tracing it
+            return self.model.layers.shape(self.model.in_shape)[-1]
+        return jax.eval_shape(self.model, self.params, x[:1]).shape[1]
+
     def _factors(self) -> Any:
         return jax.tree.map(lambda _: 1.0, self.params) if self.lr_factors is None else self.lr_factors
 
@@ -95,7 +100,7 @@ class EmpiricalNTK(AbstractKernel):
         if isinstance(self.model, Scaled):
             step = direction["params"] if self.model.centred else direction
             return self.model.alpha**2 * self._inside()._half_drift(step, x1, x2)
-        out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
+        out = self._outputs(x1)
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
         if self._by_layers():
             assert isinstance(self.model, AbstractNetwork)
@@ -115,7 +120,7 @@ class EmpiricalNTK(AbstractKernel):
         return self._contract(x1, x2, full=False)
 
     def _contract(self, x1: np.ndarray, x2: np.ndarray | None, full: bool) -> np.ndarray:
-        out = jax.eval_shape(self.model, self.params, x1[:1]).shape[1]
+        out = self._outputs(x1)
         n1, n2 = len(x1), len(x1 if x2 is None else x2)
         size = 8 * n1 * n2 * (out * out if full else 1)
         require_fits(size, f"a tangent kernel of {n1} x {n2} points", "use fewer points, or `kernel.blocks`")

@@ -29,20 +29,33 @@ class Gather(abc.ABC):
         self.mixer: Any = mixer
         self.grid, self.after = grid, every
 
-    def offsets(self) -> np.ndarray:
-        return np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+    def offsets(self, own: bool) -> np.ndarray:
+        """All distances; one of each two opposite ones for inputs with themselves (`own`)."""
+        found = np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+        if not own:
+            return found
+        here, there = (np.ravel_multi_index(tuple(o.T % self._sizes), self.grid) for o in (found, -found))
+        return found[here <= there]
 
-    def total(self, at: At, start: Callable, add: Callable) -> Any:
-        """The sum over all distances, one after the other."""
+    @property
+    def _sizes(self) -> np.ndarray:
+        return np.array(self.grid)[:, None]
+
+    def weight(self, offset: tuple) -> Any:
+        """Of one of `offsets(own=True)`, so that its numbers and those of its opposite, in turn, add up to all."""
+        alone = jnp.stack([2 * o % size == 0 for o, size in zip(offset, self.grid, strict=True)]).all()
+        return 1.0 - 0.5 * alone
+
+    def total(self, at: At, start: Callable, add: Callable, offsets: np.ndarray) -> Any:
+        """The sum over distances, one after the other."""
         first = jax.eval_shape(lambda o: at(tuple(o))[0], jax.ShapeDtypeStruct((len(self.grid),), jnp.int32))
 
         def step(found, offset):
             pair, where = at(tuple(offset))
             return add(found, pair, where, tuple(offset)), None
 
-        return jax.lax.scan(step, start(first.gap.shape[len(self.grid) :], first.gap.dtype), self.offsets())[
-            0
-        ]
+        found = start(first.gap.shape[len(self.grid) :], first.gap.dtype)
+        return jax.lax.scan(step, found, offsets)[0]
 
     @abc.abstractmethod
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
@@ -60,23 +73,24 @@ class GatherEvery(Gather):
         super().__init__(mixer, grid, every)
         self.blocks = (1,) * len(grid)
 
-    def pairs_before(self, at: At) -> Pair:
+    def pairs_before(self, at: At, own: bool) -> Pair:
         def start(trailing, dtype):
             zeros = jnp.zeros((*self.grid, *self.grid, *trailing), dtype)
             return Pair(zeros, zeros)
 
         def add(found, pair, layout, offset):
-            return Pair(*(a.at[offset].set(b) for a, b in zip(found, pair, strict=True)))
+            times = self.weight(offset) if own else 1.0
+            return Pair(*(_put(a, times * b, offset) for a, b in zip(found, pair, strict=True)))
 
-        return Pair(*(every_two(a, self.grid) for a in self.total(at, start, add)))
+        return Pair(*(every_two(a, self.grid, own) for a in self.total(at, start, add, self.offsets(own))))
 
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
-        row = row._replace(own=exact_own(self.pairs_before(at), row))
+        row = row._replace(own=exact_own(self.pairs_before(at, own=True), row))
         return Walk().rows(self.mixer, row, self.after)
 
     def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
         layout = Layout(len(self.grid), every=True)
-        pair = Walk().pairs(self.mixer, one, two, self.pairs_before(at), layout, self.after)
+        pair = Walk().pairs(self.mixer, one, two, self.pairs_before(at, own=False), layout, self.after)
         return pair, layout.at(self.mixer.rank(layout.rank), self.after)
 
 
@@ -84,14 +98,17 @@ class GatherPool(Gather):
     """Pools add covariances and tangent kernels: over blocks of the grid, or over all of it."""
 
     @abc.abstractmethod
-    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
-        """Covariance and tangent kernel after the pool; `before(layout)` gives both sides' sizes."""
+    def pooled(self, at: At, before: Callable, own: bool) -> tuple[Any, Any]:
+        """Covariance and tangent kernel after the pool; `before(layout)` gives both sides' sizes.
+
+        `own`: both sides are the same inputs, so that a distance and its opposite give the same numbers.
+        """
 
     def scaled(self, a: Any, window: tuple[int, ...]) -> Any:
         return a / math.prod(window) ** 2 if self.mixer.averages else a
 
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
-        product, tangent = self.pooled(at, lambda layout: layout.both(row.size, row.size))
+        product, tangent = self.pooled(at, lambda layout: layout.both(row.size, row.size), own=True)
         rank = self.mixer.rank(len(self.grid))
         layout = Layout(rank, every=True, outer=False)
         equal = layout.diagonal if rank else lambda a: a
@@ -106,7 +123,9 @@ class GatherPool(Gather):
         return new._replace(own=exact_own(own, new)), data
 
     def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
-        product, tangent = self.pooled(at, lambda layout: layout.both(one["before"], two["before"]))
+        product, tangent = self.pooled(
+            at, lambda layout: layout.both(one["before"], two["before"]), own=False
+        )
         layout = Layout(len(self.grid), every=True)
         pair = self.mixer.after_pooling(one, two, product, tangent, layout)
         out = layout.at(self.mixer.rank(layout.rank))
@@ -114,21 +133,22 @@ class GatherPool(Gather):
 
 
 class GatherGlobal(GatherPool):
-    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
+    def pooled(self, at: At, before: Callable, own: bool) -> tuple[Any, Any]:
         axes = tuple(range(len(self.grid)))
 
         def add(found, pair, layout, offset):
             left, right = before(layout)
-            product = covariance(left, right, pair.gap)
-            return found[0] + jnp.sum(product, axis=axes), found[1] + jnp.sum(pair.tangent, axis=axes)
+            parts = (jnp.sum(a, axis=axes) for a in (covariance(left, right, pair.gap), pair.tangent))
+            times = 2.0 * self.weight(offset) if own else 1.0
+            return tuple(a + times * part for a, part in zip(found, parts, strict=True))
 
         start = lambda trailing, dtype: (jnp.zeros(trailing, dtype), jnp.zeros(trailing, dtype))
-        product, tangent = self.total(at, start, add)
+        product, tangent = self.total(at, start, add, self.offsets(own))
         return self.scaled(product, self.grid), self.scaled(tangent, self.grid)
 
 
 class GatherBlocks(GatherPool):
-    def pooled(self, at: At, before: Callable) -> tuple[Any, Any]:
+    def pooled(self, at: At, before: Callable, own: bool) -> tuple[Any, Any]:
         blocks = self.mixer.window.filter
         out = tuple(size // b for size, b in zip(self.grid, blocks, strict=True))
 
@@ -136,31 +156,43 @@ class GatherBlocks(GatherPool):
             for shift in itertools.product(*map(range, blocks)):
                 part = value[tuple(slice(a, None, b) for a, b in zip(shift, blocks, strict=True))]
                 there = tuple((o + a) // b % s for o, a, b, s in zip(offset, shift, blocks, out, strict=True))
-                found = found.at[there].add(part)
+                found = _put(found, part, there, add=True)
             return found
 
         def add(found, pair, layout, offset):
             left, right = before(layout)
             product = covariance(left, right, pair.gap)
-            return put(found[0], product, offset), put(found[1], pair.tangent, offset)
+            times = self.weight(offset) if own else 1.0
+            return put(found[0], times * product, offset), put(found[1], times * pair.tangent, offset)
 
         def start(trailing, dtype):
             zeros = jnp.zeros((*out, *out, *trailing), dtype)
             return zeros, zeros
 
-        product, tangent = self.total(at, start, add)
-        return tuple(self.scaled(every_two(a, out), blocks) for a in (product, tangent))
+        product, tangent = self.total(at, start, add, self.offsets(own))
+        return tuple(self.scaled(every_two(a, out, own), blocks) for a in (product, tangent))
 
 
-def every_two(a: Any, grid: tuple[int, ...]) -> Any:
-    """From (*offsets, *positions, ...) to (*positions, *positions, ...)."""
+def _put(found: Any, part: Any, index: tuple, add: bool = False) -> Any:
+    """`part` at (or added to) found[index], in place: a scatter would be slower."""
+    at = (*index, *(jnp.int32(0),) * part.ndim)
+    part = part[(None,) * len(index)]
+    if add:
+        part = part + jax.lax.dynamic_slice(found, at, part.shape)
+    return jax.lax.dynamic_update_slice(found, part, at)
+
+
+def every_two(a: Any, grid: tuple[int, ...], own: bool) -> Any:
+    """From (*offsets, *positions, ...) to (*positions, *positions, ...); with `own`, plus the two in turn."""
     rank = len(grid)
     here = [np.arange(s).reshape([-1 if j == k else 1 for j in range(2 * rank)]) for k, s in enumerate(grid)]
     there = [
         np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)])
         for k, s in enumerate(grid)
     ]
-    return a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+    found = a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+    swapped = (*range(rank, 2 * rank), *range(rank), *range(2 * rank, found.ndim))
+    return found + found.transpose(swapped) if own else found
 
 
 def gather_for(mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool) -> Gather:

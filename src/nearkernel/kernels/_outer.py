@@ -17,6 +17,7 @@ import numpy as np
 from ..models import AbstractNetwork
 from ..models._dense import Dense
 from ..models._layer import AbstractLayer, AbstractOuterLayer
+from ._gram_strips import Term, lower_half
 
 _STRIP_BYTES = 64 * 2**20
 
@@ -124,7 +125,7 @@ def _by_grams(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array
 
 
 def _by_gradients(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array:
-    left, right = (jnp.einsum("nopw,npi->nowi", side.signal, side.enters) for side in (one, two))
+    left, right = _gradients(one), _gradients(two)
     if full:
         found = left.reshape(len(left) * out, -1) @ right.reshape(len(right) * out, -1).T
         return found.reshape(len(left), out, -1, out)
@@ -133,6 +134,8 @@ def _by_gradients(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.A
 
 def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndarray:
     """sum over layers of (enters . enters) * (signal . signal): (n1, out, n2, out), or its mean over outputs."""
+    if side2 is side1:
+        return contraction_with_itself(side1, out, full)
     n1, n2 = len(side1[0].enters), len(side2[0].enters)
     rows = max(1, _STRIP_BYTES // (8 * n2 * (out * out if full else 1)))
     if rows >= n1:
@@ -143,6 +146,38 @@ def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndar
         strip = jax.tree.map(lambda a, at=at: a[at : at + rows], side1)
         found[at : at + rows] = _contract(strip, side2, out, full)
     return found
+
+
+def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
+    """The same of one side: a symmetric matrix, half of which is computed, by BLAS."""
+    n, per = len(side[0].enters), out if full else 1
+    terms, rest = [], None
+    for each in side:
+        if each.signal is None or each.enters.shape[1] == 1:
+            enters = np.asarray(each.enters).reshape(n, -1)
+            signal = None if each.signal is None else np.asarray(each.signal).reshape(n * per, -1)
+            terms.append(Term(enters, signal, 1.0 if full or signal is None else 1.0 / out))
+        elif _gram_wins(each, each):
+            more = _by_grams_of_positions(each, out, full)
+            rest = more if rest is None else rest + more
+        else:
+            gradients = np.asarray(_gradients(each)).reshape(n * per, -1)
+            terms.append(Term(None, gradients, 1.0 if full else 1.0 / out))
+    found = lower_half(terms, n, per)
+    if rest is not None:
+        found += np.asarray(rest).reshape(found.shape)
+    return found.reshape(n, out, n, out) if full else found
+
+
+@jax.jit
+def _gradients(each: LayerSide) -> jax.Array:
+    """By the weights of a layer, (n, out, width, fan_in + 1)."""
+    return jnp.einsum("nopw,npi->nowi", each.signal, each.enters)
+
+
+@jax.jit(static_argnums=(1, 2))
+def _by_grams_of_positions(each: LayerSide, out: int, full: bool) -> jax.Array:
+    return _by_grams(each, each, out, full)
 
 
 @jax.jit

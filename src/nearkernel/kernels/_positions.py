@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._executor import in_order, lanes
 from .._memory import rows_that_fit
 from .._precision import working_dtype
 from ..models._compose import Sequential
@@ -139,11 +140,25 @@ class PositionWide(eqx.Module):
 
     # In matrices
 
-    @property
-    def tile(self) -> int:
-        """Inputs on each side of a tile: so many that all positions of their pairs stay in the cache."""
-        side = math.isqrt(max(1, _TILE_ENTRIES // math.prod(self.in_shape[:-1])))
+    def tile(self, n: int) -> int:
+        """Inputs on each side of a tile of `n`: so many that all positions of their pairs stay in the cache.
+
+        Where pairs are dear there are enough tiles for all threads, too.
+        """
+        positions = math.prod(self.in_shape[:-1])
+        side = math.isqrt(max(1, _TILE_ENTRIES // self._held()))
+        if n * n * (positions**2 if self.compares else positions) > _TILE_ENTRIES:
+            side = min(side, n // (2 * lanes()))
         return min(1 << max(side, 1).bit_length() - 1, 128)
+
+    def _held(self) -> int:
+        """Entries of a pair of inputs that are there at once."""
+        shape, most = self.in_shape, math.prod(self.in_shape[:-1])
+        for layer, every in zip(self.layers.layers, self.layers.needs(False)[1:], strict=True):
+            shape = layer.shape(shape)
+            if every and not layer.shifts():
+                most = max(most, math.prod(shape[:-1]) ** 2)
+        return most
 
     def ready(self, x: np.ndarray) -> tuple["PositionWide", Side]:
         """This kernel prepared for concrete inputs, and these with their row data."""
@@ -154,14 +169,18 @@ class PositionWide(eqx.Module):
         x = _channels_first(inputs)
         positions = math.prod(self.in_shape[:-1])
         held = 8 * positions * (positions if self.compares else 64)
-        size = min(rows_that_fit(held, _ROW_BYTES), 1 << (x.shape[-1] - 1).bit_length())
-        chunks = []
-        for at in range(0, x.shape[-1], size):
+        n = x.shape[-1]
+        size = min(rows_that_fit(held, _ROW_BYTES), 1 << (n - 1).bit_length())
+        if self.compares:  # an input with itself costs as much as a pair
+            size = min(size, self.tile(n))
+
+        def rows_from(at: int) -> Any:
             part = x[..., at : at + size]
             missing = [(0, 0)] * (x.ndim - 1) + [(0, size - part.shape[-1])]
             rows = _rows(self, np.pad(part, missing, mode="edge"))
-            chunks.append(jax.tree.map(lambda a, m=part.shape[-1]: np.asarray(a)[..., :m], rows))
-        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+            return jax.tree.map(lambda a: np.asarray(a)[..., : part.shape[-1]], rows)
+
+        rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *in_order(rows_from, range(0, n, size)))
         return Side(None, finite_rows(self, rows, inputs, inputs), x.shape[-1])
 
     def overflow(self, x: np.ndarray) -> str:

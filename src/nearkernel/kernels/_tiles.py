@@ -6,6 +6,7 @@ kernels inherit that accuracy.
 """
 
 import functools
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -117,9 +118,9 @@ def _rows(kernel, norms):
     return kernel.rows(norms)
 
 
-def _even(n: int, most: int) -> int:
+def even(n: int) -> int:
     """The size of tiles of `n` rows: of a few, that which leaves the least of the last tile empty."""
-    choices = (most, most * 4 // 5, most * 16 // 25) if n > most == TILE else (most,)
+    choices = (TILE, TILE * 4 // 5, TILE * 16 // 25) if n > TILE else (TILE,)
     return min(choices, key=lambda size: -(-n // size) * size)
 
 
@@ -142,18 +143,31 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         "use fewer points, or `kernel.blocks`",
     )
     found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
-    sizes = [_even(len(side), kernel.tile) for side in (side1, other)]
+    sizes = [kernel.tile(len(side)) for side in (side1, other)]
+
+    started: dict[int, tuple[slice, slice, Any]] = {}  # the last tile of each thread
 
     def fill(at: tuple[slice, slice]) -> None:
+        """Starts a tile, then stores the last one: while a thread multiplies, XLA's threads do its last tile."""
         i, j = at
-        for matrix, block in zip(found, blocks.at(i, j, symmetric and i == j), strict=True):
+        now = (i, j, blocks.start(i, j, symmetric and i == j))
+        last, started[threading.get_ident()] = started.get(threading.get_ident()), now
+        if last is not None:
+            store(*last)
+
+    def store(i: slice, j: slice, tile: Any) -> None:
+        for matrix, block in zip(found, blocks.finish(tile, i, j, symmetric and i == j), strict=True):
             matrix[i, j] = block
             if symmetric and i != j:
                 matrix[j, i] = block.T
 
+    tiles = covering(slice(0, n1), slice(0, n2), sizes, symmetric)
+    known = symmetric and sizes[0] == 1  # tiles on the diagonal, by the rows
     with one_thread():  # a tile is one thread's work, its products included
-        for _ in in_order(fill, list(covering(slice(0, n1), slice(0, n2), sizes, symmetric))):
+        for _ in in_order(fill, [(i, j) for i, j in tiles if not (known and i == j)]):
             pass
+    for last in started.values():
+        store(*last)
     if symmetric:
         for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
@@ -180,19 +194,27 @@ class _Blocks:
 
     def __init__(self, kernel, side1: Side, side2: Side):
         self.kernel, self.units, self.repair = kernel, (side1.unit, side2.unit), kernel.needs_repair()
-        self.size = tuple(_bucket(len(side), _even(len(side), kernel.tile)) for side in (side1, side2))
-        whole = [_whole_tiles(side, size) for side, size in zip((side1, side2), self.size, strict=True)]
-        self.rows = [side.rows for side in whole]
+        self.size = tuple(_bucket(len(side), kernel.tile(len(side))) for side in (side1, side2))
         self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
-        self.placed = None if on_host() or self.repair else PerDevice((self.leaves, *whole))
+        placed = not (on_host() or self.repair)
+        whole = [_whole_tiles(s, size, placed) for s, size in zip((side1, side2), self.size, strict=True)]
+        self.rows = [side.rows for side in whole]
+        self.placed = PerDevice((self.leaves, *whole)) if placed else None
 
     def at(self, i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """The entries (i, j) of each matrix; `same`: the two are the same inputs."""
+        return self.finish(self.start(i, j, same), i, j, same)
+
+    def start(self, i: slice, j: slice, same: bool) -> Any:
+        """The same, padded, and perhaps not computed yet."""
         blocks = self._on_device(i, j, same) if self.placed is not None else None
-        blocks = self._on_host(i, j, same) if blocks is None else blocks
+        return self._on_host(i, j, same) if blocks is None else blocks
+
+    def finish(self, blocks: Any, i: slice, j: slice, same: bool) -> list[np.ndarray]:
+        """What `start` began."""
         found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
         # The two triangles of a symmetric block may differ in the last bit.
-        return [np.tril(block) + np.tril(block, -1).T for block in found] if same else found
+        return [np.where(_lower(len(block)), block, block.T) for block in found] if same else found
 
     def _on_device(self, i: slice, j: slice, same: bool) -> Any:
         """From inputs that live on a device; None if a pair is so nearly parallel that its gap needs more care."""
@@ -215,6 +237,11 @@ class _Blocks:
             return self.kernel.repaired_pairs(rows1, rows2, gap)
         found = None if gap is None else self.kernel.pairs_on_host(rows1, rows2, gap)
         return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
+
+
+@functools.lru_cache(maxsize=4)
+def _lower(n: int) -> np.ndarray:
+    return np.tri(n, dtype=bool)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -242,10 +269,10 @@ def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
     return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap), near
 
 
-def _whole_tiles(side: Side, size: int) -> Side:
-    """With the last input repeated until any tile is whole, wherever it begins."""
+def _whole_tiles(side: Side, size: int, units: bool) -> Side:
+    """With the last input repeated until any tile is whole, wherever it begins; unit vectors only if asked for."""
     n = len(side) + size
-    unit = None if side.unit is None else _padded(side.unit, (n, side.unit.shape[1]))
+    unit = _padded(side.unit, (n, side.unit.shape[1])) if units and side.unit is not None else None
     return Side(unit, jax.tree.map(lambda a: _padded(a, (*a.shape[:-1], n)), side.rows), 0)
 
 

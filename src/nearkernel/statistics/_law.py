@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
+from .._executor import by_columns
 from .._memory import rows_that_fit
 from .._precision import in_float64
 from ..dynamics import GradientFlow, Solution, SpectralAlgorithm
@@ -157,7 +158,9 @@ class NewPoints:
         if response is None:
             return np.full_like(self.prior, np.inf)
         if response.basis is None:
-            moving = response.matrix @ self._half_pull(algorithm, response.matrix)
+            moving = by_columns(
+                lambda pull: response.matrix @ pull, self._half_pull(algorithm, response.matrix)
+            )
             moving += moving.T  # NumPy copies where memory overlaps
             moving += self.prior
             return moving
@@ -186,7 +189,10 @@ class NewPoints:
         """
         if self.law.is_posterior(algorithm):
             return -0.5 * self.start.T
-        found = scipy.linalg.blas.dtrmm(1.0, self.law.half_start.T, response.T, lower=0, trans_a=1)
+        half = self.law.half_start.T
+        found = by_columns(
+            lambda part: scipy.linalg.blas.dtrmm(1.0, half, part, lower=0, trans_a=1), response.T
+        )
         found -= self.start.T
         return found
 
