@@ -9,7 +9,12 @@ import re
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RIVALS = {"kernels": "neural-tangents", "architectures": "neural-tangents", "solve": "scikit-learn", "large": ""}
+RIVALS = {
+    "kernels": "neural-tangents",
+    "architectures": "neural-tangents",
+    "solve": "scikit-learn",
+    "large": "",
+}
 
 
 def speeds() -> str:
@@ -23,7 +28,13 @@ def speeds() -> str:
         ]
         for row in rows[2:]:
             found = dict(zip(rows[0], row, strict=True))
-            cells = (found["row"], found["n"], found.get("rival", rival), found["theirs/ours"], found["deviation"])
+            cells = (
+                found["row"],
+                found["n"],
+                found.get("rival", rival),
+                found["theirs/ours"],
+                found["deviation"],
+            )
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -99,9 +99,8 @@ def _hidden(found, own, x: jax.Array, tangent: bool) -> tuple[jax.Array, Any]:
     first = found[0]
     z = [first.apply(own[0], x)]
     kernel = first.bias_var + first.weight_var / first.fan_in * (x @ x.T)
-    h = (
-        {(0, 0): kernel[..., None, None] * jnp.eye(z[0].shape[1])} if tangent else {}
-    )  # of any two stages in use
+    own_kernel = kernel[..., None, None] * jnp.eye(z[0].shape[1])
+    h = {(0, 0): own_kernel} if tangent else {}  # of any two stages in use
     for k, (stage, entry) in enumerate(zip(found[1:-1], own[1:-1], strict=True)):
         s, skip = stage.activation(z[k]), stage.skip
         new = stage.apply(entry, s)
@@ -120,10 +119,9 @@ def _next_tangents(h: dict, k: int, skip: int | None, weight, slope, own: jax.Ar
     """With those of z' = z_skip + W s(z_k): each is a sum over where a derivative enters, the skip or the weights."""
     inner = slope[:, None, :, None] * h[k, k] * slope[None, :, None, :]
     end = own + _sandwich(weight, inner)
-    branch = {q: jnp.einsum("ji,aj,abjk->abik", weight, slope, h[k, q]) for p, q in h if p == k and q != k}
+    branch = {q: jnp.einsum("ji,aj,abjk->abik", weight, slope, h[k, q]) for p, q in h if p == k}
     if skip is not None:
-        cross = branch[skip] if skip != k else jnp.einsum("ji,aj,abjk->abik", weight, slope, h[k, k])
-        end = end + h[skip, skip] + cross + cross.transpose(1, 0, 3, 2)
+        end = end + h[skip, skip] + branch[skip] + branch[skip].transpose(1, 0, 3, 2)
         branch = {q: value + h[skip, q] for q, value in branch.items()}
     turned = {(q, k + 1): value.transpose(1, 0, 3, 2) for q, value in branch.items()}
     return h | {(k + 1, q): value for q, value in branch.items()} | turned | {(k + 1, k + 1): end}
