@@ -98,16 +98,14 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
     """
     found = stages(net, residual=True)
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
-    _require_fits(len(x), len(found))
+    residual = any(stage.skip is not None for stage in found)
+    _require_fits(len(x), len(found), averages=256 if residual else 0)
     kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
     known = [_known(each, len(distinct)) for each in kinds]
     names, _ = min(known, key=lambda each: len(each[0]))
     note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
-    if any(stage.skip is not None for stage in found):
-        walked = _by_paths(found, distinct, wanted)
-    else:
-        walked = _in_turn(net, found, distinct, names, wanted)
+    walked = _by_paths(found, distinct, wanted) if residual else _in_turn(net, found, distinct, names, wanted)
     layers = []
     for k, (stage, ((kernel, ntk, gap), tensors)) in enumerate(zip(found, walked, strict=True)):
         if not stage.ends:
@@ -214,9 +212,9 @@ def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:
     return tensor if where is None else np.where(where, np.inf, tensor)
 
 
-def _require_fits(n: int, layers: int) -> None:
+def _require_fits(n: int, layers: int, averages: int) -> None:
     """Refuse more inputs than the tensors of all layers, and what is needed to make one of them, can hold."""
-    tensors = 11 * layers + 20
+    tensors = 11 * layers + 20 + averages
     needed, free = 8 * tensors * n**4, available_bytes()
     if needed > free:
         most = int((free / (8 * tensors)) ** 0.25)

@@ -2,14 +2,16 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._executor import in_order
-from ._averages import Averages, multisets
+from .._memory import cores
+from ._averages import multisets
 from ._pair_functions import PairFunctions
 from ._path_tensors import memory, of_own_neurons, path_tensors
+from ._price import announce_price
 from ._smooth import Smooth, Wanted
 from ._stages import Stage
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Step, Tensors, first_tensors
@@ -22,7 +24,7 @@ class Moments(NamedTuple):
 
     kernel: np.ndarray
     ntk: np.ndarray
-    averages: Averages | None
+    averages: Any  # an `Averages`; None after the last
 
 
 class Paths:
@@ -57,19 +59,20 @@ class Paths:
     def _moments(self, x: np.ndarray) -> list[Moments]:
         first = self.found[0]
         kernel = first.bias_var + first.weight_var / first.fan_in * (x @ x.T)
-        ntk, moments = kernel, []
+        ntk, moments = kernel, list[Moments]()
         for stage in self.found[1:]:
             smooth = Smooth(stage.activation, float(np.diagonal(kernel).max()))
             averages = smooth.averages(kernel, lambda four: False)
             moments.append(Moments(kernel, ntk, averages))
             branch = stage.bias_var + stage.weight_var * averages.pair(0, 0)
             ntk = branch + stage.weight_var * averages.pair(1, 1) * ntk
-            skipped = Moments(0.0, 0.0, None) if stage.skip is None else moments[stage.skip]
-            kernel, ntk = branch + skipped.kernel, ntk + skipped.ntk
+            kernel = branch
+            if stage.skip is not None:
+                kernel, ntk = kernel + moments[stage.skip].kernel, ntk + moments[stage.skip].ntk
         return [*moments, Moments(kernel, ntk, None)]
 
     def _influences(self) -> list[dict[int, PairFunctions]]:
-        zero, found = np.zeros((self.n, self.n)), [{}]
+        zero, found = np.zeros((self.n, self.n)), [dict[int, PairFunctions]()]
         for m, stage in enumerate(self.found[1:]):
             c, (_, ntk, averages) = stage.weight_var, self.moments[m]
             new = {k: old.through(averages, ntk, c) for k, old in found[m].items()}
@@ -83,7 +86,7 @@ class Paths:
         """Of all stages, times their `fan_in`."""
         count = len(self.found)
         found = [first_tensors(self.n, (*KERNELS, *_FOURS)) for _ in range(count)]
-        shifts = [(np.zeros((self.n, self.n)), np.zeros((self.n, self.n))) for _ in range(count)]
+        shifts = np.zeros((count, 2, self.n, self.n))
         for k, m, tables in self._pairs():
             share = 1.0 / self.found[k].dense.width
             (_, ntk, averages), (_, later, at_later) = self.moments[k], self.moments[m]
@@ -100,17 +103,16 @@ class Paths:
                     _add(found[above], share, new)
             if k != m:
                 own = memory((later, at_later), self.influences[m][k], (ntk, averages), turned)
-                shifts[m] = tuple(old + share * new for old, new in zip(shifts[m], own, strict=True))
+                shifts[m] += share * np.stack(own)
         self._means(found, shifts)
         for m, stage in enumerate(self.found):
-            for k in [k for k in self.influences[m] if self.neurons[k] == self.neurons[m]]:
-                _add(
-                    found[m], 1.0 / stage.dense.width, of_own_neurons(self.influences[m][k], *self.moments[k])
-                )
+            for k, influence in self.influences[m].items():
+                if self.neurons[k] == self.neurons[m]:
+                    _add(found[m], 1.0 / stage.dense.width, of_own_neurons(influence, *self.moments[k]))
             found[m] = {name: stage.fan_in * tensor for name, tensor in found[m].items()}
         return found
 
-    def _means(self, found: list[Tensors], shifts: list) -> None:
+    def _means(self, found: list[Tensors], shifts: np.ndarray) -> None:
         """Put the corrections of the mean kernels in, stage by stage."""
         for m, stage in enumerate(self.found[1:]):
             c, (_, ntk, averages) = stage.weight_var, self.moments[m]
@@ -129,26 +131,37 @@ class Paths:
                 continue
             largest = max(float(np.diagonal(self.moments[k].kernel).max()) for k in same)
             smooth = Smooth(self.found[first + 1].activation, largest)
-            for k, m in itertools.combinations_with_replacement(same, 2):
+            pairs = list(itertools.combinations_with_replacement(same, 2))
+            if self.n > 3:
+                self._announce(smooth, same[0], same[-1], len(pairs))
+            for k, m in pairs:
                 yield k, m, self._tables(smooth, k, m)
+
+    def _announce(self, smooth: Smooth, k: int, m: int, pairs: int) -> None:
+        """Says what so many pairs of layers, such as k and m, will take, if that is long."""
+        make = lambda part: [smooth.table(self._both(k, m), four) for four in part]
+        announce_price(make, self._sets(k, m), 16, pairs, self.n, cores(), "pairs of layers")
+
+    def _both(self, k: int, m: int) -> np.ndarray:
+        """The covariance of z^k and z^m of one neuron, k <= m."""
+        early = self.moments[k].kernel
+        return np.block([[early, early], [early, self.moments[m].kernel]])
+
+    def _sets(self, k: int, m: int) -> list[tuple[int, ...]]:
+        """Two inputs at z^k and two at z^m, of which no two sets are the same up to their order."""
+        pairs = list(itertools.combinations_with_replacement(range(self.n), 2))
+        sets = [(*one, *(p + self.n for p in two)) for one in pairs for two in pairs]
+        chosen = list(multisets(self.n)) if k == m else sets
+        return [
+            each for each in chosen if self.wanted is None or self.wanted(tuple(p % self.n for p in each))
+        ]
 
     def _tables(self, smooth: Smooth, k: int, m: int) -> np.ndarray:
         """<s^(i)_a s^(j)_b s^(p)_c s^(q)_d>, [i, j, p, q, a, b, c, d]; a, b at z^k and c, d at z^m."""
-        n, early, late = self.n, self.moments[k].kernel, self.moments[m].kernel
+        n, kernel, sets = self.n, self._both(k, m), self._sets(k, m)
         tables = np.zeros((4,) * 4 + (n,) * 4)
-        if k == m:
-            kernel, chosen = early, list(multisets(n))
-            turns = list(itertools.permutations(range(4)))
-        else:
-            kernel = np.block([[early, early], [early, late]])
-            pairs = list(itertools.combinations_with_replacement(range(n), 2))
-            chosen = [(a, b, c + n, d + n) for a, b in pairs for c, d in pairs]
-            turns = [(0, 1, 2, 3), (1, 0, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)]
-        if self.wanted is not None:
-            chosen = [four for four in chosen if self.wanted(tuple(p % n for p in four))]
-        for four, table in zip(
-            chosen, in_order(lambda four: smooth.table(kernel, four), chosen), strict=True
-        ):
+        turns = [turn for turn in itertools.permutations(range(4)) if k == m or max(turn[:2]) == 1]
+        for four, table in zip(sets, in_order(lambda four: smooth.table(kernel, four), sets), strict=True):
             for turn in turns:
                 place = tuple(four[t] % n for t in turn)
                 tables[(..., *place)] = table.transpose(turn)
