@@ -72,6 +72,20 @@ def test_strips_and_chunks_leave_no_seam(method, monkeypatch):
     np.testing.assert_allclose(kernel(x, X1), kernel(X1, x).T, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("side", [2, 6])
+def test_symmetric_calls_of_convolutional_networks_equal_rectangular_ones(side):
+    """Both ways of a layer with positions, few and many; the readout has no parameters."""
+    layers = nk.layers
+    net = nk.Network(
+        (side, side, 2),
+        [layers.Conv(5, (3, 3)), layers.Activation("tanh"), layers.Conv(3, (3, 3)), layers.GlobalAvgPool()],
+    )
+    x = np.random.default_rng(side).normal(size=(9, side, side, 2))
+    kernel = nk.kernels.EmpiricalNTK(net, net.init(0), method="layers")
+    np.testing.assert_allclose(kernel.full(x), kernel.full(x, x), rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(kernel(x), kernel(x, x), rtol=1e-11)
+
+
 def test_no_hidden_layer_is_the_linear_kernel():
     net = nk.MLP(3, (), 2, weight_var=1.6, bias_var=0.3)
     kernel = nk.kernels.EmpiricalNTK(net, net.init(KEY))

@@ -151,22 +151,27 @@ def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndar
 def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     """The same of one side: a symmetric matrix, half of which is computed, by BLAS."""
     n, per = len(side[0].enters), out if full else 1
-    terms, rest = [], None
+    scale = 1.0 if full else 1.0 / out
+    flat = [each for each in side if each.signal is None or each.enters.shape[1] == 1]
+    found: Any = lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
     for each in side:
         if each.signal is None or each.enters.shape[1] == 1:
-            enters = np.asarray(each.enters).reshape(n, -1)
-            signal = None if each.signal is None else np.asarray(each.signal).reshape(n * per, -1)
-            terms.append(Term(enters, signal, 1.0 if full or signal is None else 1.0 / out))
-        elif _gram_wins(each, each):
-            more = _by_grams_of_positions(each, out, full)
-            rest = more if rest is None else rest + more
-        else:
-            gradients = np.asarray(_gradients(each)).reshape(n * per, -1)
-            terms.append(Term(None, gradients, 1.0 if full else 1.0 / out))
-    found = lower_half(terms, n, per)
-    if rest is not None:
-        found += np.asarray(rest).reshape(found.shape)
+            continue
+        if _gram_wins(each, each):
+            found += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
+        else:  # one layer at a time: gradients are large
+            found += lower_half(
+                [Term(None, np.asarray(_gradients(each)).reshape(n * per, -1), scale)], n, per
+            )
     return found.reshape(n, out, n, out) if full else found
+
+
+def _term(each: LayerSide, n: int, per: int, scale: float) -> Term:
+    """Of a layer without positions."""
+    enters = np.asarray(each.enters).reshape(n, -1)
+    if each.signal is None:
+        return Term(enters, None, 1.0)
+    return Term(enters, np.asarray(each.signal).reshape(n * per, -1), scale)
 
 
 @jax.jit
