@@ -164,7 +164,7 @@ class Paths:
         for four, table in zip(sets, in_order(lambda four: smooth.table(kernel, four), sets), strict=True):
             for turn in turns:
                 place = tuple(four[t] % n for t in turn)
-                tables[(..., *place)] = table.transpose(turn)
+                tables[:, :, :, :, *place] = table.transpose(turn)
         return tables
 
 

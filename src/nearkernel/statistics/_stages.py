@@ -145,7 +145,7 @@ def _unit(stage: Stage, entry: dict) -> dict:
 
 def outputs_of(found: tuple[Stage, ...], own: list[dict], x: jax.Array) -> Iterator[jax.Array]:
     """Preactivations after each stage, each (n, width)."""
-    z, before = x, []
+    z, before = x, list[jax.Array]()
     for stage, entry in zip(found, own, strict=True):
         z = stage.apply(entry, z if stage.activation is None else stage.activation(z))
         z = z if stage.skip is None else z + before[stage.skip]
