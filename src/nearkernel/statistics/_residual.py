@@ -159,13 +159,12 @@ class Paths:
     def _tables(self, smooth: Smooth, k: int, m: int) -> np.ndarray:
         """<s^(i)_a s^(j)_b s^(p)_c s^(q)_d>, [i, j, p, q, a, b, c, d]; a, b at z^k and c, d at z^m."""
         n, kernel, sets = self.n, self._both(k, m), self._sets(k, m)
-        tables = np.zeros((4,) * 4 + (n,) * 4)
+        tables = np.zeros((n,) * 4 + (4,) * 4)
         turns = [turn for turn in itertools.permutations(range(4)) if k == m or max(turn[:2]) == 1]
         for four, table in zip(sets, in_order(lambda four: smooth.table(kernel, four), sets), strict=True):
             for turn in turns:
-                place = tuple(four[t] % n for t in turn)
-                tables[:, :, :, :, *place] = table.transpose(turn)
-        return tables
+                tables[tuple(four[t] % n for t in turn)] = table.transpose(turn)
+        return np.moveaxis(tables, (0, 1, 2, 3), (4, 5, 6, 7))
 
 
 def _add(total: Tensors, share: float, new: Tensors) -> None:
