@@ -1,13 +1,22 @@
-"""What the site adds to the pages: files from outside of docs/, links from names to the API, typeset formulas."""
+"""What the site adds to the pages: files from outside of docs/, pages of figures and notebooks, pictures for the dark
+palette, links from names to the API, typeset formulas."""
 
 import html as markup
+import io
 import posixpath
 import re
+import sys
 from pathlib import Path
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
+import site_gallery as gallery
+import site_notebooks
+import site_pictures
 
 ROOT = Path(__file__).parents[1]
 # Files of the repository that the site has too, and where. Pages link to them as they lie in the repository.
@@ -20,9 +29,13 @@ OUTSIDE = {
     "CITATION.cff": "CITATION.cff",
     "benchmarks/README.md": "benchmarks.md",
 }
+LIGHT = {
+    "regime_map"
+}  # figures that stay as they are in the dark: there, numbers on colors would be hard to read
 _INSIDE = {site: place for place, site in OUTSIDE.items()}
 _FENCED = re.compile(r"(^```.*?^```)", re.MULTILINE | re.DOTALL)
-_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)")
+_LINK = re.compile(r"\]\((?![a-z]+:|#)([^)\s#]+)(#[^)\s]+)?")
+_IMAGE = re.compile(r'<img\b([^>]*?)\bsrc="([^"]+\.png)"([^>]*)>')
 _NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
 _MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -31,21 +44,62 @@ _LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
 _UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>'])\^{_INDEX}")
 
 
+def on_config(config):
+    """Every figure gets its place in the menu, by groups, after the page that shows them all."""
+    groups = [{name: [each.page for each in figures]} for name, figures in gallery.groups().items()]
+    place = config.nav.index({"Gallery": "gallery.md"})
+    config.nav[place] = {"Gallery": [{"All figures": "gallery.md"}, *groups]}
+    return config
+
+
 def on_files(files, config):
+    def add(site: str, content: str | bytes) -> None:
+        files.append(File.generated(config, site, content=content))
+
     for place, site in OUTSIDE.items():
         files.append(File.generated(config, site, abs_src_path=str(ROOT / place)))
+    pictures = {}
+    for site, path in site_notebooks.notebooks().items():
+        text, inside = site_notebooks.page(path)
+        add(site, text)
+        pictures |= inside
+    for figure in gallery.FIGURES:
+        path = ROOT / f"docs/figures/{figure.name}.png"
+        add(figure.page, figure.markdown())
+        small = site_pictures.png(site_pictures.thumbnail(Image.open(path)))
+        if figure.name in LIGHT:
+            add(figure.thumbnail, small)
+        else:
+            pictures[figure.thumbnail] = small
+            add(*_in_the_dark(f"figures/{path.name}", path))
+    for site, content in pictures.items():
+        add(site, content)
+        add(*_in_the_dark(site, io.BytesIO(content)))
     return files
+
+
+def _in_the_dark(site: str, file) -> tuple[str, bytes]:
+    return site.removesuffix(".png") + "-dark.png", site_pictures.png(site_pictures.dark(Image.open(file)))
 
 
 def on_page_markdown(markdown, page, config, files):
     """Links between files of the repository become links between pages of the site."""
     here = page.file.src_uri
-    folder = posixpath.dirname(_INSIDE.get(here, f"docs/{here}"))
+    if here == "gallery.md":
+        markdown = gallery.grid(markdown)
+    written = "docs/gallery.md" if here.startswith("gallery/") else _INSIDE.get(here, f"docs/{here}")
 
     def moved(link: re.Match) -> str:
-        target = posixpath.normpath(posixpath.join(folder, link[1]))
+        target, anchor = (
+            posixpath.normpath(posixpath.join(posixpath.dirname(written), link[1])),
+            link[2] or "",
+        )
         site = OUTSIDE.get(target, target.removeprefix("docs/"))
-        return "](" + posixpath.relpath(site, posixpath.dirname(here) or ".")
+        if site == "gallery.md" and anchor[1:] in gallery.BY_ANCHOR:
+            site, anchor = gallery.BY_ANCHOR[anchor[1:]].page, ""
+        if site.endswith(".ipynb") and here not in site_notebooks.notebooks():
+            site = site.removesuffix("ipynb") + "md"
+        return "](" + posixpath.relpath(site, posixpath.dirname(here) or ".") + anchor
 
     parts = _FENCED.split(markdown)
     return "".join(part if part.startswith("```") else _LINK.sub(moved, part) for part in parts)
@@ -68,7 +122,20 @@ NAMES = documented()
 
 
 def on_page_content(html, page, config, files):
+    pictures = {file.src_uri for file in files if file.src_uri.endswith("-dark.png")}
+    html = _IMAGE.sub(lambda image: for_both_palettes(image, page, pictures), html)
     return _NAME.sub(lambda code: linked(code, page), with_indices(_FORMULA.sub(typeset, html)))
+
+
+def for_both_palettes(image: re.Match, page, pictures: set[str]) -> str:
+    """A picture that has a twin for the dark palette, with it; the theme shows one of the two."""
+    before, source, after = image.groups()
+    dark = source.removesuffix(".png") + "-dark.png"
+    if posixpath.normpath(posixpath.join(posixpath.dirname(page.file.src_uri), dark)) not in pictures:
+        return image[0]
+    return "".join(
+        f'<img{before}src="{each}"{after}>' for each in (f"{source}#only-light", f"{dark}#only-dark")
+    )
 
 
 def typeset(formula: re.Match) -> str:

@@ -17,6 +17,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel import claims
+from printed import same_text
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,7 +26,6 @@ _BLOCK = re.compile(
     r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
     re.MULTILINE | re.DOTALL,
 )
-_NUMBER = re.compile(r"-?\d+(?:\.(\d+))?(?:e([+-]\d+))?")
 _LINK = re.compile(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"")
 
 
@@ -42,6 +42,7 @@ _HEAVY = (
     "exact-laws",
     "finite-width",
     "float64",
+    "how-do-i",
     "implicit-bias",
     "networks-expanded",
     "when-kernels-fail",
@@ -54,23 +55,6 @@ def _weighed(page: Path):
     """Pages that take long are run with the slow tests."""
     marks = [pytest.mark.slow] if page.stem in _HEAVY else []
     return pytest.param(page, id=name_of(page), marks=marks)
-
-
-def same_text(found: str, expected: str) -> bool:
-    """Word by word; numbers may differ by one unit of the last digit that is printed."""
-    found_words, words = found.split(), expected.split()
-    return len(found_words) == len(words) and all(map(same_word, found_words, words))
-
-
-def same_word(found: str, expected: str) -> bool:
-    numbers, expected_numbers = list(_NUMBER.finditer(found)), list(_NUMBER.finditer(expected))
-    if _NUMBER.sub("#", found) != _NUMBER.sub("#", expected) or len(numbers) != len(expected_numbers):
-        return False
-    for one, other in zip(numbers, expected_numbers, strict=True):
-        unit = 10.0 ** (int(other[2] or 0) - len(other[1] or "")) if other[1] or other[2] else 0.0
-        if abs(float(one[0]) - float(other[0])) > 1.001 * unit:
-            return False
-    return True
 
 
 def test_same_text_allows_one_unit_of_the_last_digit():

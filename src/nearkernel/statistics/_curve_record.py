@@ -209,5 +209,8 @@ class LearningCurveResult:
         if self.noise_floor is not None:
             axes.axhline(self.noise_floor, linestyle="--", linewidth=1, label="noise of repeated rows")
         axes.set(xlabel="examples", ylabel="mean squared error", xscale="log", yscale="log")
+        halves = [2 * self.n // 2**k for k in range(8) if 2 * self.n // 2**k >= self.sizes[0]]
+        axes.set_xticks(halves, [str(size) for size in halves])
+        axes.set_xticks([], minor=True)
         axes.legend()
         return axes
