@@ -58,7 +58,7 @@ VERBS = {
     ),
     "`breakpoints`, `regions`": lambda layer: isinstance(layer, AbstractPiecewiseLayer),
     "order 1/n of `propagate`, `forecast`": lambda layer: isinstance(
-        layer, L.Dense | L.Activation | L.Identity | L.Repeat
+        layer, L.Dense | L.Activation | L.Identity | L.Repeat | L.Residual
     ),
 }
 

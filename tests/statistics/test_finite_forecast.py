@@ -206,9 +206,9 @@ def test_networks_of_layers_are_forecast_as_mlps():
     np.testing.assert_allclose(one.cov, other.cov, rtol=1e-9)
     with pytest.raises(
         TypeError,
-        match=r"does not support `layers\[1\]`, Residual of 2 layers: it supports alternating Dense and",
+        match=r"does not support `layers\[1\].branch\[0\]`, LayerNorm.*: it supports alternating Dense and",
     ):
-        block = L.Residual([L.Activation("tanh"), L.Dense(8)])
+        block = L.Residual([L.LayerNorm(), L.Activation("tanh"), L.Dense(8)])
         nk.forecast(nk.Network(3, [L.Dense(8), block, L.Dense(1)]), X, Y, None, NEW, order=1)
 
 

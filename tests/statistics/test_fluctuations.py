@@ -233,7 +233,7 @@ def test_limit_of_infinite_width_by_extrapolation():
         ),
         (
             lambda: nk.propagate(nk.ResMLP(3, 4), X, order=1),
-            r"`order=1` does not support `layers\[1\].body\[0\]`, Residual of 3 layers: it supports alternating Dense",
+            r"`order=1` does not support `layers\[1\].body\[0\].branch\[0\]`, LayerNorm.*alternating Dense",
         ),
         (
             lambda: nk.propagate(nk.Network(3, [L.Dense(4), L.Activation("tanh")]), X, order=1),

@@ -50,7 +50,7 @@ def test_every_layer_of_any_network_is_the_kernel_of_the_network_cut_off_there()
             np.testing.assert_allclose(np.diagonal(layer.correlation), 1.0, atol=1e-12)
     with pytest.raises(
         TypeError,
-        match=r"`order=1` does not support `layers\[1\]`, Residual .* supports alternating Dense and Activation",
+        match=r"`order=1` does not support `layers\[1\].*, LayerNorm.* supports alternating Dense and Activation",
     ):
         nk.propagate(nk.Network(4, vectors), X, order=1)
 

@@ -67,7 +67,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
         self.algorithm, self._training = algorithm, training
         self.status = training.status(algorithm)
-        self.width, self.depth = training.width, len(stages(training.net)) - 1
+        self.width, self.depth = training.width, len(stages(training.net, residual=True)) - 1
         self._finite = self.ok or math.isfinite(algorithm.end())
         law = training.law(algorithm) if self._finite else training.diverged()
         shape = training.shape
@@ -210,7 +210,10 @@ def finite_forecast(
 def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> None:
     """Refuse networks and algorithms whose trained law is not known to order 1/width."""
     trainable(algorithm)
-    if not all(is_smooth(stage.activation) for stage in stages(net)[1:]):
+    found = stages(net, residual=True)
+    if found[-1].skip is not None:
+        raise ValueError("`order=1` of a residual network needs Dense at the end, after an Activation.")
+    if not all(is_smooth(stage.activation) for stage in found[1:]):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
             "as 1/width; use `order=0.5`, or a smooth relative such as gelu."

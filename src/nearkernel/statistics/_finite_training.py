@@ -96,7 +96,7 @@ class ExactTraining(AbstractTraining):
         """`last`, the layer of the outputs at `x` and `x_new`, if it is known already."""
         self.net, self.x, self.y, self.vector = net, x, y, vector
         n, outputs = y.shape
-        _require_fits(n, len(x_new), outputs, len(stages(net)))
+        _require_fits(n, len(x_new), outputs, len(stages(net, residual=True)))
         self._x_new = x_new
         if last is None:
             last = fluctuations(net, np.concatenate([x, x_new]), train=n)[-1]

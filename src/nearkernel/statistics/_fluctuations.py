@@ -1,6 +1,7 @@
 """Statistics of order 1/n: what `propagate(net, x, order=1)` returns for a layer, and how layers are walked through."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -17,9 +18,12 @@ from ._deltas import infinite, with_deltas
 from ._folded import Folded
 from ._kinked import Kinked
 from ._price import announce_price
+from ._residual import Paths
 from ._smooth import Smooth, Wanted
-from ._stages import flat, stages
-from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, first_tensors, next_tensors
+from ._stages import Stage, flat, stages
+from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Tensors, first_tensors, next_tensors
+
+Kernels = tuple[np.ndarray, np.ndarray, np.ndarray]  # kernel, tangent kernel, 1 - correlation
 
 FIELDS = {
     "V": "four_point",
@@ -92,25 +96,18 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
 
     With `train`, entries of more than two different inputs beyond so many first ones are left out and mean nothing.
     """
-    found = stages(net)
+    found = stages(net, residual=True)
     distinct, back = np.unique(x, axis=0, return_inverse=True)  # a copy of an input has nothing of its own
-    _require_fits(len(x), len(found))
+    residual = any(stage.skip is not None for stage in found)
+    _require_fits(len(x), len(found), averages=256 if residual else 0)
     kinds = [stage.activation for stage in found[1:]] or [activations.get("linear")]
     known = [_known(each, len(distinct)) for each in kinds]
     names, _ = min(known, key=lambda each: len(each[0]))
     note = next((note for _, note in known if note), "")
     wanted = None if train is None else _two_new(np.isin(np.arange(len(distinct)), back.ravel()[:train]))
-    kernels = layer_kernels(flat(net), distinct)
-    if len(found) > 1:
-        _announce(found[1].activation, kernels[0][0], wanted, len(found) - 1)
-    tensors = first_tensors(len(distinct), names)
+    walked = _by_paths(found, distinct, wanted) if residual else _in_turn(net, found, distinct, names, wanted)
     layers = []
-    for k, (stage, (kernel, ntk, gap)) in enumerate(zip(found, kernels, strict=True)):
-        if k:
-            before, theta, _ = kernels[k - 1]
-            averages = _averages(stage.activation, before, k > 1, wanted)
-            ratio = stage.fan_in / found[k - 1].fan_in if k > 1 else 0.0  # the first has nothing to hand on
-            tensors = next_tensors(tensors, theta, stage.weight_var, ratio, averages)
+    for k, (stage, ((kernel, ntk, gap), tensors)) in enumerate(zip(found, walked, strict=True)):
         if not stage.ends:
             continue
         fields = {"kernel": kernel, "ntk": ntk, "correlation": 1.0 - gap}
@@ -118,6 +115,41 @@ def fluctuations(net: AbstractNetwork, x: np.ndarray, train: int | None = None) 
         expanded = {name: _expanded(array, back.ravel()) for name, array in fields.items()}
         layers.append(Fluctuations(width=stage.fan_in, note=note, **expanded))
     return tuple(layers)
+
+
+def _in_turn(
+    net: AbstractNetwork,
+    found: tuple[Stage, ...],
+    x: np.ndarray,
+    names: tuple[str, ...],
+    wanted: Wanted | None,
+) -> Iterator[tuple[Kernels, Tensors]]:
+    """Kernel, tangent kernel, gap and tensors of each stage, from those of the stage before."""
+    kernels = layer_kernels(flat(net), x)
+    if len(found) > 1:
+        _announce(found[1].activation, kernels[0][0], wanted, len(found) - 1)
+    tensors = first_tensors(len(x), names)
+    for k, stage in enumerate(found):
+        if k:
+            before, theta, _ = kernels[k - 1]
+            averages = _averages(stage.activation, before, k > 1, wanted)
+            ratio = stage.fan_in / found[k - 1].fan_in if k > 1 else 0.0  # the first has nothing to hand on
+            tensors = next_tensors(tensors, theta, stage.weight_var, ratio, averages)
+        yield kernels[k], tensors
+
+
+def _by_paths(
+    found: tuple[Stage, ...], x: np.ndarray, wanted: Wanted | None
+) -> Iterator[tuple[Kernels, Tensors]]:
+    """The same where residual blocks keep their neurons: from every two layers of a neuron."""
+    if not all(is_smooth(stage.activation) for stage in found[1:]):
+        raise ValueError(
+            "`order=1` of residual blocks is for smooth activations: use a smooth relative such as gelu, or order=0."
+        )
+    paths = Paths(found, x, wanted)
+    for (kernel, ntk, _), tensors in zip(paths.moments, paths.tensors(), strict=True):
+        size = np.sqrt(np.diagonal(kernel))
+        yield (kernel, ntk, 1.0 - kernel / np.outer(size, size)), tensors
 
 
 def _announce(activation: Any, kernel: np.ndarray, wanted: Wanted | None, layers: int) -> None:
@@ -180,9 +212,9 @@ def _marked(name: str, tensor: np.ndarray, kinked: Any) -> np.ndarray:
     return tensor if where is None else np.where(where, np.inf, tensor)
 
 
-def _require_fits(n: int, layers: int) -> None:
+def _require_fits(n: int, layers: int, averages: int) -> None:
     """Refuse more inputs than the tensors of all layers, and what is needed to make one of them, can hold."""
-    tensors = 11 * layers + 20
+    tensors = 11 * layers + 20 + averages
     needed, free = 8 * tensors * n**4, available_bytes()
     if needed > free:
         most = int((free / (8 * tensors)) ** 0.25)

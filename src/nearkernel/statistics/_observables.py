@@ -47,11 +47,13 @@ def observables(
     fields = [
         one_of(name, "fields", list(_LETTERS)) for name in ([fields] if isinstance(fields, str) else fields)
     ]
-    found = stages(net, "observables")
+    found = stages(net, "observables", residual=True)
     if len(found) == 1:
         raise ValueError(
             "`net` has no hidden layer: its outputs are exactly Gaussian, there is nothing to measure."
         )
+    if found[-1].skip is not None:
+        raise ValueError("`net` must end in Dense after an Activation, not in a residual block.")
     by_derivatives = [_LETTERS[name] for name in fields if name in _BY_DERIVATIVES]
     if by_derivatives and found[-1].dense.width < 2:
         raise ValueError(f"`net` must have out_dim >= 2 to measure {fields[-1]}: it correlates two outputs.")
@@ -75,22 +77,8 @@ def _slope(stage: Stage, z: jax.Array) -> jax.Array:
 
 def _averaged(found, own, x, kernel, ntk, letters: list[str], tangent: bool) -> dict[str, jax.Array]:
     """Tensors up to the variance of the tangent kernel, by going through the layers once."""
-    m, first, last = len(x), found[0], found[-1]
-    z = first.apply(own[0], jnp.asarray(x))
-    h: Any = None
-    if tangent:
-        h = (first.bias_var + first.weight_var / first.fan_in * (x @ x.T))[..., None, None] * jnp.eye(
-            z.shape[1]
-        )
-    for stage, entry in zip(found[1:-1], own[1:-1], strict=True):
-        s = stage.activation(z)
-        if tangent:
-            weight = jnp.sqrt(stage.weight_var / stage.fan_in) * entry["weight"]
-            slope = _slope(stage, z)
-            inner = _sandwich(weight, slope[:, None, :, None] * h * slope[None, :, None, :])
-            shared = stage.bias_var + stage.weight_var / stage.fan_in * (s @ s.T)
-            h = inner + shared[..., None, None] * jnp.eye(weight.shape[1])
-        z = stage.apply(entry, s)
+    m, last = len(x), found[-1]
+    z, h = _hidden(found, own, jnp.asarray(x), tangent)
     s, n, c = last.activation(z), last.fan_in, last.weight_var
     dg = last.bias_var + c / n * (s @ s.T) - kernel
     values = {"G": n * dg, "V": n * _outer(dg, dg)}
@@ -104,6 +92,39 @@ def _averaged(found, own, x, kernel, ntk, letters: list[str], tangent: bool) -> 
         values["F"] = c * c / n * (left.reshape(-1, n) @ s.T).reshape(m, m, m, m).transpose(0, 3, 1, 2)
         values["B"] = c * c / n * (flat @ flat.T).reshape(m, m, m, m)
     return {letter: values[letter] for letter in letters}
+
+
+def _hidden(found, own, x: jax.Array, tangent: bool) -> tuple[jax.Array, Any]:
+    """Preactivations of the last hidden layer (a, j), and its tangent kernel (a, b, j, k) or None."""
+    first = found[0]
+    z = [first.apply(own[0], x)]
+    kernel = first.bias_var + first.weight_var / first.fan_in * (x @ x.T)
+    own_kernel = kernel[..., None, None] * jnp.eye(z[0].shape[1])
+    h = {(0, 0): own_kernel} if tangent else {}  # of any two stages in use
+    for k, (stage, entry) in enumerate(zip(found[1:-1], own[1:-1], strict=True)):
+        s, skip = stage.activation(z[k]), stage.skip
+        new = stage.apply(entry, s)
+        z.append(new if skip is None else new + z[skip])
+        if tangent:
+            weight = jnp.sqrt(stage.weight_var / stage.fan_in) * entry["weight"]
+            shared = stage.bias_var + stage.weight_var / stage.fan_in * (s @ s.T)
+            own_part = shared[..., None, None] * jnp.eye(weight.shape[1])
+            h = _next_tangents(h, k, skip, weight, _slope(stage, z[k]), own_part)
+            later = {s.skip for s in found[k + 2 :]} | {k + 1}
+            h = {pair: value for pair, value in h.items() if later.issuperset(pair)}
+    return z[-1], h.get((len(z) - 1,) * 2)
+
+
+def _next_tangents(h: dict, k: int, skip: int | None, weight, slope, own: jax.Array) -> dict:
+    """With those of z' = z_skip + W s(z_k): each is a sum over where a derivative enters, the skip or the weights."""
+    inner = slope[:, None, :, None] * h[k, k] * slope[None, :, None, :]
+    end = own + _sandwich(weight, inner)
+    branch = {q: jnp.einsum("ji,aj,abjk->abik", weight, slope, h[k, q]) for p, q in h if p == k}
+    if skip is not None:
+        end = end + h[skip, skip] + branch[skip] + branch[skip].transpose(1, 0, 3, 2)
+        branch = {q: value + h[skip, q] for q, value in branch.items()}
+    turned = {(q, k + 1): value.transpose(1, 0, 3, 2) for q, value in branch.items()}
+    return h | {(k + 1, q): value for q, value in branch.items()} | turned | {(k + 1, k + 1): end}
 
 
 def _sandwich(weight: jax.Array, inner: jax.Array) -> jax.Array:

@@ -20,6 +20,7 @@ import numpy as np
 from ..activations import AbstractActivation
 from ..activations._series import _weighted_hermite
 from ..models import MLP
+from ._averages import Averages
 from ._smooth import stacked_derivatives
 
 _SPACING, _TERMS = 0.05, 384
@@ -79,7 +80,7 @@ class PairFunctions(NamedTuple):
         """d_a: kappa_aa = d_a s_a^2."""
         return np.diagonal(2 * self.psi + self.x)
 
-    def through(self, pairs: Pairs, theta: np.ndarray, c: float) -> "PairFunctions":
+    def through(self, pairs: "Pairs | Averages", theta: np.ndarray, c: float) -> "PairFunctions":
         """Seen from one layer further on, whose tangent kernel before the activation is `theta`."""
         p20, slopes = pairs.pair(2, 0), c * pairs.pair(1, 1)
         ua, ub = c * theta * pairs.pair(3, 1) + c * p20, c * theta * pairs.pair(2, 2) + slopes

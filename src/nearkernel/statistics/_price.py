@@ -13,9 +13,15 @@ _LONG = 60.0  # seconds
 
 
 def announce_price(
-    make: Callable[[Sets], object], sets: Sets, tried: int, layers: int, inputs: int, threads: int
+    make: Callable[[Sets], object],
+    sets: Sets,
+    tried: int,
+    layers: int,
+    inputs: int,
+    threads: int,
+    layer: str = "hidden layers",
 ) -> None:
-    """Warns if averages over all `sets` in so many layers will take longer than a minute.
+    """Warns if averages over all `sets` in so many layers, or what `layer` says, will take longer than a minute.
 
     `make` averages over some of them on one of `threads` threads; `tried` many are made for a trial.
     """
@@ -29,7 +35,7 @@ def announce_price(
     if seconds > _LONG:
         warnings.warn(
             f"`order=1` of {inputs} different inputs averages over {len(sets):,} sets of four in each of {layers} "
-            f"hidden layers: about {_words(seconds)}. Time grows with the fourth power of the inputs; use fewer.",
+            f"{layer}: about {_words(seconds)}. Time grows with the fourth power of the inputs; use fewer.",
             stacklevel=6,
         )
 

@@ -73,7 +73,7 @@ def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
 
     **Arguments:** `net`; `x`; `order`, the power of 1/width kept: 0 or 1. Order 1 uses tensors of four inputs, so it
     is for one or two dozen inputs, and for networks of alternating `Dense` and `Activation`, such as `nk.MLP`, at
-    their widths.
+    their widths; with a smooth activation also in `Residual` blocks, such as `nk.ResMLP(..., norm=False)`.
 
     **Returns:** `found[l]`, a `Layer` (`kernel`, `ntk`, `correlation`) or a `Fluctuations`, which has more fields.
     """

@@ -10,24 +10,27 @@ from .. import activations
 from ..activations import AbstractActivation
 from ..models import AbstractNetwork, Network
 from ..models._activation import Activation
+from ..models._branches import Residual
 from ..models._compose import Sequential
 from ..models._dense import Dense
 from ..models._flatten import Identity
 from ..models._repeat import Repeat
 
 SUPPORTED = "alternating Dense and Activation, also in Repeat"
+WITH_RESIDUAL = f"{SUPPORTED} and as the branch of Residual"
 
 Step = tuple[str, int]  # into a tree of parameters: ("item", k) of a list, or ("slice", k) of all arrays
 
 
 class Stage(NamedTuple):
-    """z' = W s(z) + b; the first stage has no activation, and acts on inputs."""
+    """z' = W s(z) + b, plus what a residual block skips; the first stage has no activation, and acts on inputs."""
 
     activation: Any  # None in the first
     dense: Dense
     fan_in: int
     ends: bool  # whether a layer of the network ends here, and not within a Repeat
     where: tuple[Step, ...]  # its parameters
+    skip: int | None = None  # the stage whose outputs are added
 
     @property
     def weight_var(self) -> float:
@@ -43,15 +46,18 @@ class Stage(NamedTuple):
         return s @ weight + jnp.sqrt(self.bias_var) * entry["bias"]
 
 
-def stages(net: AbstractNetwork, verb: str = "order=1") -> tuple[Stage, ...]:
-    """The stages of a network; TypeError, with the place, where the corrections of a layer are not known."""
+def stages(net: AbstractNetwork, verb: str = "order=1", residual: bool = False) -> tuple[Stage, ...]:
+    """The stages of a network; TypeError, with the place, where the corrections of a layer are not known.
+
+    Without `residual`, blocks that skip a branch are among these.
+    """
     if len(net.in_shape) != 1:
         raise TypeError(
             f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}: use order=0."
         )
     if net.mean_field:
         raise ValueError(f'`{verb}` is for parametrization "ntk" or "standard"; got "mean_field".')
-    reader = _Reader(net.in_shape[0], verb)
+    reader = _Reader(net.in_shape[0], verb, residual)
     reader.read(net.layers, "layers", ())
     reader.finish()
     return tuple(reader.found)
@@ -71,8 +77,8 @@ def entries(found: tuple[Stage, ...], params: Any) -> list[dict]:
 
 
 class _Reader:
-    def __init__(self, in_dim: int, verb: str):
-        self.width, self.verb = in_dim, verb
+    def __init__(self, in_dim: int, verb: str, residual: bool):
+        self.width, self.verb, self.residual = in_dim, verb, residual
         self.found: list[Stage] = []
         self.pending: tuple[AbstractActivation, str, Activation] | None = None
 
@@ -88,8 +94,18 @@ class _Reader:
             self._dense(layer, path, where, top)
         elif isinstance(layer, Activation) and self.found and self.pending is None:
             self.pending = (layer.function, path, layer)
+        elif isinstance(layer, Residual) and self.residual and self.found and self.pending is None:
+            self._skipping(layer, path, where, top)
         elif not isinstance(layer, Identity):
             self._refuse(path, layer)
+
+    def _skipping(self, layer: Residual, path: str, where: tuple[Step, ...], top: bool) -> None:
+        """The outputs of the stage before are added to those of the last one of the branch."""
+        before = len(self.found) - 1
+        self.read(layer.branch, f"{path}.branch", where, top)
+        if self.pending or self.found[-1].skip is not None or len(self.found) == before + 1:
+            self._refuse(path, layer)
+        self.found[-1] = self.found[-1]._replace(skip=before)
 
     def _in_turn(self, layer: Sequential, path: str, where: tuple[Step, ...], top: bool) -> None:
         count, last = 0, max((k for k, each in enumerate(layer.layers) if each.has_params()), default=-1)
@@ -109,7 +125,8 @@ class _Reader:
 
     def _refuse(self, path: str, layer: Any) -> None:
         raise TypeError(
-            f"`{self.verb}` does not support `{path}`, {layer!r}: it supports {SUPPORTED}; for others use order=0."
+            f"`{self.verb}` does not support `{path}`, {layer!r}: it supports "
+            f"{WITH_RESIDUAL if self.residual else SUPPORTED}; for others use order=0."
         )
 
 
@@ -128,7 +145,9 @@ def _unit(stage: Stage, entry: dict) -> dict:
 
 def outputs_of(found: tuple[Stage, ...], own: list[dict], x: jax.Array) -> Iterator[jax.Array]:
     """Preactivations after each stage, each (n, width)."""
-    z = x
+    z, before = x, list[jax.Array]()
     for stage, entry in zip(found, own, strict=True):
         z = stage.apply(entry, z if stage.activation is None else stage.activation(z))
+        z = z if stage.skip is None else z + before[stage.skip]
+        before.append(z)
         yield z

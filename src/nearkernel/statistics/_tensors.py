@@ -29,7 +29,7 @@ def first_tensors(n: int, names: tuple[str, ...]) -> Tensors:
 
 def next_tensors(old: Tensors, theta: np.ndarray, c: float, r: float, averages: Averages) -> Tensors:
     """Tensors of the next layer; `theta` is the tangent kernel of this one."""
-    step = _Step(old, theta, c, r, averages)
+    step = Step(old, theta, c, r, averages)
     new = {"V": step.v(), "G": step.g()}
     new |= {"D": step.d(), "F": step.f(), "A": step.a(), "B": step.b(), "H": step.h(new["G"])}
     if "P" in old:
@@ -39,7 +39,7 @@ def next_tensors(old: Tensors, theta: np.ndarray, c: float, r: float, averages: 
     return new
 
 
-class _Step:
+class Step:
     def __init__(self, old: Tensors, theta: np.ndarray, c: float, r: float, averages: Averages):
         self.old, self.theta, self.c, self.lam, self.r = old, theta, c, c, r
         self.pair, self.four = averages.pair, averages.four
