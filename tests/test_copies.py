@@ -110,6 +110,8 @@ def differences(found, expected, path="") -> str:
         return f"{path}: {type(found)} is not {type(expected)}"
     if isinstance(expected, list | tuple):
         pairs = [(f"{path}[{i}]", a, b) for i, (a, b) in enumerate(zip(found, expected, strict=True))]
+    elif isinstance(expected, dict) and path.endswith("_starts"):
+        return ""  # of clouds, kept for the next question and left behind by copies
     elif isinstance(expected, dict):
         pairs = [(f"{path}[{key!r}]", found[key], expected[key]) for key in expected]
     elif (
@@ -200,6 +202,7 @@ FUNCTIONS = {
     "Optax",
     "fluctuation_observables",
     "observables",
+    "step_change",
     "trained_observables",
 }
 # What leaves a model is a JAX array: its own pickle is JAX's affair.

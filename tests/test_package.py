@@ -1,6 +1,7 @@
 """The package as a stranger meets it: README, versions, spelling, what is built, the wheel in an empty environment."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -149,6 +150,7 @@ PARTS = {
         try:
             lines = ""
             while not lines.rstrip().endswith("}"):
+                assert lab.poll() is None
                 lines += lab.stdout.readline()
             address = json.loads(lines)["address"]
             for page in ("", "plotly.js", "static/look.css", "api/experiments"):
@@ -185,7 +187,9 @@ def test_the_wheel_runs_in_an_empty_environment(extra, wheel, tmp_path):
     python = tmp_path / "env/bin/python"
     wanted = f"nearkernel[{extra}] @ {wheel.as_uri()}" if extra else str(wheel)
     pip = [python, "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-c", ROOT / "constraints.txt", wanted], check=True)
+    # What another test may have put on the path would count as installed.
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*pip, "-c", ROOT / "constraints.txt", wanted], check=True, env=clean)
     program = tmp_path / "part.py"
     program.write_text("\n".join(line[8:] for line in PARTS[extra].split("\n")))
     subprocess.run(

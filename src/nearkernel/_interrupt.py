@@ -52,6 +52,8 @@ def _end() -> NoReturn:
     """At once: threads of JAX may still compute, and would crash while Python ends below them."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
+            if stream.isatty():
+                stream.write("\x1b[?25h")  # the cursor, which a progress bar may have hidden
             stream.flush()
     os._exit(130)
 

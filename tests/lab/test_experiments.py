@@ -46,6 +46,7 @@ def drawn(program: str):
     """The axes that a program makes, in order."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*non-interactive.*")
+        warnings.filterwarnings("ignore", message="the correction is .* of the infinite-width result")
         warnings.filterwarnings(
             "ignore", message=".*correction is not small.*"
         )  # shown as a number on the page

@@ -35,6 +35,7 @@ def test_rows_that_do_not_count_have_no_output_and_no_gradient():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*the correction is not small:UserWarning")
 @pytest.mark.parametrize("time", [0.01, 3.0, 300.0])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_both_orders_are_those_of_the_network_itself(depth, time):

@@ -122,7 +122,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
         if return_std:
             return self._law(X)[:2]
-        return self._shaped(self._mean(self.blend_.outputs(new_inputs(self, X))))
+        x = new_inputs(self, X)  # which says if it is not fitted
+        return self._shaped(self._mean(self.blend_.outputs(x)))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
