@@ -285,12 +285,12 @@ def test_the_whole_screen_enlarges_and_its_keys_turn_pages(page):
 def test_a_name_of_the_legend_hides_its_curve(page):
     opened(page, "/catapult")
     names = "[...document.querySelectorAll('.plot')].at(-1).data.map(trace => trace.name)"
-    assert page.evaluate(names) == ["theory", "stable below"]
-    page.click("[data-curve='stable below']")
+    assert page.evaluate(names) == ["theory", "stable below 2"]
+    page.click("[data-curve='stable below 2']")
     page.wait_for_function(f"() => {names}.length === 1")
     moved(page, lambda: page.fill("#control-ratio", "1.1"))
     assert page.evaluate(names) == ["theory"]  # it stays hidden
-    page.click("[data-curve='stable below']")
+    page.click("[data-curve='stable below 2']")
     page.wait_for_function(f"() => {names}.length === 2")
 
 
