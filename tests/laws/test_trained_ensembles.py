@@ -33,7 +33,7 @@ def test_500_trained_networks_agree_with_the_forecast():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("activation, width, size", [("relu", 1024, 800), ("tanh", 384, 2000)])
+@pytest.mark.parametrize("activation, width, size", [("relu", 768, 300), ("tanh", 384, 1000)])
 def test_many_trained_deeper_networks_agree_with_the_forecast(activation, width, size):
     """The mean of networks with kinks is off by 1/sqrt(width), so they must be wider."""
     net = nk.MLP(4, (width, width), 1, activation, weight_var=1.4, bias_var=0.3)
