@@ -94,7 +94,9 @@ def move(page, spec) -> None:
         other = next(word for word in reversed(spec.choices) if word != spec.default)
         page.select_option(f"#control-{spec.name}", other)
     elif spec.kind is str:
-        page.fill(f"#control-{spec.name}", "tanh(z) + 0.1*z" if spec.high < 1000 else "0 1 1\n1 0 2\n2 3 2\n3 3 4")
+        page.fill(
+            f"#control-{spec.name}", "tanh(z) + 0.1*z" if spec.high < 1000 else "0 1 1\n1 0 2\n2 3 2\n3 3 4"
+        )
     else:
         page.focus(f"#slider-{spec.name}")
         page.keyboard.press("ArrowLeft" if spec.default == spec.high else "ArrowRight")
