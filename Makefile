@@ -71,6 +71,7 @@ format: $(DEV_READY)  ## rewrite the code in the house format
 
 benchmark: $(DEV_READY)  ## measure against neural-tangents, scikit-learn and mpmath (half an hour)
 	$(BIN)/python benchmarks/kernels.py
+	$(BIN)/python benchmarks/budget.py
 	$(BIN)/python benchmarks/architectures.py
 	$(BIN)/python benchmarks/solve.py
 	$(BIN)/python benchmarks/scale.py

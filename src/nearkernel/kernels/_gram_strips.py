@@ -9,6 +9,7 @@ import numpy as np
 
 from .._blas import one_thread
 from .._executor import in_order, lanes
+from ._tiles import mirrored
 
 _STRIP_BYTES = 32 * 2**20
 _MANY = 400  # rows of the matrix that are worth a strip to themselves
@@ -36,9 +37,8 @@ def lower_half(terms: Sequence[Term], n: int, per: int) -> np.ndarray:
         a, b = ends
         block = _strip(terms, a, b, per, dtype)
         mine, before = slice(a * per, b * per), slice(0, a * per)
-        corner = block[:, a * per :]
         found[mine, before], found[before, mine] = block[:, before], block[:, before].T
-        found[mine, mine] = np.where(np.tri(len(corner), dtype=bool), corner, corner.T)
+        found[mine, mine] = mirrored(block[:, a * per :])
 
     with one_thread():
         for _ in in_order(fill, list(itertools.pairwise(edges))):

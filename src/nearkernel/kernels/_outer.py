@@ -152,10 +152,10 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     """The same of one side: a symmetric matrix, half of which is computed, by BLAS."""
     n, per = len(side[0].enters), out if full else 1
     scale = 1.0 if full else 1.0 / out
-    flat = [each for each in side if each.signal is None or each.enters.shape[1] == 1]
+    flat = [each for each in side if _without_positions(each)]
     found: Any = lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
     for each in side:
-        if each.signal is None or each.enters.shape[1] == 1:
+        if _without_positions(each):
             continue
         if _gram_wins(each, each):
             found += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
@@ -164,6 +164,10 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
                 [Term(None, np.asarray(_gradients(each)).reshape(n * per, -1), scale)], n, per
             )
     return found.reshape(n, out, n, out) if full else found
+
+
+def _without_positions(each: LayerSide) -> bool:
+    return each.signal is None or each.enters.shape[1] == 1
 
 
 def _term(each: LayerSide, n: int, per: int, scale: float) -> Term:

@@ -213,8 +213,7 @@ class _Blocks:
     def finish(self, blocks: Any, i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """What `start` began."""
         found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
-        # The two triangles of a symmetric block may differ in the last bit.
-        return [np.where(_lower(len(block)), block, block.T) for block in found] if same else found
+        return [mirrored(block) for block in found] if same else found
 
     def _on_device(self, i: slice, j: slice, same: bool) -> Any:
         """From inputs that live on a device; None if a pair is so nearly parallel that its gap needs more care."""
@@ -237,6 +236,11 @@ class _Blocks:
             return self.kernel.repaired_pairs(rows1, rows2, gap)
         found = None if gap is None else self.kernel.pairs_on_host(rows1, rows2, gap)
         return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
+
+
+def mirrored(block: np.ndarray) -> np.ndarray:
+    """A symmetric block by its lower triangle: the two may differ in the last bit."""
+    return np.where(_lower(len(block)), block, block.T)
 
 
 @functools.lru_cache(maxsize=4)
