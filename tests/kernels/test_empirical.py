@@ -127,10 +127,5 @@ def test_bad_arguments_are_named():
         nk.kernels.EmpiricalNTK(net, params, method="jacobi")
     with pytest.raises(TypeError, match=r"`model` must be a nearkernel model; got function: wrap it"):
         nk.kernels.EmpiricalNTK(lambda p, x: x, params)
-    with pytest.raises(
-        ValueError,
-        match=r'`method="layers"` needs an nk\.MLP or nk\.Network of Dense and Conv; use "jacobian" or "auto"',
-    ):
-        nk.kernels.EmpiricalNTK(nk.FeatureModel(lambda x: x), params, method="layers")
     with pytest.raises(ValueError, match="`x1` has 2 features per row; 3 expected"):
         nk.kernels.EmpiricalNTK(net, params)(X1[:, :2], X2)

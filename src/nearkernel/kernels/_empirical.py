@@ -18,8 +18,11 @@ from ..models._params import checked_factors, floating_params
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._outer import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
+from ._tapped import jacobian_side, tapped_side
+from ._tiles import pieces
 
 METHODS = ("auto", "layers", "jacobian", "products")
+BUDGET = 512 * 2**20  # for gradients, or what they are made of
 
 
 class EmpiricalNTK(AbstractKernel):
@@ -33,9 +36,10 @@ class EmpiricalNTK(AbstractKernel):
     - `model`: any model.
     - `params`: its parameters.
     - `lr_factors`: learning-rate factors $\lambda_\mu$, a tree like `params`, e.g. `net.lr_factors()`; 1 by default.
-    - `method`: "layers" contracts layer by layer and never forms a Jacobian (for networks of dense and convolutional
-      layers); "jacobian" contracts Jacobians in chunks; "products" pushes each gradient through the model, which is
-      cheaper for models with many outputs; "auto" chooses the method with the fewest operations.
+    - `method`: "layers" contracts layer by layer, without the Jacobian by any weight array that enters one matrix
+      product or convolution; "jacobian" contracts Jacobians in chunks; "products" pushes each gradient through the
+      model, which is cheaper for models with many outputs; "auto" is "layers" where most parameters are in such
+      arrays, otherwise that of the other two with the fewest operations.
     """
 
     model: AbstractModel
@@ -47,11 +51,6 @@ class EmpiricalNTK(AbstractKernel):
         self.model, self.method = model, one_of(method, "method", METHODS)
         self.params = floating_params(model, params)
         self.lr_factors = None if lr_factors is None else checked_factors(lr_factors, self.params)
-        inner = self.model.model if isinstance(self.model, Scaled) else self.model
-        if self.method == "layers" and not (isinstance(inner, AbstractNetwork) and contracts(inner.layers)):
-            raise ValueError(
-                '`method="layers"` needs an nk.MLP or nk.Network of Dense and Conv; use "jacobian" or "auto".'
-            )
         if self.method == "layers" and not self._one_factor_each():
             raise ValueError('`method="layers"` needs one learning-rate factor for each array; use "auto".')
 
@@ -108,7 +107,7 @@ class EmpiricalNTK(AbstractKernel):
             side2 = layer_side(self.model, self.params, self._factors(), x2)
             return layer_drift(side1, moves1, side2, out)
         count = count_parameters(self.params)
-        chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
+        chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
         found = np.empty((len(x1), out, len(x2), out))
         for i in range(0, len(x1), chunk):
             for j in range(0, len(x2), chunk):
@@ -131,20 +130,31 @@ class EmpiricalNTK(AbstractKernel):
             side1 = layer_side(self.model, self.params, self._factors(), x1)
             side2 = side1 if x2 is None else layer_side(self.model, self.params, self._factors(), x2)
             return layer_contraction(side1, side2, out, full)
-        if self.method == "products" or (self.method == "auto" and self._products_win(x1, n2, out, full)):
+        by_products = self.method == "auto" and self._products_win(x1, n2, out, full)
+        if self.method == "products" or by_products:
             return self._by_products(x1, x1 if x2 is None else x2, out, full)
-        return self._by_jacobian(x1, x2, out, full)
+        return self._by_sides(x1, x2, out, full)
+
+    def _side(self, x: Any) -> Any:
+        made = jacobian_side if self.method == "jacobian" else tapped_side
+        return made(self.model, self.params, self._factors(), x)
+
+    def _side_parts(self, x: np.ndarray) -> list:
+        """Shapes of what is kept of one input; traced once."""
+        return jax.tree.leaves(jax.eval_shape(self._side, x[:1]))
 
     def _products_win(self, x: np.ndarray, n2: int, out: int, full: bool) -> bool:
         """Operations an entry: a push costs two evaluations, a contraction of Jacobians P multiply-adds."""
         count = count_parameters(self.params)
+        if 2 * sum(part.size for part in self._side_parts(x)) < out * count:
+            return False  # most gradients are not formed
         contraction = 2 * count * (out if full else 1)
         return n2 > 1 and 2 * _operations(self.model, self.params, x) < contraction
 
     def _by_products(self, x1: np.ndarray, x2: np.ndarray, out: int, full: bool) -> np.ndarray:
         """Each gradient at x1, pushed through the model at x2."""
         count = count_parameters(self.params)
-        chunk = rows_that_fit(3 * 8 * out * count, 512 * 2**20)
+        chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
         derivatives = ModelDerivatives(self.model, self.params, x2, 1)
         found = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
         for at in range(0, len(x1), chunk):
@@ -162,25 +172,26 @@ class EmpiricalNTK(AbstractKernel):
         factors = self.lr_factors["params"] if self.model.centred and self.lr_factors else self.lr_factors
         return EmpiricalNTK(moving.model, params, factors, self.method)
 
-    def _by_jacobian(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
-        """Jacobians of a few rows at a time against those of a few others."""
-        count = count_parameters(self.params)
-        chunk = rows_that_fit(8 * out * count, 512 * 2**20)
+    def _by_sides(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
+        """Gradients of a few rows at a time, or what they are made of, against those of a few others."""
+        bytes_per_row = sum(part.size * part.dtype.itemsize for part in self._side_parts(x1))
+        chunk = rows_that_fit(bytes_per_row, BUDGET)
         other = x1 if x2 is None else x2
         found = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
-        for i in range(0, len(x1), chunk):
-            left = _jacobian_rows(self, x1[i : i + chunk], chunk)
-            for j in range(0, i + 1 if x2 is None else len(other), chunk):
-                right = left if x2 is None and i == j else _jacobian_rows(self, other[j : j + chunk], chunk)
-                rows, columns = slice(i, i + chunk), slice(j, j + chunk)
+        side = lambda x: _side_rows(self, x, chunk)
+        for rows in pieces(slice(0, len(x1)), chunk):
+            left = side(x1[rows])
+            for columns in pieces(slice(0, rows.stop if x2 is None else len(other)), chunk):
+                mirror = x2 is None and rows != columns
+                right = left if x2 is None and not mirror else side(other[columns])
+                block = layer_contraction(left, right, out, full)
                 if full:
-                    found[rows, :, columns] = block = np.tensordot(left, right, axes=([2], [2]))
+                    found[rows, :, columns] = block
                 else:
-                    block = left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / out
                     found[rows, columns] = block
-                if x2 is None and i != j and full:
+                if mirror and full:
                     found[columns, :, rows] = block.transpose(2, 3, 0, 1)
-                elif x2 is None and i != j:
+                elif mirror:
                     found[columns, rows] = block.T
         return found
 
@@ -238,7 +249,14 @@ def _half_drift(kernel: EmpiricalNTK, direction, x1, x2):
 
 
 def _jacobian_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> np.ndarray:
-    """Padded to full chunks, so that one compilation serves all."""
+    return np.asarray(_jacobian(kernel, _padded_rows(x, chunk)))[: len(x)]
+
+
+def _side_rows(kernel: EmpiricalNTK, x: np.ndarray, chunk: int) -> Any:
+    return jax.tree.map(lambda a: a[: len(x)], kernel._side(_padded_rows(x, chunk)))
+
+
+def _padded_rows(x: np.ndarray, chunk: int) -> np.ndarray:
+    """To full chunks, so that one compilation serves all."""
     rows = min(chunk, 1 << (len(x) - 1).bit_length()) - len(x)
-    padded = np.pad(x, [(0, rows), *[(0, 0)] * (x.ndim - 1)], mode="edge")
-    return np.asarray(_jacobian(kernel, padded))[: len(x)]
+    return np.pad(x, [(0, rows), *[(0, 0)] * (x.ndim - 1)], mode="edge")
