@@ -21,6 +21,8 @@ import site_pictures
 ROOT = Path(__file__).parents[1]
 # Files of the repository that the site has too, and where. Pages link to them as they lie in the repository.
 OUTSIDE = {
+    "src/nearkernel/lab/static/stix-two-math.woff2": "stix-two-math.woff2",
+    "src/nearkernel/lab/static/stix-two-math-license.txt": "stix-two-math-license.txt",
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
