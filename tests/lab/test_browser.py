@@ -251,6 +251,18 @@ def test_the_story_opens_its_pages_and_pages_turn(page):
     expect(page.locator("h1")).to_have_text(find(NAMES[NAMES.index("catapult") - 1]).title)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_fits_a_projector_and_a_phone(page, name):
+    opened(page, f"/{name}")
+    for button in ("#check", "#play", "#fullscreen"):
+        box = page.locator(button).bounding_box()
+        assert box["y"] + box["height"] < 900, button
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator("#check").bounding_box()["y"] < 844
+
+
 def test_views_to_try_play_and_the_button_that_trains_are_in_sight(page):
     opened(page, "/catapult?width=60")
     for name in ("#check", "#play", "#fullscreen", ".preset >> nth=3"):
