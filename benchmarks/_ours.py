@@ -69,8 +69,8 @@ def layers(folder, shape, layers, float32=False):
     return run
 
 
-def layers_empirical(folder, shape, layers, width):
-    """Tangent kernel of a finite network made of layers, all pairs of outputs."""
+def layers_empirical(folder, shape, layers, width, full=True):
+    """Tangent kernel of a finite network made of layers, all pairs of outputs or their mean."""
     start_jax()
     net, (x,) = network(tuple(shape), layers, width), load(folder, "x")
     with jax.enable_x64(True):
@@ -79,7 +79,7 @@ def layers_empirical(folder, shape, layers, width):
             for layer in range(len(net.parameter_shapes()))
         ]
     kernel = nk.kernels.EmpiricalNTK(net, params)
-    return lambda: {"ntk": kernel.full(x)}
+    return lambda: {"ntk": kernel.full(x) if full else kernel(x)}
 
 
 def ridge(folder, gamma, alpha):

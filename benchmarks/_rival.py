@@ -81,17 +81,22 @@ def layers(folder, shape, layers, float32=False):
     return lambda: jax.block_until_ready(call(x))._asdict()
 
 
-def layers_empirical(folder, shape, layers, width):
-    """Tangent kernel of a finite network made of layers, all pairs of outputs, by structured derivatives."""
+def layers_empirical(folder, shape, layers, width, full=True):
+    """Tangent kernel of a finite network of layers by structured derivatives, all pairs of outputs or their mean."""
     init_fn, apply_fn, _ = architecture(layers, len(shape) - 1, width)
     (x,) = _on_device(folder, "x")
     shapes = jax.eval_shape(lambda: init_fn(jax.random.PRNGKey(0), x.shape)[1])
     count = iter(range(len(shapes)))
     params = [_dense(entry, folder, next(count)) if entry else entry for entry in shapes]
     kernel_fn = nt.empirical_ntk_fn(
-        apply_fn, trace_axes=(), vmap_axes=0, implementation=nt.NtkImplementation.STRUCTURED_DERIVATIVES
+        apply_fn,
+        trace_axes=() if full else (-1,),
+        vmap_axes=0,
+        implementation=nt.NtkImplementation.STRUCTURED_DERIVATIVES,
     )
     call = jax.jit(lambda x, params: kernel_fn(x, None, params))
+    if not full:
+        return lambda: {"ntk": np.asarray(call(x, params))}
     return lambda: {"ntk": np.asarray(call(x, params)).transpose(0, 2, 1, 3)}
 
 

@@ -26,7 +26,7 @@ def layer(kind, options, rank, width=64):
     if kind == "activation":
         return FUNCTIONS[options]()
     if kind == "dense":
-        return stax.Dense(width, **_weights(options))
+        return stax.Dense(options.get("width", width), **_weights(options))
     if kind in ("conv", "local"):
         make = stax.Conv if kind == "conv" else stax.ConvLocal
         where = {"strides": options["strides"], "padding": options["padding"]}

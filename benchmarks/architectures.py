@@ -64,14 +64,15 @@ class Row:
             if kind == "flatten":
                 channels *= math.prod(self.shape[:-1])
             if kind == "dense":
-                yield (channels, width), (width,)
+                yield (channels, options["width"]), (options["width"],)
 
     def flops(self) -> float:
         """Of the recursion over all pairs of inputs and positions, or of the contraction of gradients."""
         pairs, positions = self.n * (self.n + 1) / 2, math.prod(self.shape[:-1])
         if self.task == "layers_empirical":
-            rows = self.n * self.options["width"]
-            return 2.0 * rows * rows / 2 * sum(math.prod(weight) for weight, _ in self.parameters())
+            outputs, full = self.layers[-1][1]["width"], self.options["full"]
+            rows, sums = (self.n * outputs, 1) if full else (self.n, outputs)
+            return rows * rows * sums * sum(math.prod(weight) for weight, _ in self.parameters())
         total, mixes = 0.0, any(kind in ("global", "pool", "attention") for kind, _ in self.layers)
         compared = positions**2 if mixes else positions
         for kind, options in _flat(self.layers):
@@ -101,7 +102,7 @@ def rows(quick: bool) -> list[Row]:
     myrtle = [CONV, RELU, CONV, RELU, pool(), CONV, RELU, pool(), CONV, RELU, pool(), GLOBAL, dense()]
     deep = [dense(), *[residual(RELU, dense(0.5, 0.0))] * 10, RELU, dense()]
     words = [dense(), attention(), RELU, dense(), residual(RELU, dense()), GLOBAL, dense()]
-    finite = [CONV, RELU, CONV, RELU, FLATTEN, dense()]
+    convolutions = [CONV, RELU, CONV, RELU, FLATTEN]
     return [
         Row("5 convolutions, flatten", image, flat, 100 // part),
         Row("5 convolutions, flatten, float32", image, flat, 100 // part, options={"float32": True}),
@@ -109,13 +110,16 @@ def rows(quick: bool) -> list[Row]:
         Row("Myrtle-like: 4 convolutions, 3 pools", image, myrtle, 4, repeats=2),
         Row("residual MLP, 10 blocks", (784,), deep, 2000 // part),
         Row("attention, 32 positions", (32, 16), words, 48 // part),
-        Row(
-            "empirical NTK, CNN, 10 x 10 outputs",
-            (8, 8, 3),
-            finite,
-            48 // part,
-            "layers_empirical",
-            {"width": 10},
+        *(
+            Row(
+                f"empirical NTK, CNN, {outputs} output{'s' * (outputs > 1)}, {'full' if full else 'mean over outputs'}",
+                (8, 8, 3),
+                [*convolutions, ("dense", {**dense()[1], "width": outputs})],
+                n // part,
+                "layers_empirical",
+                {"width": 32, "full": full},
+            )
+            for outputs, full, n in ((10, True, 48), (1, False, 200), (10, False, 200), (1, False, 1000))
         ),
     ]
 
@@ -135,7 +139,7 @@ def run(row: Row, rival: str) -> dict[str, str]:
         us, them, least = in_turn([ours, theirs, limit], [row.repeats, row.repeats, max(3, row.repeats)])
         found, expected = ours.results(folder / "ours.npz"), theirs.results(folder / "theirs.npz")
     on, off = deviations(found, expected)
-    keep(row.label, "neural-tangents", them.cpu, us.cpu)
+    keep(f"{row.label}, n = {row.n}", "neural-tangents", them.cpu, us.cpu)
     agree = (1e-4, 1e-4) if row.options.get("float32") else (1e-7, 1e-9)
     missed = {"agreement": on > agree[0] or off > agree[1]}
     return beside(row.label, row.n, row.target, us, them, least, (on, off), missed)

@@ -11,7 +11,7 @@ def layer(kind, options, width=64):
         return L.Activation(options)
     if kind in ("dense", "conv", "local", "attention"):
         make = {"dense": L.Dense, "conv": L.Conv, "local": L.LocallyConnected, "attention": L.Attention}[kind]
-        return make(width, **options)
+        return make(**{"width": width, **options})
     if kind == "pool":
         rest = {name: value for name, value in options.items() if name != "kind"}
         return (L.AvgPool if options["kind"] == "avg" else L.SumPool)(**rest)
