@@ -42,9 +42,3 @@ def test_the_lab_and_other_pages_show_the_same_run(monkeypatch):
     for path, table in page.tables([{"claim": name, **one} for name, one in found.items()]).items():
         text = path.read_text(encoding="utf-8")
         assert page.into(text, table) == text, path
-
-
-def test_claims_import_everything_but_the_command_line():
-    for path in (ROOT / "src/nearkernel/claims").rglob("*.py"):
-        text = path.read_text(encoding="utf-8")
-        assert not re.search(r"^\s*(?:from|import) .*\b(cli|_claims)\b", text, re.MULTILINE), path

@@ -109,7 +109,7 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, products: AbstractProducts) -> int:
-        """As much preparation, 4 n rank^2 operations, as two products cost, within the memory."""
+        """The rank whose preparation, 4 n rank^2 operations, costs as much as two products and fits in memory."""
         n = products.n
         wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
         fits = wanted

@@ -41,7 +41,7 @@ class PrepareTable(TransformerMixin, Estimator):
     remarks_: list[Remark]
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what becomes of each column of `X`, a table of n rows."""
+        """Choose an encoding for each column of `X`, a table of n rows."""
         frame = frame_of(X)
         self.names_in_, self.n_features_in_ = list(frame), len(frame)
         self._named = is_frame(X)

@@ -34,7 +34,7 @@ class TrainedCurve(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Summands of the error, one a point, at sizes from n/4 to n."""
+    """Summands of the error, one per point, at sizes from n/4 to n."""
 
     sizes: np.ndarray
     summands: np.ndarray
