@@ -92,6 +92,7 @@ def real_training_diverges(monkeypatch):
         return train(model, params, x, y, faster, *others, **settings)
 
     monkeypatch.setattr(nk, "simulate", too_fast)
+    monkeypatch.setattr("nearkernel.statistics._climb.simulate", too_fast)
 
 
 def test_training_that_diverges_is_an_error_not_an_answer(real_training_diverges):

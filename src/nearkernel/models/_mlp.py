@@ -157,7 +157,7 @@ class MLP(AbstractNetwork):
         return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        """Preactivations z^1 ... z^L, each (n, width)."""
+        """Preactivations z^1 ... z^L of the network with `params` at `x`, each (n, width)."""
         outputs: list[jax.Array] = []
         for layer, entry in enumerate(params):
             s = self.activation_of(layer)(outputs[-1]) if layer else x

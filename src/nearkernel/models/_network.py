@@ -85,7 +85,7 @@ class AbstractNetwork(AbstractModel):
         return last if len(Sequential(hidden).shape(self.in_shape)) == 1 else None
 
     def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
-        """The inputs of the last layer, (n, width), of a network that has a `readout`."""
+        """The inputs of the last layer, (n, width), at `params` and `x`, of a network that has a `readout`."""
         return Sequential(self.layers.layers[:-1])(params[:-1], x)
 
     def cut(self, layer: int) -> tuple[Sequential, Sequential]:

@@ -88,7 +88,7 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "StochasticForecast":
-        """The same networks at other inputs."""
+        """The same networks at other inputs `x_new`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
 
