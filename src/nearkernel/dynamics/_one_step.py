@@ -72,7 +72,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         return top_directions(self.weights.T @ self.weights, count)
 
     def overlap_with(self, subspace: Any) -> float:
-        """The overlap |P_learned P_true|^2/r of r true directions, `subspace` (r, d), with learned ones; r/d if random."""
+        """The overlap |P_learned P_true|^2/r of true directions `subspace` (r, d) with learned ones; r/d if random."""
         true = checked_subspace(subspace, self.weights.shape[1])
         return subspace_overlap(self.directions(len(true)), true)
 

@@ -63,7 +63,7 @@ class AbstractKernel(Portable, eqx.Module):
         """k(x_i, x_i) of checked, concrete inputs `x`."""
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """Same as `matrix(x1, x2)`, but raises `ValueError` unless all entries are finite."""
+        """Same as `matrix` of `x1` and `x2`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
@@ -154,7 +154,7 @@ class InvariantKernel(AbstractKernel):
 
     @abc.abstractmethod
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
-        """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
+        """One or more matrices from broadcastable row data `rows1`, `rows2` and `gap` = 1 - cos(angle)."""
 
     def tile(self, n: int) -> int:
         """Inputs on each side of a tile of `n`."""
@@ -166,7 +166,7 @@ class InvariantKernel(AbstractKernel):
 
     @abc.abstractmethod
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
-        """The diagonals of those matrices."""
+        """The diagonals of those matrices, from the same `rows`."""
 
     def overflow(self, norm: np.ndarray) -> str:
         """What to say of an input of this length (1,) whose row data are not finite."""
@@ -185,7 +185,7 @@ class InvariantKernel(AbstractKernel):
         raise TypeError(f"{type(self).__name__} needs no repair.")
 
     def pairs_on_host(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """`pairs` in NumPy where that is quicker than XLA on a processor, else None; `gap` may be overwritten."""
+        """`pairs` of `rows1` and `rows2` in NumPy where XLA is slower on a CPU, else None; `gap` may be overwritten."""
         return None
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
