@@ -230,6 +230,7 @@ class Nystrom(AbstractSolver):
         _budget(self.memory)
 
     def budget(self) -> int:
+        """The number of bytes it may use: `memory`, or half of the free memory."""
         return _budget(self.memory)
 
     def points(self, x: np.ndarray) -> np.ndarray:

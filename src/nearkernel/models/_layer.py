@@ -79,6 +79,7 @@ class AbstractLayer(eqx.Module):
         return None
 
     def has_params(self) -> bool:
+        """Whether it has parameters."""
         return False
 
     def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
