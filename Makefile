@@ -12,7 +12,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
+.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-newest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -27,8 +27,8 @@ lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
 test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-merge: $(DEV_READY)  ## what else runs before a change is merged: all claims, all pages' code
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py
+test-merge: $(DEV_READY)  ## what else runs before a change is merged: all claims, all pages' and notebooks' code
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py tests/test_notebooks.py
 
 test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
@@ -37,14 +37,18 @@ test-portable: $(DEV_READY)  ## run the numerical tests as other processors woul
 	$(BIN)/python tests/portable.py -n $(JOBS) --dist worksteal
 
 test-lowest: $(MADE)  ## run the core's tests with the lowest versions that pyproject.toml allows
-	$(BIN)/python tests/lowest.py
+	$(BIN)/python tests/versions.py lowest
+
+test-newest: $(MADE)  ## run the core's tests with the newest versions that pyproject.toml allows
+	$(BIN)/python tests/versions.py newest
 
 test-wheel: $(DEV_READY)  ## build the wheel, install it with each extra into an empty environment, and use it there
 	$(BIN)/python -m pytest -m slow tests/test_package.py
 
-lint: $(DEV_READY)  ## ruff (lint and format) and mypy
+lint: $(DEV_READY)  ## ruff (lint and format), codespell and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell *.md docs src benchmarks
 	$(BIN)/mypy
 
 docs: $(DEV_READY)  ## the documentation site, in site/; any warning fails

@@ -119,7 +119,7 @@ def accuracies(net: Deep, start, parts) -> np.ndarray:
 
 
 def measured() -> list[dict]:
-    """One record a network: accuracy on test rows in percent and its standard error over the seeds, by start."""
+    """One record per network: accuracy on test rows in percent and its standard error over the seeds, by start."""
     parts, found = rows(), []
     for net in NETWORKS:
         record = {"network": f"{net.depth} layers of {net.width}, {net.activation}"}

@@ -2,6 +2,7 @@
 
     python docs/claims_page.py             # the whole experiments
     python docs/claims_page.py --quick     # small ones
+    python docs/claims_page.py --changed   # only those whose source changed; the others keep their stored verdicts
 
 Figures and data go to out/claims, from where an interrupted run goes on.
 """
@@ -63,6 +64,17 @@ def verdicts(records: list[dict[str, Any]]) -> str:
     kept = ("verdict", "fingerprint", "seconds", "rows")
     claims = {record["claim"]: {name: record[name] for name in kept} for record in records}
     return json.dumps({"version": nk.__version__, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
+
+
+def unchanged() -> dict[str, dict[str, Any]]:
+    """Records of the claims whose stored verdicts are those of their present source."""
+    stored = json.loads(VERDICTS.read_text(encoding="utf-8"))["claims"]
+    return {
+        name: {**stored[name], "claim": name, "seed": 0, "topic": claim.topic()}
+        | {"statement": claim.statement, "source": claim.source, "erratum": claim.told_erratum()}
+        for name, claim in ((each.name(), each) for each in claims.every())
+        if name in stored and stored[name]["fingerprint"] == claim.fingerprint()
+    }
 
 
 def one_of_each_topic(records: list[dict[str, Any]]) -> str:
@@ -133,14 +145,19 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="small experiments")
+    parser.add_argument("--changed", action="store_true", help="only claims whose source changed")
     parser.add_argument("--jobs", type=int, default=1, help="claims at the same time")
     chosen = parser.parse_args()
-    every = [claim.with_settings({}, chosen.quick) for claim in claims.every()]
+    if chosen.quick and chosen.changed:
+        parser.error("--changed: stored verdicts are those of the whole experiments; leave out --quick.")
+    stored = unchanged() if chosen.changed else {}
+    every = [claim.with_settings({}, chosen.quick) for claim in claims.every() if claim.name() not in stored]
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         code = run(every, 0, Path("out/claims"), chosen.jobs, as_json=True)
     if code == 130:
         sys.exit(code)
-    records = json.loads(printed.getvalue())
+    made = stored | {record["claim"]: record for record in json.loads(printed.getvalue() or "[]")}
+    records = [made[claim.name()] for claim in claims.every()]
     PATH.write_text(page(records, chosen.quick), encoding="utf-8")
     VERDICTS.write_text(verdicts(records), encoding="utf-8")
     for path, table in tables(records).items():

@@ -1,4 +1,4 @@
-"""What all figures share: colours, style, a row of panels, and the list that they are in."""
+"""What all figures share: colors, style, a row of panels, and the list that they are in."""
 
 from collections.abc import Callable
 

@@ -74,7 +74,7 @@ def loss_error(inspection, outputs, y, loss):
 
 
 def judged(inspection, z0, runs, y, loss):
-    """Predictions beside what training did, on images that were not trained on unless said."""
+    """Predictions beside what training did, by default on images that were not trained on."""
     moments = inspection.moments
     apart = lambda z, predicted: float(
         np.linalg.norm(z[TRAIN:] - predicted) / max(np.linalg.norm(z[TRAIN:] - z0[TRAIN:]), 1e-300)

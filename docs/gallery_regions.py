@@ -11,7 +11,7 @@ import nearkernel as nk
 
 @figure
 def linear_regions() -> plt.Figure:
-    """All linear regions of three networks in a square, coloured by the value in the middle of each."""
+    """All linear regions of three networks in a square, colored by the value in the middle of each."""
     box = ((-2.0, 2.0), (-2.0, 2.0))
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, size=(120, 2))

@@ -39,7 +39,7 @@ def solvers() -> plt.Figure:
     methods = {
         "direct": ("direct", GREY),
         "conjugate gradients, 1e-9": (ConjugateGradients(), BLUE),
-        "500 centres": (Nystrom(centres=500), PURPLE),
+        "500 centers": (Nystrom(centres=500), PURPLE),
     }
     for label, (solver, colour) in methods.items():
         seconds = []

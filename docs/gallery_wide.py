@@ -165,7 +165,7 @@ def width() -> plt.Figure:
 
 @figure
 def filters() -> plt.Figure:
-    """What each algorithm has learnt of a direction, by the eigenvalue of that direction."""
+    """What each algorithm has learned of a direction, by the eigenvalue of that direction."""
     plain = nk.GradientDescent(lr=0.01, steps=100)
     panels = (
         (
@@ -192,7 +192,7 @@ def filters() -> plt.Figure:
         panel.legend(loc="upper left")
     axes[0].axvspan(plain.limit(), 1e3, color=ORANGE, alpha=0.12, lw=0)
     axes[0].text(plain.limit() * 1.1, 0.03, "λ > 2/lr\ndescent\ndiverges", fontsize=8.5, color=ORANGE)
-    axes[0].set(ylabel="share learnt, λ g(λ)", title="large eigenvalues first")
+    axes[0].set(ylabel="share learned, λ g(λ)", title="large eigenvalues first")
     axes[1].set_title("inertia overshoots")
     return drawn
 

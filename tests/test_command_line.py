@@ -140,7 +140,7 @@ def test_json_is_one_document_and_nothing_else():
 
 def test_the_ladder_as_json_and_as_a_page(monkeypatch):
     from nearkernel._ladder import command
-    from nearkernel._ladder.job import Rung, cases
+    from nearkernel.statistics._climb import Rung, cases
 
     def climb(settings):
         errors = lambda alpha: (0.1 / alpha, 0.01 / alpha**2, 0.001 / alpha**3)

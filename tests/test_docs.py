@@ -215,33 +215,6 @@ def test_how_to_cite_agrees_with_the_citation_file():
     assert f"version: {nk.__version__}\n" in citation
 
 
-def test_imports_go_only_downward():
-    """As ARCHITECTURE.md says: a room imports lower rooms and the base; only the edges import everything."""
-    rooms = ["activations", "models", "kernels", "scale", "dynamics", "statistics", "geometry"]
-    source = ROOT / "src/nearkernel"
-    for floor, room in enumerate(rooms):
-        for path in (source / room).glob("*.py"):
-            for found in re.finditer(
-                r"^\s*from \.\.(\w*)[\w.]* import (\w+)", path.read_text("utf-8"), re.MULTILINE
-            ):
-                target = found[1] or found[2]
-                fine = target in rooms[:floor] or (
-                    target.startswith("_")
-                    and target
-                    not in (
-                        "_predict",
-                        "_curve",
-                        "_inspect",
-                        "_advise",
-                        "_ladder",
-                        "_kernel",
-                        "_claims",
-                        "_look",
-                    )
-                )
-                assert fine, f"{room}/{path.name} imports {target}, which is not below it"
-
-
 def public() -> list:
     """Every class and function that a public module of the library exports."""
     from nearkernel import lab

@@ -1,6 +1,7 @@
-"""Every parameter of a public function or class is documented, and nothing else is documented as one.
+"""Every parameter of a public function, class or method is documented, and nothing else is documented as one.
 
-Classes that users only read have **Fields:**; theirs must exist. Claims are hashed with their verdicts and left out.
+Classes that users only read have **Fields:**; theirs must exist. Claims have statements
+instead, which other tests read.
 """
 
 import enum
@@ -78,3 +79,36 @@ def test_every_parameter_is_documented(name):
     assert not missing, f"{name} does not document {sorted(missing)}"
     strange = listed(text, "Arguments") - parameters(value)
     assert not strange, f"{name} has no parameter {sorted(strange)}"
+
+
+def methods() -> dict[str, tuple[type, object]]:
+    """All public methods that exported classes define, with their class."""
+    found = {}
+    for name, value in PUBLIC.items():
+        for method, raw in vars(value).items() if inspect.isclass(value) else ():
+            if method.startswith("_") or type(raw).__module__.startswith("sklearn."):  # set_score_request
+                continue
+            function = inspect.unwrap(getattr(value, method))  # Equinox and decorators wrap it
+            if inspect.isfunction(function) or inspect.ismethod(function):
+                found[f"{name}.{method}"] = (value, function)
+    return found
+
+
+METHODS = methods()
+
+
+def test_methods_are_found():
+    assert {"dynamics.Solution.predict", "kernels.AbstractKernel.diag", "dynamics.Verdict.of"} <= set(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_parameter_of_a_method_is_documented(name):
+    """By the method, by the one that it overrides, or by its class."""
+    kind, function = METHODS[name]
+    method = name.rpartition(".")[2]
+    texts = [vars(base)[method].__doc__ or "" for base in kind.__mro__ if method in vars(base)]
+    assert any(texts), f"{name} has no docstring"
+    said = "\n".join([*texts, *(base.__doc__ or "" for base in kind.__mro__ if base is not object)])
+    given = parameters(function) - {"self", "cls"}
+    missing = {each for each in given if not re.search(rf"`{each}\b", said)}
+    assert not missing, f"{name} does not document {sorted(missing)}"

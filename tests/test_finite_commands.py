@@ -50,7 +50,7 @@ def test_the_ladder_is_climbed_drawn_and_written():
         (("--activation", "tanj"), "error: --activation 'tanj' is unknown"),
         (
             ("--alphas", "1,two"),
-            "error: --alphas 1,two: give numbers above 0, separated by commas; 'two' is none.",
+            "error: --alphas 1,two: give numbers above 0, separated by commas; got 'two'.",
         ),
         (("--widths", "64,2.5"), "error: --widths 64,2.5: give integers above 0"),
         (("--alphas", "", "--widths", ""), "error: --alphas and --widths are both empty"),
@@ -92,6 +92,7 @@ def real_training_diverges(monkeypatch):
         return train(model, params, x, y, faster, *others, **settings)
 
     monkeypatch.setattr(nk, "simulate", too_fast)
+    monkeypatch.setattr("nearkernel.statistics._climb.simulate", too_fast)
 
 
 def test_training_that_diverges_is_an_error_not_an_answer(real_training_diverges):

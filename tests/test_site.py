@@ -94,3 +94,26 @@ def test_a_notebook_becomes_a_page(tmp_path):
     assert text.startswith("# Title\nwords\n\nThis page is a [notebook](one.ipynb)")
     assert text.endswith("```python\nprint(1)\n```\n\n```text\n1\n```\n\n![](one-1.png)\n")
     assert files == {"notebooks/one-1.png": b"\x89PNG"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "page"),
+    [
+        ("plot", "how-do-i.html#plot-a-result"),
+        ("save model", "how-do-i.html#save-a-model-and-load-it"),
+        ("GPU", "how-do-i.html#use-a-gpu"),
+        ("float32", "how-do-i.html#compute-in-float32"),
+    ],
+)
+def test_the_search_finds(typed, page):
+    """In the index of the site that `make docs` built: a section whose title has all the words."""
+    index = DOCS.parent / "site/search/search_index.json"
+    if not index.exists():
+        pytest.skip("the site is not built: make docs")
+    words = typed.lower().split()
+    titled = [
+        section["location"]
+        for section in json.loads(index.read_text("utf-8"))["docs"]
+        if all(word in re.findall(r"\w+", section["title"].lower()) for word in words)
+    ]
+    assert page in titled

@@ -12,14 +12,11 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/nearkernel"
-# Claims are hashed with their verdicts, and their page is made of them; the page of documents quotes its sources.
-CODE = [path for path in sorted(SOURCE.rglob("*.py")) if "claims" not in path.relative_to(SOURCE).parts]
+CODE = sorted(SOURCE.rglob("*.py"))
+SCRIPTS = sorted((ROOT / "docs").rglob("*.py"))  # figures and tables of the site
 LAB = [path for path in sorted((SOURCE / "lab/static").iterdir()) if path.suffix in (".js", ".html", ".css")]
-_LEFT_OUT = [ROOT / "docs/claims.md", ROOT / "docs/documents.md"]
-PAGES = [
-    ROOT / "README.md",
-    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path not in _LEFT_OUT),
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FOR_DEVELOPERS = [ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "SECURITY")]
 _EACH = (
     "point|feature|output|input|order|step|record|row|layer|degree|eigenvalue|direction|initialization|fold|file|width"
     "|model|depth|draw|network|picture|statement|class|seed|column|neuron|block|second|claim|page|figure|day"
@@ -27,13 +24,17 @@ _EACH = (
 _IZE = "initial|standard|normal|regular|optim|minim|maxim|general|summar|recogn|organ"
 WORDS = {  # what must not stand in a text, and what to write
     rf"\bone [\w-]+(?: (?!as\b)[\w-]+)? an? (?:{_EACH})\b": "one ... per ...",
-    r"\bas of `": "same as `...`",
+    rf"\b(?:one|once|twice|times|factor|seconds|bytes|numbers|entries) an? (?:{_EACH}|line|core)\b": "per ...",
+    r"\bas of (?:`|the\b)": "same as `...`",
     r"\bwhole numbers?\b": "integer",
     r"\b(?:is|are) no (?:npz|archive|file|vector|number|function|fixed|model|kernel|table|text|power|tool)": "is not a",
+    r"\bare no polynomials\b": "are not polynomials",
+    r"^ is none[.;]": "got ...",
+    r"\bunless said\b": "default: ...",
     r"\bmust have as many\b": "the same number of",
-    r"\bat (?:the|its|their|a) start\b|\bscale of (?:the|its|their) start\b": "at initialization",
+    r"\bat (?:the|its|their|a) start\b|\b(?:scale|law|map|that) of (?:the|their) start\b": "at initialization",
     r"\b(?:is|are) no settings?\b": "unknown setting ...: choose from ...",
-    r"\b(?:points|rows) came\b": "got ...",
+    r"\b(?:points|rows|characters|numbers|values) came\b": "got ...",
     r"\bbears\b": "the largest stable ...",
     r"\brefuses what\b": "Raises `TypeError` unless ...",
     r"\bwhat (?:the )?networks? answers?\b|\bnetworks? answers?\b": "predictions, outputs",
@@ -85,7 +86,11 @@ def test_unusual_words_are_found_outside_of_code():
     ]
 
 
-@pytest.mark.parametrize("paths", [CODE, LAB, PAGES], ids=["code", "lab", "pages"])
+@pytest.mark.parametrize(
+    "paths",
+    [CODE, SCRIPTS, LAB, PAGES, FOR_DEVELOPERS],
+    ids=["code", "scripts", "lab", "pages", "developers"],
+)
 def test_texts_use_the_usual_words(paths):
     found = []
     assert paths
@@ -95,7 +100,7 @@ def test_texts_use_the_usual_words(paths):
         elif path.suffix != ".md":
             texts, words = [(1, text_of_script(path))], WORDS
         else:
-            texts, words = [(1, text_of_page(path))], WORDS | _OF_PAGES
+            texts, words = [(1, text_of_page(path))], WORDS | (_OF_PAGES if path in PAGES else {})
         for line, text in texts:
             found += [f"{path.relative_to(ROOT)}:{each}" for each in unusual(text, words, line)]
     assert not found, "\n".join(found)

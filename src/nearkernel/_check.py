@@ -15,7 +15,7 @@ from ._spelling import nearest as nearest
 
 _SHOWN = 60  # characters of a value in a message
 _LARGEST_WHOLE = 2**63 - 1
-_LARGEST = 1e150  # squares of what is given are numbers still
+LARGEST = 1e150  # squares of what is given are numbers still
 
 
 def shown(value: Any) -> str:
@@ -62,9 +62,9 @@ def finite_number(value: Any, name: str) -> Any:
 def _require_moderate(value: Any, name: str, infinite: bool = False) -> None:
     if math.isinf(value) and not infinite:
         raise ValueError(f"`{name}` must be finite; got {value}.")
-    if _LARGEST < abs(value) < math.inf:
+    if LARGEST < abs(value) < math.inf:
         raise ValueError(
-            f"`{name}` must be at most {_LARGEST:g} in size{', or infinite' * infinite}, or squares overflow; got "
+            f"`{name}` must be at most {LARGEST:g} in size{', or infinite' * infinite}, or squares overflow; got "
             f"{value:g}."
         )
 
@@ -184,7 +184,7 @@ def numeric(value: Any, name: str, advice: str = "remove or impute") -> np.ndarr
         raise TypeError(f"`{name}` must be real; got complex numbers.")
     array = np.asarray(raw, dtype=np.float64)
     largest = max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    if largest <= _LARGEST:  # false for NaN
+    if largest <= LARGEST:  # false for NaN
         return array
     if not np.isfinite(array).all():
         bad = int((~np.isfinite(array)).sum())

@@ -55,7 +55,7 @@ DataSet = Annotated[
 ]
 Target = Annotated[
     str | None,
-    typer.Option(help="Column to predict (csv, parquet), or array (npz: y unless said).", show_default=False),
+    typer.Option(help="Column to predict (csv, parquet), or array (npz; default: y).", show_default=False),
 ]
 TaskOption = Annotated[Task, typer.Option(help="auto: labels and integers of at most 20 values are classes.")]
 AlgorithmOption = Annotated[

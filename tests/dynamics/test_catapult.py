@@ -87,6 +87,18 @@ def test_phases_on_several_points(model):
     assert not np.isfinite(divergent.losses[-1])
 
 
+def test_weights_whose_squares_overflow_are_divergent_too():
+    """The loss of a linear model is a finite number for a while after weights have become too large to be squared."""
+    linear = nk.expand(WIDE, START, degree=1)
+    found = [
+        nk.learning_rate_phase(linear, START, X, Y, ratio / TOP, 300) for ratio in np.linspace(3.9, 4.5, 13)
+    ]
+    assert {phase.name for phase in found} == {"divergent"}
+    ends = [np.isfinite(phase.losses[-1]) for phase in found]
+    assert any(end and phase.moved is None for end, phase in zip(ends, found, strict=True))
+    assert found[0].moved is not None and not ends[-1]
+
+
 @pytest.mark.slow
 def test_a_relu_network_leaves_its_quadratic_model_where_neurons_flip():
     net = nk.MLP(D, (2000,), 1, "relu", weight_var=C_W)

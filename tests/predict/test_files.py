@@ -71,7 +71,7 @@ def test_other_encodings_are_read_and_said(folder):
         (folder / "a.csv").write_bytes(start + b"rest")
         refuses("a.csv", rf"a\.csv is {what}, not text: unpack it, or give it the ending", target="label")
     (folder / "a.csv").write_text("a,label\n1,\n2,\n")
-    refuses("a.csv", "column 'label' of a.csv is empty: no row says what is to be predicted", target="label")
+    refuses("a.csv", "column 'label' of a.csv is empty: give a column that has values", target="label")
 
 
 def parquet_bytes() -> bytes:

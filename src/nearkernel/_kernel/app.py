@@ -70,7 +70,7 @@ def build(
 
 @app.command()
 def info(path: Store, json: Json = False, debug: Debug = False) -> None:
-    """What a matrix holds, and how much of it is there."""
+    """Show what a matrix was built from, and how much of it is built."""
     from .command import info as run
 
     run(path, json)
@@ -164,7 +164,7 @@ def plan(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Say how long it would take before it is begun: a matrix on disk, a solution, a pass over centers.
+    """Estimate how long a job would take: a matrix on disk, a solution, a pass over centers.
 
     Rates are measured on this machine in a few seconds, or given. Workers share the building of a matrix; solvers
     run on one machine.

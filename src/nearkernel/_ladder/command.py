@@ -13,8 +13,8 @@ from rich.table import Table
 from .._predict.output import check_writable, write_together
 from .._terminal import console, progress
 from .._versions import versions
+from ..statistics._climb import Rung, Settings, cases, climb, slopes
 from . import report
-from .job import Rung, Settings, cases, climb, slopes
 from .picture import picture
 
 FILES = ("report.html", "ladder.png", "ladder.svg", "ladder.json")

@@ -7,7 +7,7 @@ from typing import Any
 
 import nearkernel as nk
 
-from .job import Settings
+from ..statistics._climb import Settings
 
 _KINKED = "its second derivative is zero almost everywhere, so orders 1 and 2 would miss its kinks"
 
@@ -42,6 +42,6 @@ def _numbers(name: str, text: str, kind: type) -> list:
             value = 0
         if not (math.isfinite(value) and value > 0):
             what = "integers" if kind is int else "numbers"
-            raise ValueError(f"--{name} {text}: give {what} above 0, separated by commas; {part!r} is none.")
+            raise ValueError(f"--{name} {text}: give {what} above 0, separated by commas; got {part!r}.")
         found.append(value)
     return sorted(set(found))

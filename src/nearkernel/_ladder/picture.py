@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from .._look.drawing import BLUE, GREEN, GREY, ORANGE, png_and_svg
-from .job import ORDERS, Rung, Settings, means, slopes
+from ..statistics._climb import ORDERS, Rung, Settings, means, slopes
 
 _PANEL, _HEIGHT = 4.3, 3.8
 _COLOURS = (GREY, BLUE, ORANGE)

@@ -9,7 +9,7 @@ from .._look import Html
 from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions
-from .job import ORDERS, Rung, Settings, slopes
+from ..statistics._climb import ORDERS, Rung, Settings, slopes
 
 _HEAD = ("alpha", "width", *(f"order {k}" for k in ORDERS), "zI/zF")
 _SECONDS, _RICH = ("predict, s", "train"), ("richness", "rich")

@@ -43,7 +43,7 @@ def predict(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column to predict (csv, xlsx, parquet), or array (npz: y unless said). Given several times, each "
+            help="Column to predict (csv, xlsx, parquet), or array (npz; default: y). Given several times, each "
             "is predicted from the other columns, into a separate folder.",
             show_default=False,
         ),

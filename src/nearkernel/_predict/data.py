@@ -98,7 +98,7 @@ def _from_table(
     table, _ = with_target(read_table(path, target, drop, other_targets), target)
     assert table.target is not None
     if not len(table.target.values):
-        raise ValueError(f"column {target!r} of {path.name} is empty: no row says what is to be predicted.")
+        raise ValueError(f"column {target!r} of {path.name} is empty: give a column that has values.")
     _check_rows(len(table.target.values), path.name)
     y, classes = _read_target(_plain(table.target), task, f"column {target!r} of {path.name}")
     return _prepared(path.name, table.frame, y, target, classes, table.remarks)

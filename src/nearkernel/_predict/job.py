@@ -11,6 +11,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from ..statistics._largest_output import log_class_probabilities
 from . import scores
 from .answers import Answer
 from .auto import Chosen, chosen
@@ -265,7 +266,7 @@ def _answer(
 ) -> Answer:
     mean, std = split.mean_in_target_units(mean), split.scale * std
     if data.classes:
-        log_probs = scores.log_class_probabilities(mean, std)
+        log_probs = log_class_probabilities(mean, std)
         figures = scores.of_classification(mean.argmax(axis=1), log_probs, split.truth)
     else:
         log_probs = None

@@ -73,9 +73,9 @@ def result_json(
 
 
 def predictions_csv(data: Data, split: Split, result: Result) -> str:
-    """One line a test row: where it stands in the data, the truth, and each method's answer with its spread.
+    """One line per test row: its position in the data, the truth, and each method's prediction with its spread.
 
-    Regression: the predictive standard deviation. Classification: the probability of the class that is answered.
+    Regression: the predictive standard deviation. Classification: the probability of the predicted class.
     """
     spread = "probability" if data.classes else "std"
     columns: dict[str, Any] = {"row": split.rows, "true": _named(split.truth, data)}

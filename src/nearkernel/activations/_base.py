@@ -41,22 +41,22 @@ class AbstractActivation(eqx.Module):
 
     @abc.abstractmethod
     def moments(self, q: Any) -> Moments:
-        """E[s^2], E[s'^2] and E[s s''] for z ~ N(0, q)."""
+        """E[s^2], E[s'^2] and E[s s''] for z ~ N(0, `q`)."""
 
     @abc.abstractmethod
     def rows(self, q: Any) -> Rows:
-        """The contribution of one input of variance q to a pair, with inputs on the last axis.
+        """The contribution of one input of variance `q` to a pair, with inputs on the last axis.
 
         It contains at least "size", the root of E[s^2], and "slope", E[s'^2].
         """
 
     @abc.abstractmethod
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting the rows against `gap`."""
+        """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting `rows1` and `rows2` against `gap`."""
 
     @abc.abstractmethod
     def mean(self, q: Any) -> Any:
-        """E[s] for z ~ N(0, q); None for odd functions, for which it is zero."""
+        """E[s] for z ~ N(0, `q`); None for odd functions, for which it is zero."""
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
         """This activation prepared for variances within the range of `q` (concrete, not traced).
@@ -74,7 +74,7 @@ class AbstractActivation(eqx.Module):
         return 1.0
 
     def quadrature(self, q1: np.ndarray, q2: np.ndarray, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Same as `pair`, for one pair of variances at a time, where `pair` is not accurate."""
+        """Same as `pair`, for variances `q1`, `q2` and `gap` elementwise, where `pair` is not accurate."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
 
 

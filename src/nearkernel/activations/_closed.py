@@ -70,15 +70,15 @@ class SmoothClosedForm(AbstractActivation):
 
     @abc.abstractmethod
     def parts(self, q: jax.Array) -> Rows:
-        """The functions of one variance that `averages` needs."""
+        """The functions of one variance `q` that `averages` needs."""
 
     @abc.abstractmethod
     def averages(self, row1: Rows, row2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """E[s(u) s(v)] and E[s'(u) s'(v)]."""
+        """E[s(u) s(v)] and E[s'(u) s'(v)], from the `parts` of both, `row1` and `row2`, and `gap`."""
 
     @abc.abstractmethod
     def curvature(self, q: jax.Array) -> jax.Array:
-        """E[s s'']."""
+        """E[s s''] at variance `q`."""
 
     def moments(self, q: jax.Array) -> Moments:
         parts = self.parts(q)

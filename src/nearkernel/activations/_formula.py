@@ -71,7 +71,7 @@ def is_formula(text: str) -> bool:
 def _read(text: str) -> _Tree:
     if not text or len(text) > LONGEST:
         raise ValueError(
-            f"`activation`: {len(text)} characters came; write a formula in z of 1 to {LONGEST} characters."
+            f"`activation` must be a formula in z of 1 to {LONGEST} characters; got {len(text)}."
         )
     try:
         # The parser alone: what comes out is data, of which only the forms below are understood.

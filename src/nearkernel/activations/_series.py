@@ -102,6 +102,7 @@ class Series(AbstractActivation):
         return self.function(z)
 
     def panels(self, q_max: float) -> Panels:
+        """The function in pieces, as far as variances up to `q_max` reach."""
         reach = 2.0 ** np.ceil(np.log2(REACH * max(np.sqrt(q_max), 1.0)))
         return cached_panels(on_numpy(self.function), float(reach), self.name)
 
@@ -161,7 +162,7 @@ class Series(AbstractActivation):
         return np.maximum(1.0 - value / np.where(size > 0, size, 1.0), 0.0), slope
 
     def pair_nodes(self, q1: float, q2: float, gap: float) -> Iterator[tuple[np.ndarray, ...]]:
-        """Nodes of both inputs, (m,) and (m, k), and weights (m, k), in chunks: for averages of functions of both."""
+        """Nodes of both inputs, (m,) and (m, k), and weights (m, k), for variances `q1`, `q2` and `gap`, in chunks."""
         q1, q2 = max(q1, _SMALLEST_Q), max(q2, _SMALLEST_Q)
         return pair_nodes(self.panels(max(q1, q2)), q1**0.5, q2**0.5, gap)
 
@@ -218,7 +219,7 @@ class Series(AbstractActivation):
         return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
     def coefficients(self, q: Any) -> Any:
-        """a_k(q) for k < terms: (terms, n)."""
+        """a_k at variances `q` (n,) for k < terms: (terms, n)."""
         xp = namespace(q)
         function = self._derivatives(q)[0]
         if self.spacing:

@@ -2,7 +2,7 @@
 
     nearkernel claims run catapult-phases
 
-One file a claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
+One file per claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
 """
 
 from .. import _quietly as _quietly

@@ -12,6 +12,7 @@ from .._check import positive
 from .._precision import in_float64
 from .._result import Result
 from .._status import Status, StatusKind
+from .._types import ArrayLike, Float, Num
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ._factor import AbstractFactor
 from ._regime import RegimeResult, regime_of
@@ -28,11 +29,11 @@ class Prediction(Result, eqx.Module):
     out, m, out) for targets (n, out); otherwise None.
     """
 
-    terms: tuple[np.ndarray, ...]
+    terms: tuple[Float[np.ndarray, " m *out"], ...]
     cov: np.ndarray | None = None
 
     @property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Float[np.ndarray, " m *out"]:
         """The sum of the terms."""
         return sum(self.terms[1:], self.terms[0])
 
@@ -53,7 +54,7 @@ class Prediction(Result, eqx.Module):
         return draw_orders(self.terms, axes)
 
     @property
-    def std(self) -> np.ndarray | None:
+    def std(self) -> Float[np.ndarray, " m *out"] | None:
         """The square root of the diagonal of `cov`, in the shape of the mean."""
         if self.cov is None:
             return None
@@ -80,21 +81,21 @@ class AbstractSolution(Result, abc.ABC):
         return self.status.ok
 
     @abc.abstractmethod
-    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+    def predict(self, x_new: Num[ArrayLike, " m *d"], time: float | None = None) -> Prediction:
         """Outputs at `x_new` (m, d); with `time`, the outputs of `at(time)`."""
 
     @abc.abstractmethod
     def at(self, moment: Any) -> Self:
-        """The same training at another time (steps for gradient descent)."""
+        """The same training at another time `moment` (steps for gradient descent)."""
 
     @in_float64
-    def residual(self, time: float | None = None) -> np.ndarray:
-        """z - y on the training set, in the shape of `y`."""
+    def residual(self, time: float | None = None) -> Float[np.ndarray, " n *out"]:
+        """z - y on the training set, in the shape of `y`; by default at the end of training, else at `time`."""
         fitted = self.predict(self._x, time).mean
         return fitted - (self._y[:, 0] if self._vector else self._y)
 
     def loss(self, time: float | None = None) -> float:
-        r"""The loss on the training set, $\frac12 \sum (z - y)^2$."""
+        r"""The loss on the training set, $\frac12 \sum (z - y)^2$, at the end of training or at `time`."""
         with np.errstate(over="ignore"):
             return 0.5 * float((self.residual(time) ** 2).sum())
 

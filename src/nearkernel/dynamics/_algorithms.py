@@ -25,10 +25,10 @@ class SpectralAlgorithm(AbstractAlgorithm):
 
     @abc.abstractmethod
     def filter(self, lam: np.ndarray) -> np.ndarray:
-        """The filter g(lam) for eigenvalues lam > 0."""
+        """The filter g(lam) for eigenvalues `lam` > 0."""
 
     def decay(self, lam: np.ndarray) -> np.ndarray:
-        """The factor 1 - lam g(lam) by which the residual has decayed."""
+        """The factor 1 - lam g(lam) by which the residual along eigenvalues `lam` has decayed."""
         return 1.0 - lam * self.filter(lam)
 
     def end(self) -> float:
@@ -48,7 +48,7 @@ class SpectralAlgorithm(AbstractAlgorithm):
         return None
 
     def ridges(self, lam_max: float) -> Ridges | None:
-        """The decay on [0, lam_max] as a short sum of complex ridges; None if no such sum is known."""
+        """The decay on [0, `lam_max`] as a short sum of complex ridges; None if no such sum is known."""
         shift = self.shift()
         return None if shift is None else one_ridge(shift)
 

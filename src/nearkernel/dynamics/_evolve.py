@@ -47,7 +47,7 @@ class FunctionSpaceSolution(AbstractSolution):
 
     @in_float64
     def at(self, moment: float) -> Self:
-        """The same training at another finite time (steps for gradient descent); the kernel matrix is kept."""
+        """The same training at another finite time `moment` (steps for gradient descent); the kernel matrix is kept."""
         found = copy.copy(self)
         found.algorithm = moved_to(self.algorithm, moment)
         found._weights, found._status = found._integrate(found.algorithm)
@@ -55,7 +55,7 @@ class FunctionSpaceSolution(AbstractSolution):
 
     @in_float64
     def loss(self, time: float | None = None) -> float:
-        """The training loss."""
+        """The training loss, at the end of training or at `time`."""
         fitted = self.predict(self._x, time).mean.reshape(self._y.shape)
         return float(self._loss(jnp.asarray(fitted), jnp.asarray(self._y)))
 

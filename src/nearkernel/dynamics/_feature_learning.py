@@ -44,13 +44,13 @@ class FeatureLearning(Result, eqx.Module):
         return -self.slope / self.curvature if self.curvature else float("nan")
 
     def predicted(self, eps: Any) -> np.ndarray:
-        """L(eps) to second order, for an array of eps."""
+        """L(eps) to second order, for an array of `eps`."""
         eps = numeric(eps, "eps")
         return self.loss + eps * self.slope + eps**2 / 2 * self.curvature
 
     @in_float64
     def curve(self, eps: Any) -> np.ndarray:
-        """L(eps) exactly, by training at each value of an array of eps; nan if training does not converge."""
+        """L(eps) exactly, by training at each value of an array of `eps`; nan if training does not converge."""
         eps = numeric(eps, "eps")
         return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)
 

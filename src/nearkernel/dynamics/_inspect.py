@@ -11,6 +11,7 @@ import numpy as np
 
 from .._check import inputs, shown, whole
 from .._precision import in_float64
+from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
@@ -30,9 +31,9 @@ _STRETCH = 0.1  # largest check within a stretch that is followed by another
 def inspect(
     model: AbstractModel,
     params: Any,
-    x: Any,
-    y: Any,
-    x_new: Any = None,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
+    x_new: Num[ArrayLike, " k *d"] | None = None,
     algorithm: Timed | None = None,
     *,
     loss: Any = "squared",

@@ -7,6 +7,7 @@ import equinox as eqx
 import numpy as np
 
 from .._result import Result
+from .._types import Float, Num
 from ._regime import RegimeResult
 from ._verdict import Verdict
 
@@ -38,17 +39,17 @@ class Inspection(Result, eqx.Module):
     """
 
     algorithm: Any
-    moments: np.ndarray
+    moments: Num[np.ndarray, " m"]
     loss_before: float
-    loss: np.ndarray
-    check: np.ndarray
+    loss: Float[np.ndarray, " m"]
+    check: Float[np.ndarray, " m"]
     verdicts: tuple[Verdict, ...]
     trusted_until: float
-    fitted: np.ndarray
-    predictions: np.ndarray | None
-    spread: np.ndarray | None
+    fitted: Float[np.ndarray, "m n out"]
+    predictions: Float[np.ndarray, "m k out"] | None
+    spread: Float[np.ndarray, "m k out"] | None
     params: Any
-    halfway: np.ndarray
+    halfway: Float[np.ndarray, " n"]
     eigenvalues: np.ndarray
     alignment: np.ndarray
     effective_dimension: float

@@ -80,7 +80,7 @@ class MachineSolution(AbstractSolution):
         return Prediction(terms=(found[:, 0] if self._vector else found,))
 
     def at(self, moment: Any) -> Self:
-        """The solution at another time, for "nystrom" only; other solvers end at the time they were given."""
+        """The solution at another time `moment`, for "nystrom" only; other solvers end at the time they were given."""
         raise ValueError(
             f"`time` is available with solver='direct' and solver='nystrom' only; this solver is {self.solver.name!r}."
         )
@@ -96,7 +96,7 @@ class NystromSolution(MachineSolution):
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> "NystromSolution":
-        """The solution at another time, or of another algorithm (e.g. another ridge), without another pass."""
+        """The solution at another time or of another algorithm (e.g. another ridge), `moment`, without another pass."""
         algorithm = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         data = Data(self._x, self._y, self._vector)
         return _filtered(self._pass, self.kernel, data, self.centres, algorithm, self.solver)

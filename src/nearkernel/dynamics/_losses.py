@@ -33,7 +33,7 @@ class AbstractLoss(abc.ABC):
         """The sum over points."""
 
     def columns(self, y: Any, n: int, out: int | None = None) -> Any:
-        """`y` as targets (n, out), checked; `out` is None if any number of outputs is allowed."""
+        """`y` as targets (`n`, out), checked; `out` is None if any number of outputs is allowed."""
         if is_traced(y):
             return y[:, None] if y.ndim == 1 else y
         return targets(y, n, out=out)
@@ -47,7 +47,7 @@ class AbstractLoss(abc.ABC):
         raise ValueError(f"`probabilities` need classes: train with loss='cross_entropy', not {self.label}.")
 
     def fisher(self, z: jax.Array, dz: jax.Array) -> jax.Array:
-        """F dz with F the Fisher information of the outputs `z`, for labels drawn from the model."""
+        """F `dz` with F the Fisher information of the outputs `z`, for labels drawn from the model."""
         raise ValueError(
             '`loss` must be "squared" or "cross_entropy": other losses do not define a distribution of labels.'
         )

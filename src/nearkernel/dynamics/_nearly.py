@@ -84,7 +84,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def at(self, moment: float) -> Self:
-        """The same training at another time (steps for gradient descent); kernels and factors are reused."""
+        """The same training at another time `moment` (steps for gradient descent); kernels and factors are reused."""
         algorithm = moved_to(self.algorithm, moment)
         self._have_spectrum()
         found = copy.copy(self)
@@ -145,7 +145,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def residual(self, time: float | None = None) -> np.ndarray:
-        """z - y on the training set, to the order solved, in the shape of `y`."""
+        """z - y on the training set, to the order solved, in the shape of `y`, at the end or at `time`."""
         terms = self._scaled(self._terms(self._x, self._at(time)))
         found = sum(terms[1:], terms[0]) - self._y
         return found[:, 0] if self._vector else found
@@ -161,7 +161,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def params(self, time: float | None = None) -> Any:
-        """The trained parameters: the initial ones plus all orders."""
+        """The trained parameters, at the end or at `time`: the initial ones plus all orders."""
         moved = self._scaled(self._at(time))
         return self._tangent.arrived(sum(moved[1:], moved[0]))
 
@@ -169,13 +169,14 @@ class NearlyKernelSolution(FactoredSolution):
     def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
         r"""The effective kernel $k^E$: the tangent kernel of the trained model to first order in $\epsilon$.
 
-        At the end of training, or at another `time`. (n1, n2) for one output, (n1, out, n2, out) for several.
+        Between `x1` and `x2` (`x1` itself if None), at the end of training or at `time`. (n1, n2) for one output,
+        (n1, out, n2, out) for several.
         """
         return self._part_of_the_way(x1, x2, 1.0, time)
 
     @in_float64
     def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
-        """The trained kernel $(k + k^E) / 2$, the mean of the kernels before and after training."""
+        """The trained kernel $(k + k^E) / 2$ of `x1` and `x2`: the mean of the kernels before and after training."""
         return self._part_of_the_way(x1, x2, 0.5, None)
 
     @in_float64
@@ -234,7 +235,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def compressed_prediction(self, x_new: Any, kernel: str = "flat") -> np.ndarray:
-        r"""The prediction in the form of a kernel machine, z(0) - k' (K')^-1 e.
+        r"""The prediction at `x_new` in the form of a kernel machine, z(0) - k' (K')^-1 e.
 
         **Arguments:** `kernel`: "flat", k'(x1, x2) = 1/2 (f + f^E)(x1) . f(x2), which is not symmetric and reproduces
         `DirectOptimization`; "trained", k# of `trained_kernel`, a separate rule (Z_A = Z_B = 1/2 K^-1 x K^-1) that
@@ -269,7 +270,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
-        """Whether feature learning lowers the test loss: see `FeatureLearning`."""
+        """Whether feature learning lowers the loss on `x_test`, `y_test`: see `FeatureLearning`."""
         x_test = inputs(x_test, "x_test", self._x.shape[1:])
         y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
         moved = self._moved

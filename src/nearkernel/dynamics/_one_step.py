@@ -72,12 +72,12 @@ class OneStepFeaturesResult(Result, eqx.Module):
         return top_directions(self.weights.T @ self.weights, count)
 
     def overlap_with(self, subspace: Any) -> float:
-        """The overlap |P_learned P_true|^2/r of the true directions (r, d) with r learned ones; r/d if random."""
+        """The overlap |P_learned P_true|^2/r of true directions `subspace` (r, d) with learned ones; r/d if random."""
         true = checked_subspace(subspace, self.weights.shape[1])
         return subspace_overlap(self.directions(len(true)), true)
 
     def share_in(self, subspace: Any) -> float:
-        """The fraction |W P_true|^2/|W|^2 of the weights in the true directions (r, d); r/d at initialization."""
+        """The fraction |W P_true|^2/|W|^2 of the weights in true directions, `subspace` (r, d); initially r/d."""
         basis = np.linalg.qr(checked_subspace(subspace, self.weights.shape[1]).T)[0]
         return (
             float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2))

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import between, inputs, plain_array, positive, shown, whole
+from .._check import LARGEST, between, inputs, plain_array, positive, shown, whole
 from .._precision import in_float64
 from .._result import Result
 from .._status import Status
@@ -15,7 +15,7 @@ from ..models import AbstractModel
 from ._algorithms import GradientDescent
 from ._divergence import RISE, ROUNDING, growth
 from ._losses import Squared, loss_of_zero
-from ._movement import MovementResult, movement, tangent_matrix
+from ._movement import MovementResult, flat, movement, tangent_matrix
 from ._simulate import Record, simulate
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class Phase(Result, eqx.Module):
 
     **Fields:** `name`, "lazy", "catapult" or "divergent"; `lr`; `ratio`, lr times the largest eigenvalue of the
     tangent kernel at initialization (lazy below 2); `losses`, one per step; `moved`, a `MovementResult` with the
-    kernel and the correlation of the weights at the end, None if not finite; `params` at the end; `status` of the
-    run, an `nk.Status`, and its `ok`.
+    kernel and the correlation of the weights at the end, None if these are not finite or too large to be squared;
+    `params` at the end; `status` of the run, an `nk.Status`, and its `ok`.
     """
 
     name: str = eqx.field(static=True)
@@ -96,11 +96,12 @@ def learning_rate_phase(
     x = inputs(x)
     losses = np.asarray(run.history["loss"])
     moved = None
-    if len(losses) == steps + 1:  # else the loss left the finite numbers
+    finite = len(losses) == steps + 1  # else the loss left the finite numbers
+    if finite and np.abs(flat(run.params)).max() <= LARGEST:
         moved = movement(model, params, run.params, x, lr_factors=lr_factors)
         top = moved.ntk_start
     else:
-        losses = np.append(losses, np.inf)
+        losses = losses if finite else np.append(losses, np.inf)
         top = float(np.linalg.eigvalsh(tangent_matrix(model, params, x, lr_factors))[-1])
     zero = loss_of_zero(Squared(), jnp.asarray(y))
     name = _bounded_phase(losses, zero) if run.ok else "divergent"

@@ -46,7 +46,7 @@ class RecursiveFeaturesResult(Result, eqx.Module):
         return self.solutions[-1]
 
     def directions(self, count: int) -> np.ndarray:
-        """Leading eigenvectors (count, d) of M."""
+        """The leading `count` eigenvectors (count, d) of M."""
         return top_directions(self.matrix, count)
 
     def _shown(self) -> Mapping[str, object]:

@@ -51,7 +51,7 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def loss(self, time: float | None = None) -> float:
-        """The mean over runs of 1/2 sum (z - y)^2 on the training set."""
+        """The mean over runs of 1/2 sum (z - y)^2 on the training set, at the end of training or at `time`."""
         if time is not None:
             return self.at(time).loss()
         moments, task = self._reached, self._task
@@ -88,7 +88,7 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def at(self, moment: float) -> Self:
-        """The same training after another number of steps, which the schedule must cover."""
+        """The same training after another number of steps `moment`, which the schedule must cover."""
         return type(self)(self._tangent, self._x, self._y, self.algorithm.at(moment), self._vector)
 
 

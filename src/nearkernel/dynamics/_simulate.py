@@ -18,6 +18,7 @@ from .._precision import drawing, is_traced
 from .._progress import interactive, report, task
 from .._result import Result
 from .._status import Status, StatusKind
+from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..models._params import checked_factors, checked_params
@@ -114,8 +115,8 @@ class Trajectory(Result, eqx.Module):
 def simulate(
     model: AbstractModel,
     params: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm,
     record: Record | None = None,
     *,

@@ -72,7 +72,7 @@ class Solution(FactoredSolution):
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> Self:
-        """The same problem at another time (steps for gradient descent), or trained with another algorithm.
+        """The same problem at another time `moment` (steps for gradient descent), or trained with another algorithm.
 
         Kernels and factors are reused.
         """
@@ -203,7 +203,7 @@ class Solution(FactoredSolution):
 
     @in_float64
     def params(self, time: float | None = None) -> Any:
-        """The trained parameters of a model (kernels have none)."""
+        """The trained parameters of a model (kernels have none), at the end of training or at `time`."""
         return self._tangent.params(self._x, self._at(time))
 
 

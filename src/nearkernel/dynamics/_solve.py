@@ -4,6 +4,7 @@ from typing import Any, Literal, overload
 
 from .._check import inputs, shown, whole
 from .._precision import in_float64
+from .._types import ArrayLike, Num
 from ..kernels import AbstractKernel
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._by_products import by_size
@@ -24,8 +25,8 @@ Solved = Solution | MachineSolution | SGDSolution | FunctionSpaceSolution | Near
 @overload
 def solve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     *,
     order: Literal[1, 2],
@@ -37,8 +38,8 @@ def solve(
 @overload
 def solve(
     problem: AbstractKernel,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
     order: Literal[0] = 0,
     *,
@@ -50,8 +51,8 @@ def solve(
 @overload
 def solve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
     order: Literal[0] = 0,
     *,
@@ -63,8 +64,8 @@ def solve(
 @overload
 def solve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SGD,
     order: Literal[0] = 0,
     *,
@@ -76,8 +77,8 @@ def solve(
 @overload
 def solve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     order: int = 0,
     *,
@@ -89,8 +90,8 @@ def solve(
 @in_float64
 def solve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
     order: int = 0,
     *,

@@ -62,7 +62,7 @@ class IterativeSolver(AbstractSolver):
     def iterate(
         self, products: AbstractProducts, right: np.ndarray, algorithm: SpectralAlgorithm
     ) -> Iterated:
-        """Coefficients for the right-hand sides (n, columns)."""
+        """Coefficients for right-hand sides `right` (n, columns) and `algorithm`, by `products` with the matrix."""
 
     def _told(self) -> Any:
         if self.watch is not None:
@@ -109,7 +109,7 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, products: AbstractProducts) -> int:
-        """As much preparation, 4 n rank^2 operations, as two products cost, within the memory."""
+        """The rank whose preparation, 4 n rank^2 operations, costs as two `products`, if it fits in memory."""
         n = products.n
         wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
         fits = wanted
@@ -230,6 +230,7 @@ class Nystrom(AbstractSolver):
         _budget(self.memory)
 
     def budget(self) -> int:
+        """The number of bytes it may use: `memory`, or half of the free memory."""
         return _budget(self.memory)
 
     def points(self, x: np.ndarray) -> np.ndarray:

@@ -105,7 +105,7 @@ class SGD(AbstractAlgorithm):
         return 1.0 - float(self.lr * self.weight_decay)
 
     def rate(self, step: Any) -> Any:
-        """The learning rate of a step."""
+        """The learning rate of step number `step`."""
         if self.schedule is None:
             return self.lr
         if isinstance(self.schedule, tuple):

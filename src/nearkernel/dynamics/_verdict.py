@@ -25,6 +25,7 @@ class Verdict(enum.StrEnum):
 
     @classmethod
     def of(cls, check: float) -> "Verdict":
+        """The verdict on a self-check of size `check`."""
         if check <= TRUST:
             return cls.trust
         return cls.care if check <= CARE else cls.distrust  # what is not finite is not trusted

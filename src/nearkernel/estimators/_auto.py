@@ -242,16 +242,16 @@ class AutoClassifier(ClassifierMixin, _Auto):
         return np.log(found)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, (m, classes)."""
+        """The probability of each class for each row of `X`, (m, classes)."""
         x = new_inputs(self, X)
         return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Log probabilities (m, classes); for two classes their difference, (m,)."""
+        """Log probabilities (m, classes) for the rows of `X`; for two classes their difference, (m,)."""
         return self._decision(self.predict_proba(X))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The predicted classes, (m,)."""
+        """The predicted classes of the rows of `X`, (m,)."""
         return self._answered(self.predict_proba(X))
 
     def _decision(self, probabilities: np.ndarray) -> np.ndarray:

@@ -145,11 +145,11 @@ class NearlyKernelClassifier(ClassifierMixin, _NearlyKernel):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Mean outputs (m, classes); for two classes the second minus the first, (m,)."""
+        """Mean outputs (m, classes) for the rows of `X`; for two classes the second minus the first, (m,)."""
         outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
         return outputs[:, 1] - outputs[:, 0] if len(self.classes_) == 2 else outputs
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class with the largest mean output, (m,)."""
+        """The class with the largest mean output for each row of `X`, (m,)."""
         outputs = self._outputs(new_inputs(self, X)).mean(axis=0)
         return self.classes_[outputs.argmax(axis=1)]

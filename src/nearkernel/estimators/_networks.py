@@ -9,10 +9,10 @@ from scipy.special import ndtr
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._check import positive, whole
-from .._predict.scores import log_class_probabilities
 from ..dynamics import Ridge, tune
 from ..kernels import NNGP, NTK
 from ..models import MLP, AbstractNetwork
+from ..statistics._largest_output import log_class_probabilities
 from ..statistics._law import TrainedLaw
 from ..statistics._pair import pair_of
 from ._data import class_data, converged, new_inputs, regression_data

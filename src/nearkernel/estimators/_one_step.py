@@ -87,7 +87,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return self.network_.predict(x) * self.target_scale_
 
     def directions(self, count: int) -> np.ndarray:
-        """The learned directions (count, d) in the units of `X`, of length 1: f varies along `X @ directions.T`."""
+        """The first `count` learned directions (count, d) in the units of `X`, of length 1: f varies along these."""
         rows = self.features_.directions(count) / self.scale_
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 

@@ -81,5 +81,5 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         return self.solution_.predict(x).mean + self.target_mean_
 
     def directions(self, count: int) -> np.ndarray:
-        """Leading eigenvectors (count, d) of `matrix_`: the directions along which the function varies most."""
+        """The leading `count` eigenvectors (count, d) of `matrix_`, along which the function varies most."""
         return top_directions(self.matrix_, count)

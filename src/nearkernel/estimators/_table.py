@@ -41,7 +41,7 @@ class PrepareTable(TransformerMixin, Estimator):
     remarks_: list[Remark]
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Decide what becomes of each column of `X`, a table of n rows."""
+        """Choose an encoding for each column of `X`, a table of n rows; `y` is ignored."""
         frame = frame_of(X)
         self.names_in_, self.n_features_in_ = list(frame), len(frame)
         self._named = is_frame(X)
@@ -69,7 +69,7 @@ class PrepareTable(TransformerMixin, Estimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The columns (m, k) that `get_feature_names_out()` lists; columns that `fit` did not see are ignored."""
+        """The columns (m, k) of `get_feature_names_out()`, made of `X`; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
         if not self.columns_:
@@ -77,7 +77,7 @@ class PrepareTable(TransformerMixin, Estimator):
         return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The names of the columns that `transform` returns."""
+        """The names of the columns that `transform` returns; `input_features` is ignored."""
         check_is_fitted(self)
         names = [name for plan in self.columns_ for name in plan.features]
         return np.array(names or ["nothing"], dtype=object)
@@ -87,7 +87,7 @@ class PrepareTable(TransformerMixin, Estimator):
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
     def surprises(self, X: Any) -> list[str]:
-        """Messages on missing values and category levels in new rows that the training rows did not have."""
+        """Messages on missing values and category levels in new rows `X` that the training rows did not have."""
         check_is_fitted(self)
         frame, found = self._checked(X), []
         for plan in self.columns_:

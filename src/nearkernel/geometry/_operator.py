@@ -22,7 +22,7 @@ class AbstractOperator(Portable, eqx.Module):
 
     @abc.abstractmethod
     def product(self, vector: jax.Array) -> jax.Array:
-        """The product with one vector (P,), as a JAX expression."""
+        """The product with one `vector` (P,), as a JAX expression."""
 
     @in_float64
     def __call__(self, vectors) -> np.ndarray:

@@ -48,7 +48,7 @@ class LipschitzExtension(Result, eqx.Module):
             return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
 
     def weights(self, x: np.ndarray) -> np.ndarray:
-        """The weights (q, k), by accelerated projected gradients with restarts."""
+        """The weights (q, k) at the points `x` (q, d), by accelerated projected gradients with restarts."""
         away = squared_distances(x, self.sources)
         unit = max(float(away.max()), 1e-300)
         pairs = squared_distances(self.sources, self.sources)

@@ -12,6 +12,7 @@ from .._check import inputs, positive, shown
 from .._executor import devices
 from .._memory import parse_bytes, rows_that_fit
 from .._precision import Portable, in_float64, is_traced, working_dtype
+from .._types import ArrayLike, Float, Num
 from ._finite import require_finite
 from ._tiles import (
     TILE,
@@ -39,7 +40,9 @@ class AbstractKernel(Portable, eqx.Module):
     """
 
     @in_float64
-    def __call__(self, x1: Any, x2: Any = None) -> Any:
+    def __call__(
+        self, x1: Num[ArrayLike, " n1 *d"], x2: Num[ArrayLike, " n2 *d"] | None = None
+    ) -> Float[Any, "n1 n2"]:
         if is_traced(self, x1, x2):
             return self.traced(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -49,18 +52,18 @@ class AbstractKernel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """The kernel matrix of checked, concrete inputs."""
+        """The kernel matrix of checked, concrete inputs `x1` and `x2`."""
 
     @abc.abstractmethod
     def traced(self, x1: Any, x2: Any) -> jax.Array:
-        """The kernel matrix as a JAX expression."""
+        """The kernel matrix of `x1` and `x2` as a JAX expression."""
 
     @abc.abstractmethod
     def diagonal(self, x: np.ndarray) -> np.ndarray:
-        """k(x_i, x_i) of checked, concrete inputs."""
+        """k(x_i, x_i) of checked, concrete inputs `x`."""
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        """Same as `matrix`, but raises `ValueError` unless all entries are finite."""
+        """Same as `matrix` of `x1` and `x2`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
         return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
@@ -70,8 +73,8 @@ class AbstractKernel(Portable, eqx.Module):
         return None
 
     @in_float64
-    def diag(self, x: Any) -> np.ndarray:
-        """The diagonal k(x_i, x_i), (n,), without computing the matrix."""
+    def diag(self, x: Num[ArrayLike, " n *d"]) -> Float[np.ndarray, " n"]:
+        """The diagonal k(x_i, x_i), (n,), of inputs `x`, without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)
@@ -81,10 +84,10 @@ class AbstractKernel(Portable, eqx.Module):
     def blocks(
         self, x1: Any, x2: Any = None, memory: "str | int" = "256MiB"
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yields the matrix in horizontal blocks (rows, block) that fit in about `memory`, at least one row each.
+        """Yields the matrix of `x1` and `x2` in horizontal blocks (rows, block) that fit in about `memory`.
 
-        `memory` covers a block, the previous block if you still hold it, and temporary arrays; the inputs come on
-        top.
+        A block has at least one row. `memory` covers a block, the previous block if you still hold it, and temporary
+        arrays; the inputs come on top.
         """
         share = parse_bytes(memory) // _SHARES
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -95,7 +98,7 @@ class AbstractKernel(Portable, eqx.Module):
         return self._blocks(x1, x2, min(rows, across), across)
 
     def tiles(self, x: np.ndarray) -> Tiles:
-        """Single tiles of the symmetric matrix of checked, concrete inputs, for matrices that do not fit in memory."""
+        """Single tiles of the symmetric matrix of checked inputs `x`, for matrices that do not fit in memory."""
 
         def tile(i: slice, j: slice) -> np.ndarray:
             with jax.enable_x64(True):
@@ -151,7 +154,7 @@ class InvariantKernel(AbstractKernel):
 
     @abc.abstractmethod
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:
-        """One or more matrices from broadcastable row data and gap = 1 - cos(angle)."""
+        """One or more matrices from broadcastable row data `rows1`, `rows2` and `gap` = 1 - cos(angle)."""
 
     def tile(self, n: int) -> int:
         """Inputs on each side of a tile of `n`."""
@@ -163,7 +166,7 @@ class InvariantKernel(AbstractKernel):
 
     @abc.abstractmethod
     def diagonals(self, rows: Any) -> tuple[np.ndarray, ...]:
-        """The diagonals of those matrices."""
+        """The diagonals of those matrices, from the same `rows`."""
 
     def overflow(self, norm: np.ndarray) -> str:
         """What to say of an input of this length (1,) whose row data are not finite."""
@@ -182,7 +185,7 @@ class InvariantKernel(AbstractKernel):
         raise TypeError(f"{type(self).__name__} needs no repair.")
 
     def pairs_on_host(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """`pairs` in NumPy where that is quicker than XLA on a processor, else None; `gap` may be overwritten."""
+        """`pairs` of `rows1` and `rows2` in NumPy where XLA is slower on a CPU, else None; `gap` may be overwritten."""
         return None
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:

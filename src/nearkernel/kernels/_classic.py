@@ -75,7 +75,7 @@ class Polynomial(_OfNorms):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
     def features(self, x: Any) -> np.ndarray:
-        """The explicit feature map (n, d) -> (n, f): all monomials of (x, sqrt(bias)) of this degree.
+        """The explicit feature map of `x` (n, d): all f monomials of (x, sqrt(bias)) of this degree, (n, f).
 
         Each is multiplied by the square root of its multinomial coefficient, so that `features(x) @ features(y).T` is
         k(x, y).

@@ -65,7 +65,7 @@ class EmpiricalDNTK(_Meta):
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any, x2: Any, p2: Any) -> np.ndarray:
-        r"""$\sum_{bc} \mu_{abc}\, p^1_b\, p^2_c$, (n0, out), at the cost of two gradients and one second derivative.
+        r"""$\sum_{bc} \mu_{abc}\, p^1_b\, p^2_c$, (n0, out), at `x0`, by two gradients and one second derivative.
 
         `p1` and `p2` weight the outputs at `x1` and `x2`, (n,) or (n, out).
         """
@@ -99,7 +99,7 @@ class EmpiricalDDNTK(_Meta):
 
     @in_float64
     def contract(self, x0: Any, x1: Any, p1: Any) -> np.ndarray:
-        r"""$\sum_{bcd} \nu_{abcd}\, p^1_b\, p^1_c\, p^1_d$, (n0, out), by one third derivative along one gradient."""
+        r"""$\sum_{bcd} \nu_{abcd}\, p^1_b\, p^1_c\, p^1_d$, (n0, out), from `x0` (n0, d), `x1` and `p1`."""
         first = self._derivatives(x1, "x1")
         rows = self._derivatives(x0, "x0")
         return _finite(rows.twist(first.pull(self._weights(p1, "p1", first))).reshape(-1, rows.out))

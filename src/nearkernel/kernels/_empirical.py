@@ -76,7 +76,7 @@ class EmpiricalNTK(AbstractKernel):
 
     @in_float64
     def full(self, x1: Any, x2: Any = None) -> Any:
-        """The kernel of every pair of outputs, (n1, out, n2, out)."""
+        """The kernel of every pair of outputs at `x1` and `x2`, (n1, out, n2, out)."""
         if is_traced(self, x1, x2):
             return self._traced_full(x1, x2)
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -85,7 +85,7 @@ class EmpiricalNTK(AbstractKernel):
 
     @in_float64
     def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
-        """d/ds J(params + s `direction`)(x1) . J(params)(x2) at s = 0, (n1, out, n2, out).
+        """d/ds J(params + s `direction`)(`x1`) . J(params)(`x2`) at s = 0, (n1, out, n2, out).
 
         `direction` is a tree like `params`. When the parameters move along it, the kernel changes by half_drift(x1,
         x2) plus its transpose.

@@ -26,7 +26,7 @@ class AbstractFeatureKernel(AbstractKernel):
 
     @abc.abstractmethod
     def features(self, x: Any) -> jax.Array:
-        """(n, d) -> (n, f)."""
+        """The features (n, f) of inputs `x` (n, d)."""
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         n1, n2 = len(x1), len(x1 if x2 is None else x2)
@@ -37,7 +37,7 @@ class AbstractFeatureKernel(AbstractKernel):
         return phi1 @ (phi1 if x2 is None else self.feature_rows(x2)).T
 
     def feature_rows(self, x: np.ndarray) -> np.ndarray:
-        """`features` of concrete inputs, computed in chunks."""
+        """`features` of concrete inputs `x`, computed in chunks."""
         x = x.astype(working_dtype(), copy=False)
         width = jax.eval_shape(self.features, jax.ShapeDtypeStruct(x.shape, x.dtype)).shape[1]
         chunk = rows_that_fit(8 * width)

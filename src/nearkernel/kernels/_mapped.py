@@ -23,7 +23,7 @@ class _Mapped(AbstractKernel):
 
     @abc.abstractmethod
     def mapped(self, x: Any, xp: Any) -> Any:
-        """u(x), by NumPy or JAX."""
+        """u(x) of inputs `x`, by `xp`, which is NumPy or JAX."""
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         one = self.mapped(x1, np)

@@ -36,7 +36,7 @@ class Mercer(AbstractFeatureKernel):
 
     @in_float64
     def features(self, x: Any) -> Any:
-        r"""The feature map $\sqrt{\lambda_i}\, \phi_i(x)$, (m, r): `features(x) @ features(y).T` is this kernel."""
+        r"""The feature map $\sqrt{\lambda_i}\, \phi_i$ at `x`, (m, r): `features(x) @ features(y).T` is this kernel."""
         return self.functions(x) * self.values**0.5
 
     def feature_rows(self, x: np.ndarray) -> np.ndarray:

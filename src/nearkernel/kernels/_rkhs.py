@@ -45,7 +45,7 @@ class RKHSFunction(Result, eqx.Module):
         return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1:]), self.x) @ self.coefficients
 
     def inner(self, other: "RKHSFunction") -> float:
-        """The inner product <f, g> with another function of the same kernel."""
+        """The inner product <f, g> with `other`, a function of the same kernel."""
         self._require_same_space(other)
         return float(self.coefficients @ cross(self.kernel, self.x, other.x) @ other.coefficients)
 

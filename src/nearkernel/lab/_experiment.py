@@ -60,10 +60,10 @@ class Experiment(Settings, abc.ABC):
 
     @abc.abstractmethod
     def theory(self) -> Answer:
-        """What theory says."""
+        """The prediction of the theory."""
 
     def check(self, watch: Watch) -> Answer:
-        """What training shows, beside theory."""
+        """The prediction with the results of training beside it."""
         raise NotImplementedError(f"{self.name()} has no check to run.")
 
     @abc.abstractmethod

@@ -112,7 +112,7 @@ class Number:
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """What a page shows for its settings."""
+    """The pictures and numbers that a page shows for its settings."""
 
     pictures: tuple[Picture, ...]
     numbers: tuple[Number, ...] = ()

@@ -1,4 +1,4 @@
-"""A process that computes for the lab: it reads questions, one a line, and writes messages.
+"""A process that computes for the lab: it reads questions, one per line, and writes messages.
 
 The server can end it at any time, which nothing that runs in the server's own process allows: the compiler cannot be
 interrupted, and memory that it took is not given back. A message is a status as in HTTP, a length, and JSON of that

@@ -11,6 +11,7 @@ import numpy as np
 from .._check import inputs, numeric, same_dim
 from .._keys import Key
 from .._precision import Portable, in_float64, is_traced, working_dtype
+from .._types import ArrayLike, Float, Num
 
 Params = Any  # a tree of arrays
 
@@ -26,11 +27,11 @@ class AbstractModel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def init(self, key: Key) -> Params:
-        """Random initial parameters."""
+        """Random initial parameters, drawn with `key`."""
 
     @abc.abstractmethod
-    def __call__(self, params: Params, x: Any) -> jax.Array:
-        """Outputs (n, out) at inputs `x` (n, d)."""
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> Float[jax.Array, "n out"]:
+        """Outputs (n, out) of the network with `params` at inputs `x` (n, d)."""
 
     def parameter_shapes(self) -> Any:
         """A tree like the parameters, of `jax.ShapeDtypeStruct`; None if the shapes are not known beforehand."""

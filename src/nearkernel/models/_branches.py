@@ -40,13 +40,15 @@ class AbstractBranches(AbstractContainer):
 
     @abc.abstractmethod
     def combined(self, outputs: list[jax.Array]) -> jax.Array:
-        """Outputs of the branches in one."""
+        """The `outputs` of the branches in one."""
 
     @abc.abstractmethod
-    def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]: ...
+    def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]:
+        """Moments of one input, from `rows` of all branches, and what `combined_pairs` needs of it."""
 
     @abc.abstractmethod
-    def combined_pairs(self, one: Any, two: Any, pairs: list[Pair], layout: Layout) -> Pair: ...
+    def combined_pairs(self, one: Any, two: Any, pairs: list[Pair], layout: Layout) -> Pair:
+        """Moments of two inputs, from `pairs` of all branches and what is needed of `one` and `two`, in `layout`."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} of {len(self.parts)} branches"

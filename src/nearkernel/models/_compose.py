@@ -24,17 +24,17 @@ class AbstractContainer(AbstractWideContainer):
 
     @abc.abstractmethod
     def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
-        """Outputs, with `leaf(layer, params, x)` for each layer that is not made of others."""
+        """Outputs at `params` and `x`, with `leaf(layer, params, x)` for each layer that is not made of others."""
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
         return self.run(plain, params, x)
 
     def absorbs(self, following: AbstractLayer) -> bool:
-        """Whether the layer after it may stand in each of its branches instead (`absorbing`)."""
+        """Whether the layer `following` it may stand in each of its branches instead (`absorbing`)."""
         return False
 
     def absorbing(self, following: AbstractLayer) -> "AbstractContainer":
-        """This layer with the one after it in each of its branches."""
+        """This layer with the one `following` it in each of its branches."""
         raise TypeError(f"{type(self).__name__} absorbs nothing.")
 
     def has_params(self) -> bool:

@@ -188,7 +188,7 @@ class LocallyConnected(AbstractFilter):
         return False
 
     def spread(self, pair: Pair, layout: Layout) -> Pair:
-        """Every two positions, from equal ones: those of different weights have nothing in common."""
+        """Every two positions of `pair` in `layout`, from equal ones: different weights have nothing in common."""
         grid = pair.gap.shape[: layout.rank]
         same = jnp.eye(math.prod(grid), dtype=bool).reshape(
             *grid, *grid, *(1,) * (pair.gap.ndim - layout.rank)

@@ -73,7 +73,7 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         return True
 
     def scales(self, fan_in: int) -> tuple[Any, Any]:
-        """The factors w and b that multiply W and B."""
+        """The factors w and b that multiply W and B, for inputs of `fan_in` features."""
         if self.parametrization == "standard":
             return 1.0, 1.0
         fan = fan_in if self.parametrization == "mean_field" else fan_in**0.5

@@ -51,31 +51,36 @@ class AbstractDerivatives(Portable, abc.ABC):
         self.passes: collections.Counter[str] = collections.Counter()
 
     @abc.abstractmethod
-    def push(self, v: np.ndarray) -> np.ndarray: ...
+    def push(self, v: np.ndarray) -> np.ndarray:
+        """f_a . v for directions `v` (R, P): (R, m)."""
 
     @abc.abstractmethod
-    def pull(self, p: np.ndarray) -> np.ndarray: ...
+    def pull(self, p: np.ndarray) -> np.ndarray:
+        """sum_a p_a f_a for weights `p` (R, m): (R, P)."""
 
     @abc.abstractmethod
-    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray: ...
+    def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """psi_a[u, v] for directions `u` and `v` (R, P): (R, m)."""
 
     @abc.abstractmethod
-    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray: ...
+    def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """H[p] v = sum_a p_a psi_a v for weights `p` (R, m) and directions `v` (R, P): (R, P)."""
 
     @abc.abstractmethod
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """sum_r H[p_r] v_r, (P,)."""
+        """sum_r H[p_r] v_r of `bend_pull(p, v)`, (P,), for `p` and `v` as there."""
 
     @abc.abstractmethod
-    def twist(self, u: np.ndarray) -> np.ndarray: ...
+    def twist(self, u: np.ndarray) -> np.ndarray:
+        """Psi_a[u, u, u] for directions `u` (R, P): (R, m)."""
 
     @abc.abstractmethod
     def curve(self, k: int, w: Batches) -> np.ndarray:
-        """b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
+        """b_`k` of `w`: b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
 
     @abc.abstractmethod
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
-        """b_k, and h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0] w_0 w_0, (R, P)."""
+        """b_`k` of `w`, and with `r` h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0] w_0 w_0, (R, P)."""
 
 
 class ModelDerivatives(AbstractDerivatives):

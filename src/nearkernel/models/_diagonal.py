@@ -48,7 +48,7 @@ class DiagonalNetwork(AbstractModel):
         return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
     def weights(self, params: Params) -> Any:
-        """The weights of the linear function, plus^2 - minus^2, (d,)."""
+        """The weights of the linear function of `params`, plus^2 - minus^2, (d,)."""
         return params["plus"] ** 2 - params["minus"] ** 2
 
     @in_float64

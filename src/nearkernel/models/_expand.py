@@ -48,7 +48,7 @@ class Taylor(AbstractModel):
 
     @in_float64
     def terms(self, params: Params, x: Any) -> list[jax.Array]:
-        """The term of each degree 0 .. `degree`, in the precision of `params`."""
+        """The term of each degree 0 .. `degree` at `x`, in the precision of `params`."""
         require_params(self, params)
         params = jax.tree.unflatten(jax.tree.structure(self.params0), jax.tree.leaves(params))
         params = jax.tree.map(

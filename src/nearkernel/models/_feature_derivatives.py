@@ -47,7 +47,7 @@ class FeatureDerivatives(AbstractDerivatives):
         return self._run("twist", u)
 
     def twist_pull(self, p: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """sum_a p_a Psi_a[u, u, .]."""
+        """sum_a p_a Psi_a[u, u, .] for weights `p` and directions `u`."""
         return self._run("twist_pull", p, u)
 
     def curve(self, k: int, w: Batches) -> np.ndarray:
@@ -100,7 +100,7 @@ class FeatureDerivatives(AbstractDerivatives):
         return found
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
-        """psi(x) u_r, (n, f): how the features move with the weights."""
+        """psi(x) `u`, (n, f): how the features move with the weights."""
         for direction in u:
             parts = [_meta(self.model, self.x[part], direction) for part in self._parts(1)]
             yield np.concatenate(parts)[: self.outputs]

@@ -106,6 +106,7 @@ class Dropout(AbstractWideLayer):
         return x
 
     def dropped(self, key: jax.Array, x: jax.Array) -> jax.Array:
+        """`x` with entries set to 0 at random, drawn with `key`, and the others scaled up."""
         return jnp.where(jax.random.bernoulli(key, self.keep, x.shape), x / self.keep, 0.0)
 
     def shifts(self) -> bool:

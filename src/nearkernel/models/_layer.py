@@ -67,7 +67,7 @@ class AbstractLayer(eqx.Module):
         """The shape (*positions, channels) of an output, for inputs of `shape`; `ValueError` if it does not fit."""
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
-        """Parameters for inputs of a shape; None for a layer that has none."""
+        """Parameters for inputs of a `shape`, drawn with `key`; None for a layer that has none."""
         return None
 
     @abc.abstractmethod
@@ -75,10 +75,11 @@ class AbstractLayer(eqx.Module):
         """Outputs at `x`."""
 
     def lr_factors(self, shape: Shape) -> Params:
-        """Learning-rate factors, a tree like the parameters, that the layer's parametrization implies."""
+        """Learning-rate factors for inputs of a `shape`, a tree like the parameters, by the layer's parametrization."""
         return None
 
     def has_params(self) -> bool:
+        """Whether it has parameters."""
         return False
 
     def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -92,7 +93,7 @@ class AbstractWideLayer(AbstractLayer):
     gives: ClassVar[str] = "same"
 
     def after(self, kind: str) -> str:
-        """The kind of its outputs for inputs of this kind; raises `ValueError` if it may not follow them.
+        """The kind of its outputs for inputs of this `kind`; raises `ValueError` if it may not follow them.
 
         Numbers are "inputs" (given, nothing random yet), "gaussian" (sums of infinitely many independent terms),
         "groups" (Gaussian, with another variance in each group of channels) or "features" (all others).
@@ -107,25 +108,25 @@ class AbstractWideLayer(AbstractLayer):
 
     @abc.abstractmethod
     def rows(self, row: Row) -> tuple[Row, Any]:
-        """The moments after the layer, without `own`, and the data that `pairs` needs of each input.
+        """The moments after the layer, from those before, `row`, without `own`; and what `pairs` needs of each input.
 
         Leaves of the data have shape (..., *positions, n).
         """
 
     @abc.abstractmethod
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
-        """The moments of pairs after the layer, from the data of both sides (see `Layout.left`)."""
+        """The moments after the layer, from `pair` before it and the data of both sides `one`, `two` in `layout`."""
 
     def need(self, every: bool) -> bool:
-        """Whether `pairs` needs every two positions of its input, if so many of its output are asked for."""
+        """Whether `pairs` needs every two positions of its input, if `every` two of its output are asked for."""
         return every
 
     def spread(self, pair: Pair, layout: Layout) -> Pair:
-        """Every two positions of the output from equal ones, where `need` says that these are enough."""
+        """Every two positions of the output from equal ones, `pair` in `layout`, where `need` says they are enough."""
         raise TypeError(f"{type(self).__name__} needs every two positions of its input.")
 
     def rank(self, rank: int) -> int:
-        """How many position axes an output has."""
+        """How many position axes an output has, for inputs with `rank` of them."""
         return rank
 
     def shifts(self) -> bool:
@@ -133,11 +134,11 @@ class AbstractWideLayer(AbstractLayer):
         return False
 
     def limit(self, shape: Shape) -> "AbstractWideLayer":
-        """The layer as infinitely many channels see it: without its width, so that widths compile nothing anew."""
+        """The layer of infinitely many channels for inputs of a `shape`: without a width, which would compile anew."""
         return self
 
     def prepared(self, row: Row) -> "AbstractWideLayer":
-        """This layer made ready for the range of these (concrete) moments."""
+        """This layer made ready for the range of the (concrete) moments `row`."""
         return self
 
     def depends_on_range(self) -> bool:
@@ -150,7 +151,7 @@ class AbstractOuterLayer(AbstractLayer):
 
     @abc.abstractmethod
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
-        """(n, positions, fan_in + 1): what the weights, and last the bias, are multiplied with, times root factors."""
+        """(n, positions, fan_in + 1): what the weights, and last the bias, multiply in `x`, times root `factors`."""
 
 
 class AbstractPiecewiseLayer(AbstractLayer):

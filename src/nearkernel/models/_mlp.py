@@ -108,10 +108,10 @@ class MLP(AbstractNetwork):
         return self.parametrization == "mean_field"
 
     def require_limit(self, verb: str) -> None:
-        """Dense layers and activations in turn have one."""
+        """Does nothing: dense layers and activations in turn have a limit, whatever `verb` asks for it."""
 
     def activation_of(self, layer: int) -> activations.AbstractActivation:
-        """The activation before layer 1, 2, ..."""
+        """The activation before layer `layer` = 1, 2, ..."""
         return self.activation[layer - 1] if isinstance(self.activation, PerLayer) else self.activation
 
     @property
@@ -120,7 +120,7 @@ class MLP(AbstractNetwork):
         return tuple(self.activation_of(layer) for layer in range(1, len(self.sizes) - 1))
 
     def dense(self, layer: int) -> Dense:
-        """Layer 0, 1, ... before its activation."""
+        """Layer `layer` = 0, 1, ... before its activation."""
         weight_var, bias_var = (
             v[layer] if isinstance(v, PerLayer) else v for v in (self.weight_var, self.bias_var)
         )
@@ -134,7 +134,7 @@ class MLP(AbstractNetwork):
         return Dense(self.sizes[layer + 1], weight_var, bias_var, kind)
 
     def scales(self, layer: int) -> tuple[Any, Any]:
-        """The factors that multiply W and B in layer 0, 1, ..."""
+        """The factors that multiply W and B in layer `layer` = 0, 1, ..."""
         return self.dense(layer).scales(self.sizes[layer])
 
     def parameter_shapes(self) -> Params:
@@ -157,7 +157,7 @@ class MLP(AbstractNetwork):
         return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        """Preactivations z^1 ... z^L, each (n, width)."""
+        """Preactivations z^1 ... z^L of the network with `params` at `x`, each (n, width)."""
         outputs: list[jax.Array] = []
         for layer, entry in enumerate(params):
             s = self.activation_of(layer)(outputs[-1]) if layer else x
@@ -165,7 +165,7 @@ class MLP(AbstractNetwork):
         return outputs
 
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
-        """One layer before its activation."""
+        """Layer `layer` with weights and biases `entry`, of inputs `s`, before its activation."""
         return self.dense(layer)(entry, s)
 
     @in_float64

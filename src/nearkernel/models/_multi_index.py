@@ -136,7 +136,7 @@ class MultiIndexPolynomial(eqx.Module):
         return MultiIndexPolynomial(self.directions, kept or {(0,) * len(self.directions): 0.0})
 
     def latent_tensor(self, k: int) -> np.ndarray:
-        """C_k in the coordinates of the directions, (r,) * k."""
+        """C_k of degree `k` in the coordinates of the directions, (r,) * k."""
         k, r = whole(k, "k", 0, most=_MOST_INDICES), len(self.directions)
         require_fits(8 * r**k, f"a tensor of {k} indices of {r} values", "use fewer indices")
         found = np.zeros((r,) * k)
@@ -148,7 +148,7 @@ class MultiIndexPolynomial(eqx.Module):
         return found
 
     def tensor(self, k: int) -> np.ndarray:
-        r"""$C_k = \mathbb{E}[\nabla^k f]$, (d,) * k, symmetric."""
+        r"""$C_k = \mathbb{E}[\nabla^k f]$ of degree `k`, (d,) * k, symmetric."""
         k, d = whole(k, "k", 0, most=_MOST_INDICES), self.directions.shape[1]
         require_fits(8 * d**k, f"a tensor of {k} indices of {d} values", "use `latent_tensor`")
         found = self.latent_tensor(k)

@@ -40,7 +40,7 @@ class AbstractNetwork(AbstractModel):
         return _draw(self.layers, key, self.in_shape, working_dtype().name)
 
     def require_memory(self, key: Any) -> None:
-        """Raises `MemoryError` if parameters, and the random bits they are made of, do not fit."""
+        """Raises `MemoryError` if parameters, and the random bits they are made of with `key`, do not fit."""
         if is_traced(key):
             return
         sizes = [leaf.size for leaf in jax.tree.leaves(self.parameter_shapes())] or [0]
@@ -85,17 +85,17 @@ class AbstractNetwork(AbstractModel):
         return last if len(Sequential(hidden).shape(self.in_shape)) == 1 else None
 
     def hidden_features(self, params: Params, x: jax.Array) -> jax.Array:
-        """The inputs of the last layer, (n, width), of a network that has a `readout`."""
+        """The inputs of the last layer, (n, width), at `params` and `x`, of a network that has a `readout`."""
         return Sequential(self.layers.layers[:-1])(params[:-1], x)
 
     def cut(self, layer: int) -> tuple[Sequential, Sequential]:
-        """The layers up to layer 1, 2, ... of those with parameters, and the layers after it."""
+        """The layers up to layer `layer` = 1, 2, ... of those with parameters, and the layers after it."""
         places = [k for k, each in enumerate(self.layers.layers) if each.has_params()]
         end = places[layer - 1] + 1
         return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
 
     def require_limit(self, verb: str) -> None:
-        """Raises unless every layer has a wide limit, and may follow the one before it."""
+        """Raises, for `verb`, unless every layer has a wide limit and may follow the one before it."""
         layers = self.layers
         found = missing(layers, AbstractWideLayer)
         if found:
@@ -199,7 +199,7 @@ def missing(layer: AbstractLayer, kind: type, path: str = "layers") -> tuple[str
 
 
 def require_wide(net: Any, verb: str) -> None:
-    """Raises unless every layer has a wide limit, and may follow the one before it."""
+    """Raises, for `verb`, unless every layer has a wide limit and may follow the one before it."""
     if not isinstance(net, AbstractNetwork):
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network, whose layers {verb} can read; got {type(net).__name__}."

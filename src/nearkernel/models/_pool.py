@@ -36,7 +36,7 @@ class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
 
     @abc.abstractmethod
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
-        """The map along these (position) axes of any array; the axes that are left stay where they are."""
+        """The map along the (position) `axes` of any array `a`; the axes that are left stay where they are."""
 
     def need(self, every: bool) -> bool:
         return True

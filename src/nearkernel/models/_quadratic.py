@@ -52,7 +52,7 @@ class QuadraticModel(AbstractModel):
 
     @in_float64
     def features(self, x: Any) -> jax.Array:
-        """The features phi(x), checked to have shape (n, f)."""
+        """The features phi at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @drawing
@@ -69,11 +69,11 @@ class QuadraticModel(AbstractModel):
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
 
     def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
-        """What the output adds to phi.w, (n,), for one output's weights w (f,)."""
+        """What the output adds to phi.w at `x`, (n,), for one output's weights `w` (f,)."""
         return 0.5 * self.eps * (self.meta(x, w) @ w)
 
     def meta(self, x: jax.Array, u: jax.Array) -> jax.Array:
-        """psi(x) u, (n, f)."""
+        """psi at `x`, times `u`: (n, f)."""
         return _applied(self.psi, "psi", x, u)
 
 
@@ -104,7 +104,7 @@ class CubicModel(QuadraticModel):
         return super().bending(w, x) + cube
 
     def third(self, x: jax.Array, u: jax.Array, v: jax.Array) -> jax.Array:
-        """Psi(x) u v, (n, f)."""
+        """Psi at `x`, times `u` and `v`: (n, f)."""
         return _applied(self.Psi, "Psi", x, u, v)
 
 

@@ -64,7 +64,7 @@ class Scaled(AbstractModel):
         return (Scaled(self.model, self.alpha, False), params["params"]) if self.centred else (self, params)
 
     def whole(self, moved: Params) -> Params:
-        """A step of the `moving` parameters as a step of this model's parameters."""
+        """A step `moved` of the `moving` parameters as a step of this model's parameters."""
         if not self.centred:
             return moved
         return {"params": moved, "start": jax.tree.map(jnp.zeros_like, moved)}

@@ -81,7 +81,7 @@ class TorchModel(AbstractModel):
         )
 
     def evaluate(self, params: Params, arrays: list) -> jax.Array:
-        """Outputs in the precision of `params`, as one JAX expression."""
+        """Outputs for the inputs `arrays` in the precision of `params`, as one JAX expression."""
         dtype = jnp.result_type(*jax.tree.leaves(params))
         weights = self.weights(params, dtype)
         rows = [
@@ -94,11 +94,12 @@ class TorchModel(AbstractModel):
         return self.program(weights, rows, dtype).reshape(len(rows[0]), -1)
 
     def compiled(self, params: Params, arrays: list) -> jax.Array:
+        """`evaluate` of `params` and `arrays`, compiled."""
         return _evaluate(self, params, arrays)
 
     @in_float64
     def weights(self, params: Params, dtype: Any = None) -> dict[str, jax.Array]:
-        """All weights of the module by name: the frozen ones, and `params` with adapters added."""
+        """All weights of the module by name, as `dtype`: the frozen ones, and `params` with adapters added."""
         self.require_params(params)
         dtype = jnp.result_type(*jax.tree.leaves(params)) if dtype is None else dtype
 
@@ -112,6 +113,7 @@ class TorchModel(AbstractModel):
         return found
 
     def require_params(self, params: Params) -> None:
+        """Raises `TypeError` unless `params` are those of this model."""
         if not isinstance(params, dict) or tuple(sorted(params)) != self.names:
             came = (
                 ", ".join(sorted(map(str, params))[:3]) if isinstance(params, dict) else type(params).__name__

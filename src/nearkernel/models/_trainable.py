@@ -60,7 +60,7 @@ class LoRA(eqx.Module):
         return 1.0 if self.alpha is None else self.alpha / self.rank
 
     def draw(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
-        """The matrices A and B of each adapter."""
+        """The matrices A and B of each adapter, by the `shapes` of the weights."""
         rng = np.random.default_rng(self.seed)
         found = {}
         for name, (rows, columns) in shapes.items():

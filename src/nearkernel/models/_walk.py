@@ -59,15 +59,15 @@ class AbstractWideContainer(AbstractWideLayer):
 
     @abc.abstractmethod
     def prepared_by(self, row: Row, every: bool) -> tuple["AbstractWideContainer", Row]:
-        """Each layer made ready for the range that reaches it, and the (concrete) moments after all."""
+        """Each layer made ready for what reaches it from `row`, and the moments after all; `every`: see `need`."""
 
     @abc.abstractmethod
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
-        """`rows`, each layer by `walk.rows`."""
+        """`rows` of `row`, each layer by `walk.rows`; `every`: see `need`."""
 
     @abc.abstractmethod
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
-        """`pairs`, each layer by `walk.pairs`."""
+        """`pairs` of `one`, `two` and `pair` in `layout`, each layer by `walk.pairs`; `every`: see `need`."""
 
 
 def prepare(layer: AbstractWideLayer, row: Row, every: bool) -> tuple[AbstractWideLayer, Row]:

@@ -29,7 +29,7 @@ _DISK = 128 * 2**20  # bytes written and waited for
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Rates(Result):
-    """What a plan is computed from; all rates are those of one core while the others work as well.
+    """The measured rates from which a plan is computed, each per core with all cores busy.
 
     **Fields:** `cores` of a machine; `build`, entries per second, computed and written; `product`, entries of the lower
     half per second, computed and used twice; `entries`, entries per second of a matrix between two sets of points;

@@ -54,16 +54,18 @@ class KernelStore:
         return [(i, j) for i in range(self._about.side()) for j in range(i + 1)]
 
     def rows(self, i: int) -> slice:
+        """The rows of the matrix in blocks (`i`, ...)."""
         return slice(i * self.block, min((i + 1) * self.block, self.n))
 
     def has(self, i: int, j: int) -> bool:
+        """Whether the file of block (`i`, `j`) exists."""
         return self._file(i, j).is_file()
 
     def _file(self, i: int, j: int) -> Path:
         return self.path / MATRIX / "c" / str(i) / str(j)
 
     def read(self, i: int, j: int) -> np.ndarray:
-        """One block; raises `ValueError` if it is missing or a checksum is wrong."""
+        """Block (`i`, `j`); raises `ValueError` if it is missing or a checksum is wrong."""
         whole = self._read(MATRIX, str(i), str(j), (self.block, self.block), self.dtype)
         return whole[: self.rows(i).stop - self.rows(i).start, : self.rows(j).stop - self.rows(j).start]
 
@@ -82,6 +84,7 @@ class KernelStore:
         )
 
     def write(self, i: int, j: int, block: np.ndarray) -> None:
+        """Store `block` as block (`i`, `j`)."""
         if not self._writable:
             raise ValueError(f"{self.path} was opened for reading only: use open_store(path, writable=True).")
         full = np.ascontiguousarray(block, self.dtype)
@@ -91,11 +94,12 @@ class KernelStore:
         write_block(self._file(i, j), full, self.seal, f"{MATRIX} {i} {j}")
 
     def write_inputs(self, x: np.ndarray) -> None:
+        """Store the inputs `x`."""
         file = self.path / INPUTS / "c" / "0" / "0"
         write_block(file, np.ascontiguousarray(x, np.float64), self.seal, f"{INPUTS} 0 0", sync=True)
 
     def is_sound(self, i: int, j: int) -> bool:
-        """Whether the block exists, is finite and has the right checksums."""
+        """Whether block (`i`, `j`) exists, is finite and has the right checksums."""
         with contextlib.suppress(ValueError):
             return bool(np.isfinite(self.read(i, j)).all())
         return False
@@ -144,7 +148,7 @@ class KernelStore:
     def require(
         self, kernel: AbstractKernel | None, x: np.ndarray | None, *, same_version: bool = False
     ) -> None:
-        """Raises `ValueError` if the store belongs to another kernel, other inputs or another version."""
+        """Raises `ValueError` unless the store has this `kernel`, inputs `x` and, with `same_version`, version."""
         if kernel is not None and (asked := describe(kernel)) != self.kernel:
             python = f" Python {self._about.python} made it, and functions compiled by another Python differ."
             raise ValueError(

@@ -56,7 +56,8 @@ class BlockFlow(Result, eqx.Module):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The (variance, squared gradient, correlation) after 0, 1, ... `depth` blocks, each (depth + 1,).
 
-        The squared gradient is that of the current block's outputs with respect to the inputs of the first block.
+        The first block has inputs of variance `kernel` and `correlation`. The squared gradient is that of the current
+        block's outputs with respect to the inputs of the first block.
         """
         k, gap = np.array([positive(kernel, "kernel")]), np.array([1.0 - float(correlation)])
         found, gradient = [(k[0], 1.0, 1.0 - gap[0])], 1.0

@@ -51,7 +51,7 @@ class CriticalResult(Result, eqx.Module):
 
     @in_float64
     def chi_perp(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$, the growth per layer of a small squared difference of inputs."""
+        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$ at variance `kernel`: growth per layer of small squared differences."""
         return self._weight_var(weight_var) * moments(self.activation, kernel).slope
 
     @in_float64

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._check import numeric
 from .._result import Result
+from .._types import Float, Num
 from ..dynamics import SpectralAlgorithm
 from ._pool import Pool
 
@@ -34,7 +35,7 @@ class TrainedCurve(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Summands of the error, one a point, at sizes from n/4 to n."""
+    """Summands of the error, one per point, at sizes from n/4 to n."""
 
     sizes: np.ndarray
     summands: np.ndarray
@@ -71,11 +72,11 @@ class LearningCurveResult:
     n; `noise_floor`, from repeated rows, or None; `notes`.
     """
 
-    sizes: np.ndarray
-    error: np.ndarray
-    sem: np.ndarray
-    by_output: np.ndarray
-    train_error: np.ndarray
+    sizes: Num[np.ndarray, " k"]
+    error: Float[np.ndarray, " k"]
+    sem: Float[np.ndarray, " k"]
+    by_output: Float[np.ndarray, "k out"]
+    train_error: Float[np.ndarray, " k"]
     n: int
     algorithm: SpectralAlgorithm
     average: bool

@@ -67,15 +67,15 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return np.where(lengths > 1e-13 * np.linalg.norm(x, axis=1), lengths, 0.0)
 
     def mean(self, x: Any) -> np.ndarray:
-        r"""The mean prediction $\theta_* \cdot x$, (m,)."""
+        r"""The mean prediction $\theta_* \cdot x$ at inputs `x` (m, d): (m,)."""
         return inputs(x, "x", len(self.theta)) @ self.theta
 
     def std(self, x: Any) -> np.ndarray:
-        r"""The standard deviation $\lVert x_\perp\rVert \sqrt{\mathbb{E}[S]}$ of the prediction, (m,)."""
+        r"""The standard deviation $\lVert x_\perp\rVert \sqrt{\mathbb{E}[S]}$ of the prediction at `x` (m, d): (m,)."""
         return self.perp(x) * np.sqrt(self.scale)
 
     def quantile(self, x: Any, q: Any) -> np.ndarray:
-        """Quantiles `q` in (0, 1) of the prediction: (m,), or (m, k) for k values of q."""
+        """Quantiles `q` in (0, 1) of the prediction at `x`: (m,), or (m, k) for k values of q."""
         q = _probabilities(q)
         unit = self._mixed(q, special.ndtri, special.ndtr)  # all predictions share it but for |x_perp|
         return self.mean(x).reshape(-1, *(1,) * q.ndim) + np.multiply.outer(self.perp(x), unit)
@@ -109,7 +109,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return special.logsumexp(logs, axis=1, b=self.log_scale.weights)
 
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws of theta, (size, n_0)."""
+        """`size` draws of theta with `key`, (size, n_0)."""
         size = whole(size, "size", 1)
         require_fits(4 * 8 * size * len(self.theta), f"`size` = {size} draws", "draw fewer")
         rng = generator(key)

@@ -128,13 +128,13 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "FiniteForecast":
-        """The same networks at another time (steps for gradient descent); tensors and kernels are reused."""
+        """The same networks at another `time` (steps for gradient descent); tensors and kernels are reused."""
         later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         return FiniteForecast(self._training, later)
 
     @in_float64
     def predict(self, x_new: Any) -> "FiniteForecast":
-        """The same networks at other inputs, whose tensors or neurons are recomputed."""
+        """The same networks at other inputs `x_new`, whose tensors or neurons are recomputed."""
         x_new = inputs(x_new, "x_new", self._training.net.in_shape)
         return _warned(FiniteForecast(self._training.at_new(x_new), self.algorithm))
 

@@ -14,6 +14,7 @@ import numpy as np
 from .._blas import one_thread
 from .._check import inputs, one_of, positive, shown, targets, whole
 from .._precision import in_float64
+from .._types import ArrayLike, Num
 from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ..dynamics._abstract_solution import status_of
 from ..dynamics._losses import Squared, get_loss
@@ -79,15 +80,15 @@ class WideForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "WideForecast":
-        """The same networks at another time (steps for gradient descent); factors are reused."""
+        """The same networks at another `time` (steps for gradient descent); factors are reused."""
         if not isinstance(self.algorithm, TimedAlgorithm):
             raise ValueError(f"`time` is not defined for {type(self.algorithm).__name__}.")
         later = self.algorithm.at(positive(time, "time", zero=True, finite=False))
         return WideForecast(self._law, self._points, later)
 
     @in_float64
-    def predict(self, x_new: Any) -> "WideForecast":
-        """The same networks at other inputs; factors are reused."""
+    def predict(self, x_new: Num[ArrayLike, " m *d"]) -> "WideForecast":
+        """The same networks at other inputs `x_new`; factors are reused."""
         x_new = inputs(x_new, "x_new", self._law.x.shape[1:])
         return WideForecast(self._law, NewPoints(self._law, x_new), self.algorithm)
 
@@ -100,10 +101,10 @@ AnyForecast = (
 @overload
 def forecast(
     problem: MLP,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
-    x_new: Any = None,
+    x_new: Num[ArrayLike, " m *d"] | None = None,
     *,
     order: Literal[1],
     neurons: SampledNeurons | None = None,
@@ -113,10 +114,10 @@ def forecast(
 @overload
 def forecast(
     problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
-    x_new: Any = None,
+    x_new: Num[ArrayLike, " m *d"] | None = None,
     *,
     loss: Literal["squared"] | Squared = "squared",
 ) -> WideForecast: ...
@@ -125,10 +126,10 @@ def forecast(
 @overload
 def forecast(
     problem: tuple[AbstractKernel, AbstractKernel] | FeatureModel,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SGD,
-    x_new: Any = None,
+    x_new: Num[ArrayLike, " m *d"] | None = None,
     *,
     loss: Literal["squared"] | Squared = "squared",
 ) -> WideForecast | StochasticForecast: ...
@@ -137,10 +138,10 @@ def forecast(
 @overload
 def forecast(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
-    x_new: Any = None,
+    x_new: Num[ArrayLike, " m *d"] | None = None,
     order: float = 0,
     *,
     trained: str = "all",
@@ -155,10 +156,10 @@ def forecast(
 @in_float64
 def forecast(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: AbstractAlgorithm | None = None,
-    x_new: Any = None,
+    x_new: Num[ArrayLike, " m *d"] | None = None,
     order: float = 0,
     *,
     trained: str = "all",

@@ -15,6 +15,7 @@ from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import in_float64
 from .._result import Result
+from .._types import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ class GaussianOutputs(Result, abc.ABC):
     and `std` (m,) or (m, out), which are made without `cov` where that is cheaper.
     """
 
-    mean: np.ndarray
+    mean: Float[np.ndarray, " m *out"]
 
     def _places(self) -> Places | None:
         """Inputs, and training data, to draw the law over; None if they are not kept."""
@@ -87,7 +88,7 @@ class GaussianOutputs(Result, abc.ABC):
         return np.sqrt(self.variance)
 
     @in_float64
-    def sample(self, size: int, key: Key) -> np.ndarray:
+    def sample(self, size: int, key: Key) -> Float[np.ndarray, "size m *out"]:
         """`size` draws: (size, m) or (size, m, out)."""
         shape = (whole(size, "size", 1), *self.mean.shape)
         require_fits(

@@ -59,7 +59,7 @@ class GaussianProductResult(Result, eqx.Module):
         return len(self.sizes) * float(np.log(self.weight_var)) - spread, 2 * spread
 
     def moment(self, k: float) -> float:
-        r"""$\mathbb{E}\lVert\theta\rVert^{2k}$, finite for $k > -\min(N_l)/2$."""
+        r"""$\mathbb{E}\lVert\theta\rVert^{2k}$ for a number `k`, finite for $k > -\min(N_l)/2$."""
         k = finite_number(k, "k")
         if not np.all(self._half + k > 0):
             raise ValueError(
@@ -83,7 +83,7 @@ class GaussianProductResult(Result, eqx.Module):
         return log_concave(density, self.log_mean - reach, self.log_mean + reach)
 
     def sample(self, size: int, key: Key) -> np.ndarray:
-        r"""`size` draws of $\lVert\theta\rVert^2$, without drawing a matrix."""
+        r"""`size` draws with `key` of $\lVert\theta\rVert^2$, without drawing a matrix."""
         rng = generator(key)
         size = whole(size, "size", 1)
         require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")

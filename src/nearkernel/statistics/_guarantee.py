@@ -64,11 +64,11 @@ class Guarantee(Result, eqx.Module):
         return float(4 * np.sqrt(2 * self.loss) * self.speed / self.smallest) if self.smallest > 0 else np.inf
 
     def bound(self, time: Any) -> np.ndarray:
-        r"""$L(0)\, e^{-\lambda_0 t / 2}$, an upper bound on the loss at every time if `holds`."""
+        r"""$L(0)\, e^{-\lambda_0 t / 2}$, an upper bound on the loss at every `time` if `holds`."""
         return self.loss * np.exp(-0.5 * self.smallest * numeric(time, "time"))
 
     def linear_bound(self, time: Any) -> np.ndarray:
-        r"""$L(0)\, e^{-2 \lambda_0 t}$, an upper bound while the smallest eigenvalue is at least $\lambda_0$."""
+        r"""$L(0)\, e^{-2 \lambda_0 t}$, a bound at `time` while the smallest eigenvalue is at least $\lambda_0$."""
         return self.loss * np.exp(-2.0 * self.smallest * numeric(time, "time"))
 
 

@@ -109,7 +109,7 @@ class InputGradientResult(Result, eqx.Module):
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws of g, without drawing a network."""
+        """`size` draws of g with `key`, without drawing a network."""
         rng = generator(key)
         size = whole(size, "size", 1)
         require_fits(4 * 8 * size, f"`size` = {size} draws", "draw fewer")

@@ -65,13 +65,13 @@ class KinkForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "KinkForecast":
-        """The same networks at another time (steps for gradient descent); kernels are reused."""
+        """The same networks at another `time` (steps for gradient descent); kernels are reused."""
         later = trainable(self.algorithm, "order=0.5").at(positive(time, "time", zero=True, finite=False))
         return KinkForecast(self._crossings, later)
 
     @in_float64
     def predict(self, x_new: Any) -> "KinkForecast":
-        """The same networks at other inputs."""
+        """The same networks at other inputs `x_new`."""
         old = self._crossings
         x_new = inputs(x_new, "x_new", old.net.in_shape)
         return KinkForecast(_Crossings(old.net, old.x, old.y, old.vector, x_new, old.options), self.algorithm)

@@ -10,6 +10,7 @@ from .._check import inputs, numeric, shown, targets, whole
 from .._keys import Key, generator
 from .._precision import in_float64
 from .._progress import report, task
+from .._types import ArrayLike, Num
 from ..dynamics import GradientFlow, SpectralAlgorithm
 from ..dynamics._abstract_solution import status_at
 from ..dynamics._factor import Spectrum, spectrum
@@ -29,8 +30,8 @@ _SMALL = 40  # examples below which theory without a ridge is a few percent low
 @in_float64
 def learning_curve(
     problem: Any,
-    x: Any,
-    y: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
     algorithm: SpectralAlgorithm | None = None,
     sizes: Any = None,
     *,

@@ -98,7 +98,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return np.where(x >= 0, self.atom, 0.0) + 2 / np.pi * part
 
     def moment(self, k: int) -> float:
-        r"""The mean of the k-th power; without shift $v^k \sum_j g^j \binom{k}{j} \binom{k-1}{j} / (j + 1)$."""
+        r"""The mean of the power `k`; without shift $v^k \sum_j g^j \binom{k}{j} \binom{k-1}{j} / (j + 1)$."""
         k = whole(k, "k", 0, most=1000)
         pure = [1.0] + [
             self.variance**p
@@ -109,7 +109,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return float(finite_result(total, "`k` is"))
 
     def stieltjes(self, z: Any) -> np.ndarray:
-        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex $z$ off the spectrum."""
+        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex `z` off the spectrum."""
         z = plain_array(z, "z")
         if z.dtype.kind not in "iufc" or not np.isfinite(z).all():
             raise ValueError("`z` must hold finite complex numbers off the spectrum.")
@@ -119,7 +119,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
 
     def sample(self, rows: int, key: Key) -> np.ndarray:
-        """Eigenvalues (rows,), ascending, of one random matrix with normal entries and rows/ratio columns, rounded.
+        """Eigenvalues, ascending, of one random matrix of `rows` rows and rows/ratio columns, normal, drawn with `key`.
 
         It draws the equivalent bidiagonal matrix of independent chi variables; the full matrix is never drawn.
         """
@@ -138,7 +138,7 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return self.shift + self.variance / columns * values
 
     def compare(self, eigenvalues: Any) -> Comparison:
-        """Compares given eigenvalues (N,) with this law."""
+        """Compares given `eigenvalues` (N,) with this law."""
         found = np.sort(numeric(eigenvalues, "eigenvalues"), axis=None if np.ndim(eigenvalues) == 0 else -1)
         if found.ndim != 1 or not len(found):
             raise ValueError(f"`eigenvalues` must have shape (n,), n at least 1; got {found.shape}.")

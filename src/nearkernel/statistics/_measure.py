@@ -33,7 +33,7 @@ class Estimate(Result, eqx.Module):
         return bool(np.all(np.abs(self.deviation(theory)) <= sigmas))
 
     def deviation(self, theory: Any) -> np.ndarray:
-        """The difference mean - theory in standard errors, with all entries of the tree in one flat array."""
+        """The difference mean - `theory` in standard errors, with all entries of the tree in one flat array."""
         means, sems, values = (jax.tree.leaves(tree) for tree in (self.mean, self.sem, theory))
         if len(values) != len(means):
             raise ValueError(

@@ -9,6 +9,7 @@ from .._blas import one_thread
 from .._check import inputs, positive, targets
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._types import ArrayLike, Num
 from ..dynamics import Ridge
 from ..dynamics._factor import Cholesky
 from ..kernels import AbstractKernel
@@ -54,7 +55,7 @@ class PosteriorResult(GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "PosteriorResult":
-        """The same posterior at other inputs; the factor is reused."""
+        """The same posterior at other inputs `x_new`; the factor is reused."""
         return PosteriorResult(self._law, inputs(x_new, "x_new", self._law.x.shape[1:]))
 
 
@@ -76,19 +77,35 @@ def _log_marginal_likelihood(law: TrainedLaw) -> float:
 
 @overload
 def posterior(
-    kernel: AbstractKernel, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: None = None
+    kernel: AbstractKernel,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
+    x_new: Num[ArrayLike, " m *d"],
+    noise: float = 0.0,
+    widths: None = None,
 ) -> PosteriorResult: ...
 
 
 @overload
 def posterior(
-    kernel: MLP, x: Any, y: Any, x_new: Any, noise: float = 0.0, *, widths: tuple[int, ...] | int
+    kernel: MLP,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
+    x_new: Num[ArrayLike, " m *d"],
+    noise: float = 0.0,
+    *,
+    widths: tuple[int, ...] | int,
 ) -> FinitePosterior: ...
 
 
 @in_float64
 def posterior(
-    kernel: Any, x: Any, y: Any, x_new: Any, noise: float = 0.0, widths: Any = None
+    kernel: Any,
+    x: Num[ArrayLike, " n *d"],
+    y: Num[ArrayLike, " n *out"],
+    x_new: Num[ArrayLike, " m *d"],
+    noise: float = 0.0,
+    widths: Any = None,
 ) -> PosteriorResult | FinitePosterior:
     r"""The posterior of a Gaussian process.
 

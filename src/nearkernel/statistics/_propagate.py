@@ -9,6 +9,7 @@ import numpy as np
 from .._check import inputs, whole
 from .._precision import in_float64
 from .._result import Result
+from .._types import ArrayLike, Float, Num
 from ..kernels import layer_kernels
 from ..models import AbstractNetwork
 from ..models._network import require_wide
@@ -25,9 +26,9 @@ class Layer(Result, eqx.Module):
     `correlation`, the normalized kernel.
     """
 
-    kernel: np.ndarray
-    ntk: np.ndarray
-    correlation: np.ndarray
+    kernel: Float[np.ndarray, "n n"]
+    ntk: Float[np.ndarray, "n n"]
+    correlation: Float[np.ndarray, "n n"]
 
 
 class Propagation(Result, eqx.Module):
@@ -62,7 +63,7 @@ class Propagation(Result, eqx.Module):
 
 
 @in_float64
-def propagate(net: AbstractNetwork, x: Any, order: int = 0) -> Propagation:
+def propagate(net: AbstractNetwork, x: Num[ArrayLike, " n *d"], order: int = 0) -> Propagation:
     r"""Statistics of every layer of `net` over initializations, for inputs `x` (n, *in_shape).
 
     $$K^{l+1} = C_b + C_W\, \mathbb{E}[s s], \qquad \Theta^{l+1} = K^{l+1} + C_W\, \mathbb{E}[s' s']\, \Theta^l$$

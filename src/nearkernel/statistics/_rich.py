@@ -107,7 +107,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "RichForecast":
-        """The same networks at an earlier step (or time of a flow); nothing is recomputed."""
+        """The same networks at an earlier step (or time of a flow) `time`; nothing is recomputed."""
         time = self._earlier(time)
         if not isinstance(self.algorithm, GradientFlow) and time not in self._limit.times[self._limit.kept]:
             raise ValueError(
@@ -117,7 +117,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "RichForecast":
-        """The same networks at other inputs; the clouds are rerun, because they need all inputs before training."""
+        """The same networks at other inputs `x_new`; the clouds, which need all inputs before training, are rerun."""
         x_new = inputs(x_new, "x_new", self._problem.net.in_dim)
         problem = self._problem.until(self._time, x_new)
         return RichForecast(problem, limit_of(problem), problem.end, self._vector)
@@ -134,7 +134,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def kernels(self, time: float | None = None) -> Kernels:
-        """Kernels at a step (or time of a flow), by default that of this forecast; the clouds are rerun for it."""
+        """Kernels at step (or time of a flow) `time`, by default that of this forecast; the clouds are rerun for it."""
         problem = self._until(time)
         pairs = problem.each(lambda network: _before_and_after(problem, network))
         starts, ends = ([pair[place] for pair in pairs] for place in (0, 1))
@@ -151,7 +151,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def neurons(self, layer: int, time: float | None = None) -> Neurons:
-        """The neurons of hidden layer 1, 2, ... at a step (or time of a flow); a cloud is rerun for it."""
+        """The neurons of hidden layer `layer` (from 1) at step (or time of a flow) `time`; a cloud is rerun for it."""
         problem = self._until(time)
         depth = problem.layout.depth
         if whole(layer, "layer", 1) > depth:
@@ -171,7 +171,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def spread(self, width: int, draws: int | None = None) -> Spread:
-        """The distribution of trained networks of this width (of their last hidden layer) around the limit.
+        """The distribution of trained networks of this `width` (of their last hidden layer) around the limit.
 
         The covariance is c/width. Of one hidden layer with a smooth activation c is known: it is the variance over
         neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow networks of

@@ -56,7 +56,7 @@ class Spread(GaussianOutputs):
 
     @classmethod
     def known(cls, mean: np.ndarray, constants: np.ndarray, width: int) -> "Spread":
-        """From c of several scrambles, (scrambles, m * out, m * out)."""
+        """From `constants`, c of several scrambles, (scrambles, m * out, m * out)."""
         traces = np.trace(constants, axis1=1, axis2=2)
         error = 0.5 * float(traces.std(ddof=1) / traces.mean()) / math.sqrt(len(traces))
         return cls(mean, constants.mean(axis=0), width, 0, error)

@@ -201,7 +201,7 @@ class SampledForecast(OfNetworks):
         return (largest[:, :, None] == np.arange(self.samples.shape[2])).mean(axis=0)
 
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` of the networks, drawn with replacement: (size, m) or (size, m, out)."""
+        """`size` of the networks, drawn with `key` and with replacement: (size, m) or (size, m, out)."""
         shape = (whole(size, "size", 1), *self.mean.shape)
         require_fits(
             2 * 8 * math.prod(shape), f"`size` = {size} draws of {self.mean.size} outputs", "draw fewer"
@@ -210,7 +210,7 @@ class SampledForecast(OfNetworks):
 
     @in_float64
     def at(self, time: float) -> "SampledForecast":
-        """The same networks at another finite time (steps for gradient descent)."""
+        """The same networks at another finite `time` (steps for gradient descent)."""
         algorithm = self.algorithm
         if not isinstance(algorithm, TimedAlgorithm):
             raise ValueError(f"`time` is not defined for {type(algorithm).__name__}.")
@@ -219,7 +219,7 @@ class SampledForecast(OfNetworks):
 
     @in_float64
     def predict(self, x_new: Any) -> "SampledForecast":
-        """The same networks at other inputs: drawn there conditionally on their values on the training set."""
+        """The same networks at other inputs `x_new`: drawn there conditionally on their values on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
         return SampledForecast(self._networks, x_new, self._draw + 1)
 

@@ -88,7 +88,7 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "StochasticForecast":
-        """The same networks at other inputs."""
+        """The same networks at other inputs `x_new`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
 
@@ -96,8 +96,8 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
 def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:
     if drifting and not isinstance(pair, FeaturePair):
         raise ValueError(
-            '`algorithm` with decay_to="zero" is forecast for an nk.FeatureModel with Gaussian weights; what it does '
-            'to other models no kernel tells: use decay_to="start", or nk.simulate.'
+            '`algorithm` with decay_to="zero" can be forecast only for an nk.FeatureModel with Gaussian weights; for '
+            'other models use decay_to="start", or nk.simulate.'
         )
     if algorithm.noise and isinstance(pair, NetworkPair):
         if any(np.any(np.asarray(factor) != 1) for factor in jax.tree.leaves(pair.net.lr_factors())):

@@ -15,7 +15,7 @@ L = nk.layers
 
 @dataclasses.dataclass(frozen=True)
 class SharedWeights(Claim):
-    """Infinitely wide, a convolution followed by Flatten cannot be told from weights of its own at each position."""
+    """Infinitely wide, a convolution followed by Flatten cannot be told from separate weights at each position."""
 
     source = "literature: Bayesian convolutional networks with many channels"
     formula = "Conv + Flatten: NNGP and NTK of LocallyConnected + Flatten; with pooling they differ"

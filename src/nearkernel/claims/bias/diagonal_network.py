@@ -24,7 +24,7 @@ class DiagonalNetwork(Claim):
         "1 + the same with alpha^2, as in line 1617",
     )
 
-    alpha: float = setting(0.1, "Scale of the start.", low=0.03, high=3.0)
+    alpha: float = setting(0.1, "Scale of the initialization.", low=0.03, high=3.0)
     dim: int = setting(16, "Weights.", low=8, high=40)
 
     def run(self, seed: int) -> Result:

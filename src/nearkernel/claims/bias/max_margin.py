@@ -1,4 +1,4 @@
-"""Classifiers that are trained for ever."""
+"""Classifiers that are trained forever."""
 
 import dataclasses
 

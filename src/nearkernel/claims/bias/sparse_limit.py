@@ -73,4 +73,4 @@ class SparseLimit(Claim):
             data["alpha"], data["distance"], "s-", color=GREEN, label="distance from the sparsest weights"
         )
         axes.axhline(1, color=GREY, ls="--", lw=1)
-        axes.set(xscale="log", xlabel="scale α of the start", ylim=(0, None))
+        axes.set(xscale="log", xlabel="scale α of the initialization", ylim=(0, None))

@@ -22,7 +22,7 @@ class EdgeGradient(Claim):
 
     points: int = setting(96, "Images of three digits.", low=48, high=300, quick=60)
     time: float = setting(
-        10.0, "Training time: steps times lr times the sharpness at the start.", low=5.0, high=100.0
+        10.0, "Training time: steps times lr times the sharpness at initialization.", low=5.0, high=100.0
     )
 
     def run(self, seed: int) -> Result:
@@ -55,4 +55,4 @@ class EdgeGradient(Claim):
             data["lr sharpness at the end"], data["share"], "o-", color=BLUE, label="share in 3 directions"
         )
         axes.axvline(2, color=GREY, ls="--", lw=1)
-        axes.set(xlabel="lr · sharpness at the start", ylabel="share of the gradient", ylim=(0, 1.05))
+        axes.set(xlabel="lr · sharpness at initialization", ylabel="share of the gradient", ylim=(0, 1.05))

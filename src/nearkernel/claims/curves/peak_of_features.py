@@ -44,7 +44,7 @@ class PeakOfFeatures(Claim):
             errors.append(sem(found))
             rows.append(statistical(f"error, {p} features", theory[-1], means[-1], errors[-1], 0.02))
         kernel = nk.statistics.sample_law(task, [m], nk.GradientFlow(self.time))[0]
-        rows.append(unlike(f"error, {m} features, as of the kernel", kernel, means[1], sem=errors[1]))
+        rows.append(unlike(f"error, {m} features, if it were the kernel's", kernel, means[1], sem=errors[1]))
         data = {
             "features": counts,
             "theory": np.array(theory),

@@ -21,7 +21,7 @@ class FeatureDrift(Claim):
     erratum = Erratum(
         "graduate course, lines 1298 and 1302",
         "the drift goes along theta_0 - theta*",
-        "features at the end minus those at the start, as line 1302 has them; the rate in line 1296 has the right sign",
+        "features at the end minus initial ones, as line 1302 has them; the rate in line 1296 has the right sign",
         "the same with the sign of line 1298",
     )
 

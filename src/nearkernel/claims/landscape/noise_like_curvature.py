@@ -45,7 +45,7 @@ class NoiseLikeCurvature(Claim):
             found.append((cosine, product / np.sum(matrix**2), np.mean(residual**2), noise, matrix))
         before, after = found
         rows = (
-            at_most("cosine of the two matrices at the start", 0.9, before[0]),
+            at_most("cosine of the two matrices at initialization", 0.9, before[0]),
             at_least("cosine of the two matrices after training", 0.95, after[0]),
             exact("alpha over the mean squared residual", 1.0, after[1] / after[2], 0.2),
             exact("alpha over the variance of the labels' noise", 1.0, after[1] / self.sigma**2, 0.3),

@@ -14,7 +14,7 @@ from ._digits import hessian, on_the_way
 
 @dataclasses.dataclass(frozen=True)
 class SettledDirections(Claim):
-    """The steepest directions of a classifier's loss turn at the start of training and settle as it converges."""
+    """The steepest directions of a classifier's loss turn early in training and settle as it converges."""
 
     source = "graduate course: Hessians of classifiers"
     formula = "|V(t)^T V(2 t)|^2 / (C - 1) -> 1,   V(t) the C - 1 leading eigenvectors of the Hessian"

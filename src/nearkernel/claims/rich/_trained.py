@@ -1,4 +1,4 @@
-"""What these claims train: mean-field networks of one hidden tanh layer, centred, on a few points."""
+"""What these claims train: mean-field networks of one hidden tanh layer, centered, on a few points."""
 
 import jax
 import numpy as np

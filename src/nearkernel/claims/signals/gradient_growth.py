@@ -14,7 +14,7 @@ from .._drawn import drawn
 
 @dataclasses.dataclass(frozen=True)
 class GradientGrowth(Claim):
-    """Backpropagated gradients of relu networks grow by chi_perp = C_W/2 a layer, on average exactly at any width."""
+    """Backpropagated gradients of relu networks grow by chi_perp = C_W/2 per layer, on average exactly at any width."""
 
     source = "graduate course: initialization, exploding and vanishing gradients"
     formula = "E |dz/dz^l|^2 = (C_W/2) E |dz/dz^(l+1)|^2,   chi_perp = C_W E[s'^2]"

@@ -15,7 +15,7 @@ class PowerLaw(Claim):
     """At criticality (C_W = 1, C_b = 0) the variance in layer l of a tanh network falls like 1/(2 l)."""
 
     source = "graduate course: criticality"
-    formula = "K' = K + (s'''(0)/s'(0)) K^2 + ...: 1/K grows by 2 a layer for tanh, by 1 for sin"
+    formula = "K' = K + (s'''(0)/s'(0)) K^2 + ...: 1/K grows by 2 per layer for tanh, by 1 for sin"
 
     depth: int = setting(200, "Layers.", low=60, high=400, quick=120)
 
@@ -29,7 +29,7 @@ class PowerLaw(Claim):
             kernel = np.array([layer.kernel[0, 0] for layer in nk.propagate(net, np.ones((1, 3)))])
             half = self.depth // 2
             growth = (1 / kernel[-1] - 1 / kernel[half]) / (self.depth - 1 - half)
-            rows.append(exact(f"growth of 1/K a layer, {name}", rate, growth, 0.02))
+            rows.append(exact(f"growth of 1/K per layer, {name}", rate, growth, 0.02))
             rows.append(exact(f"critical C_W, {name}", 1.0, found.weight_var, 1e-9))
             data |= {f"measured, {name}": kernel, f"theory, {name}": found.kernel_law(layers)}
         return Result(tuple(rows), data)

@@ -71,4 +71,4 @@ class BestRate(Claim):
         )
         axes.plot(data["lr kernel"], data["kernel"], "v-", color=ORANGE, label="kernel, after / before")
         axes.axvspan(2, 4, color=SKY, alpha=0.15, lw=0)
-        axes.set(xlabel="lr · kernel at the start", ylim=(0, 1.1))
+        axes.set(xlabel="lr · kernel at initialization", ylim=(0, 1.1))

@@ -24,7 +24,7 @@ class CatapultKernel(Claim):
         "kernel after 1 step, as in line 1403",
     )
 
-    ratio: float = setting(2.5, "Learning rate times the kernel at the start.", low=0.2, high=3.8)
+    ratio: float = setting(2.5, "Learning rate times the kernel at initialization.", low=0.2, high=3.8)
     width: int = setting(60, "Neurons in the hidden layer, m.", low=10, high=400)
     target: float = setting(0.7, "The target y.", low=-2.0, high=2.0)
 

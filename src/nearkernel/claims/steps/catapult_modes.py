@@ -69,7 +69,9 @@ class CatapultModes(Claim):
             zip(("relu", "tanh", "gelu", "random"), (BLUE, ORANGE, GREEN, PURPLE), strict=True)
         ):
             axes.plot([data["onset"][at], data["limit"][at]], [at, at], "o-", color=colour, label=name)
-        axes.set(xlabel="lr · kernel at the start, from the first rise of the loss to divergence", yticks=[])
+        axes.set(
+            xlabel="lr · kernel at initialization, from the first rise of the loss to divergence", yticks=[]
+        )
 
 
 def _modes(kind: str, m: int, rng: np.random.Generator) -> nk.dynamics.ModesResult:

@@ -19,7 +19,7 @@ class CatapultPhases(Claim):
     formula = "lazy: lr ntk < 2;   catapult: 2 < lr ntk < 4, ends with lr ntk < 2;   divergent: lr ntk > 4"
 
     width: float = setting(1e6, "Width of the network whose quadratic model is trained.", low=1e3, high=1e8)
-    output: float = setting(0.8, "Output at the start; the target is 0.", low=0.1, high=2.0)
+    output: float = setting(0.8, "Output at initialization; the target is 0.", low=0.1, high=2.0)
     steps: int = setting(4000, "Steps of gradient descent.", low=200, high=20_000, quick=1500)
 
     def run(self, seed: int) -> Result:
@@ -61,4 +61,4 @@ class CatapultPhases(Claim):
         )
         axes.axvspan(2, 4, color=SKY, alpha=0.15, lw=0)
         axes.axhline(2, color=GREY, ls="--", lw=1)
-        axes.set(xlabel="lr · kernel at the start", ylim=(0, None))
+        axes.set(xlabel="lr · kernel at initialization", ylim=(0, None))

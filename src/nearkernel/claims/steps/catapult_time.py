@@ -21,7 +21,7 @@ class CatapultTime(Claim):
         "steps to the peak = ln(m) / (2 ln(lr ntk - 1)) + const;   peak of the loss ~ m;   |z| ~ sqrt(m)"
     )
 
-    ratio: float = setting(2.5, "Learning rate times the kernel at the start.", low=2.2, high=3.2)
+    ratio: float = setting(2.5, "Learning rate times the kernel at initialization.", low=2.2, high=3.2)
     largest: float = setting(1e12, "Largest width m.", low=1e8, high=1e20)
     count: int = setting(200, "Widths, from 1e3 on.", low=20, high=1000)
 

@@ -17,7 +17,7 @@ class EdgeOfStability(Claim):
     source = "graduate course: sharpness"
     formula = "lr lam_max(Hessian) rises from below 2 and then hovers at 2"
 
-    start: float = setting(0.5, "Learning rate times the sharpness at the start.", low=0.3, high=1.0)
+    start: float = setting(0.5, "Learning rate times the sharpness at initialization.", low=0.3, high=1.0)
     steps: int = setting(1600, "Steps of gradient descent.", low=1200, high=5000)
 
     def run(self, seed: int) -> Result:

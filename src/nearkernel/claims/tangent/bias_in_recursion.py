@@ -14,7 +14,7 @@ from .._drawn import drawn
 
 @dataclasses.dataclass(frozen=True)
 class BiasInRecursion(Claim):
-    """Biases enter the tangent kernel once a layer, through the covariance, not through the derivative factor."""
+    """Biases enter the tangent kernel once per layer, through the covariance, not through the derivative factor."""
 
     source = "notes on random features and Gaussian processes: neural tangent kernel"
     formula = "Theta^(l+1) = K^(l+1) + C_W E[s' s'] Theta^l,   Theta^1 = K^1"

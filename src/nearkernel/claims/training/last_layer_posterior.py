@@ -16,7 +16,7 @@ class LastLayerPosterior(Claim):
     """Random features with random readouts, trained to the end, are draws from the Gaussian process posterior."""
 
     source = "notes on random features and Gaussian processes: Gaussian processes"
-    formula = "mean k K^-1 y,   covariance k_BB - k K^-1 k^T, if the trained kernel is that of the start"
+    formula = "mean k K^-1 y,   covariance k_BB - k K^-1 k^T, if the trained kernel is that at initialization"
 
     features: int = setting(30, "Random features.", low=6, high=200)
     draws: int = setting(20_000, "Readouts that are drawn and trained.", low=500, high=200_000, quick=5000)

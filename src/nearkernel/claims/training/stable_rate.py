@@ -17,7 +17,7 @@ class StableRate(Claim):
 
     source = "graduate course: learning rates"
     formula = (
-        "worst factor a step: max |1 - lr lam|;  least at lr = 2/(lam_max + lam_min), 1 at lr = 2/lam_max"
+        "worst factor per step: max |1 - lr lam|;  least at lr = 2/(lam_max + lam_min), 1 at lr = 2/lam_max"
     )
 
     points: int = setting(6, "Training points of an erf network of infinite width.", low=2, high=20)
@@ -39,7 +39,7 @@ class StableRate(Claim):
         ratios = np.linspace(0.2, 1.1, 19)
         factors = np.array([factor(ratio * rates.stable) for ratio in ratios])
         rows = (
-            exact("factor a step at the best rate", rates.contraction, factor(rates.best), 1e-3),
+            exact("factor per step at the best rate", rates.contraction, factor(rates.best), 1e-3),
             at_least("factor at 0.9 of the best rate", rates.contraction, factor(0.9 * rates.best)),
             at_most("factor just below the stable rate", 1.0, factor(0.999 * rates.stable)),
             at_least("factor just above the stable rate", 1.0, factor(1.001 * rates.stable)),
@@ -49,7 +49,9 @@ class StableRate(Claim):
 
     def draw(self, axes, result):
         data = result.data
-        axes.plot(data["lr / stable"], 1 - data["factor"], "o-", ms=4, color=BLUE, label="1 - factor a step")
+        axes.plot(
+            data["lr / stable"], 1 - data["factor"], "o-", ms=4, color=BLUE, label="1 - factor per step"
+        )
         axes.axvline(data["best / stable"][0], color=GREEN, ls="--", label="best")
         axes.axhline(0, color=GREY, lw=0.8)
-        axes.set(xlabel="learning rate / (2/λ_max)", ylabel="what a step takes away of the slowest part")
+        axes.set(xlabel="learning rate / (2/λ_max)", ylabel="part of the slowest mode removed per step")

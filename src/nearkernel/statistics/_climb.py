@@ -10,7 +10,12 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-import nearkernel as nk
+from .._status import StatusKind
+from ..dynamics import GradientDescent, regime, simulate, solve
+from ..kernels import EmpiricalNTK
+from ..models import MLP, Scaled, expand
+from ._clouds import Clouds
+from ._forecast import forecast
 
 ORDERS = (0, 1, 2)
 
@@ -78,18 +83,18 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     """Train one network and predict it."""
     sweep, alpha, width, seed = case
     x, x_new, y = data(settings, seed)
-    net = nk.MLP(settings.dim, (width,) * settings.depth, activation=settings.activation)
-    model = nk.Scaled(net, alpha)
+    net = MLP(settings.dim, (width,) * settings.depth, activation=settings.activation)
+    model = Scaled(net, alpha)
     params = model.at(net.init(jax.random.key(seed)))
-    kernel = nk.kernels.EmpiricalNTK(model, params)(x)
-    algorithm = nk.GradientDescent(lr=1 / float(np.linalg.eigvalsh(kernel)[-1]))
+    kernel = EmpiricalNTK(model, params)(x)
+    algorithm = GradientDescent(lr=1 / float(np.linalg.eigvalsh(kernel)[-1]))
     where = f"alpha {alpha:g}, width {width}, seed {seed}"
 
     say(f"{where}: training")
     start = time.perf_counter()
-    run = nk.simulate(model, params, x, y, algorithm, tol=settings.tol, max_steps=settings.max_steps)
+    run = simulate(model, params, x, y, algorithm, tol=settings.tol, max_steps=settings.max_steps)
     training = time.perf_counter() - start
-    if run.status == nk.StatusKind.diverged:
+    if run.status == StatusKind.diverged:
         raise ValueError(
             f"{where}: training {run.status}; leave out this alpha and width, or give larger ones."
         )
@@ -97,14 +102,14 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     # Both stop at the same step, so that what is compared is the theory alone.
     algorithm = algorithm.at(run.steps)
 
-    expanded = nk.expand(model, params, degree=3)
+    expanded = expand(model, params, degree=3)
     errors, seconds, correction = [], [], 0.0
     for order in ORDERS:
         say(f"{where}: order {order}")
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table shows |z^I|/|z^F| itself
-            found = nk.solve(expanded, x, y, algorithm, order).predict(x_new)
+            found = solve(expanded, x, y, algorithm, order).predict(x_new)
         seconds.append(time.perf_counter() - start)
         errors.append(float(np.linalg.norm(found.mean - trained) / np.linalg.norm(trained)))
         correction = found.correction if found.correction is not None else 0.0
@@ -116,18 +121,18 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     left = float(np.sqrt(run.history["loss"][-1] / run.history["loss"][0]))
     return Rung(
         sweep, alpha, width, seed, tuple(errors), correction, tuple(seconds), training, run.steps, left,
-        str(run.status), run.ok, rich, nk.regime(model, y, correction).name,
+        str(run.status), run.ok, rich, regime(model, y, correction).name,
     )  # fmt: skip
 
 
-def _rich_limit(net: nk.MLP, alpha: float, x, y, algorithm: nk.GradientDescent, x_new) -> np.ndarray:
+def _rich_limit(net: MLP, alpha: float, x, y, algorithm: GradientDescent, x_new) -> np.ndarray:
     """Of infinitely wide networks of the same richness: outputs of order 1/width scaled by alpha sqrt(width)."""
     width = net.widths[-1]
-    wide = nk.MLP(net.in_dim, net.widths, activation=net.activation, parametrization="mean_field")
-    model = nk.Scaled(wide, alpha * width**0.5)
-    descent = nk.GradientDescent(algorithm.lr / width, algorithm.steps)
-    clouds = nk.statistics.Clouds(neurons=4096, scrambles=2, look=4, every=int(max(1, algorithm.steps)))
-    law = nk.forecast(model, x, y, descent, x_new, clouds=clouds)
+    wide = MLP(net.in_dim, net.widths, activation=net.activation, parametrization="mean_field")
+    model = Scaled(wide, alpha * width**0.5)
+    descent = GradientDescent(algorithm.lr / width, algorithm.steps)
+    clouds = Clouds(neurons=4096, scrambles=2, look=4, every=int(max(1, algorithm.steps)))
+    law = forecast(model, x, y, descent, x_new, clouds=clouds)
     if not law.ok:
         raise ValueError(f"the rich limit of richness {1 / float(model.alpha):.3g}: {law.status}.")
     return law.mean
