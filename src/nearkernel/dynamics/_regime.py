@@ -111,8 +111,9 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
 
 def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:
     """The regime of a network that is trained on `y` (n, out); None where its richness is not known."""
-    inner = model.model if isinstance(model, Scaled) else model
-    return regime(model, y) if model is not None and hidden_widths(inner) is not None else None
+    if model is None or hidden_widths(model.model if isinstance(model, Scaled) else model) is None:
+        return None
+    return regime(model, y)
 
 
 def _between(value: float, first: float, second: float) -> str:
