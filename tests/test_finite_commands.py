@@ -40,6 +40,30 @@ def test_the_ladder_is_climbed_drawn_and_written():
         assert file.read(4) == b"\x89PNG"
 
 
+def test_the_panel_over_richness_shows_every_network():
+    from matplotlib.figure import Figure
+
+    from nearkernel._ladder.job import Rung, Settings, cases
+    from nearkernel._ladder.picture import draw
+
+    settings = Settings(alphas=(0.25, 4.0), widths=(64, 1024), rich=True)
+    rungs = [
+        Rung(*case, (0.3, 0.2, 0.1), 0.2, (0.1,) * 3, 1.0, 9, 0.1, "converged", True, 0.01 * (k + 1), "rich")
+        for k, case in enumerate(cases(settings))
+    ]
+    figure = Figure()
+    draw(figure, rungs, settings)
+    *_, panel = figure.axes
+    assert len(figure.axes) == 3 and panel.get_xlabel() == "richness 1/(α √width)"
+    assert panel.get_xscale() == panel.get_yscale() == "log" and len(panel.lines) == 4
+    limit = next(line for line in panel.lines if line.get_label() == "rich limit")
+    expected = sorted((1 / (rung.alpha * rung.width**0.5), rung.rich) for rung in rungs)
+    np.testing.assert_allclose(limit.get_xydata(), expected)
+    without = Figure()
+    draw(without, rungs, dataclasses.replace(settings, rich=False))
+    assert len(without.axes) == 2
+
+
 @pytest.mark.parametrize(
     ("typed", "line"),
     (

@@ -47,6 +47,15 @@ def test_sizes_of_what_width_leaves():
     assert linear.name == "lazy" and linear.width == 0 and linear.noise == 0
 
 
+def test_a_network_of_dense_layers_is_in_the_regime_of_its_mlp():
+    Dense, Activation = nk.layers.Dense, nk.layers.Activation
+    network = nk.Network((3,), [Dense(50), Activation("tanh"), Dense(100), Activation("tanh"), Dense(1)])
+    same = nk.MLP(3, (50, 100), 1, "tanh")
+    assert nk.regime(network, Y) == nk.regime(same, Y)
+    laws = [nk.forecast(net, X, Y, nk.GradientFlow(5.0), X_NEW) for net in (network, same)]
+    assert laws[0].regime == laws[1].regime and "regime='nearly lazy" in repr(laws[0])
+
+
 def test_one_narrow_network_is_nearer_to_its_own_kernel_than_to_the_limit():
     narrow, wide = (
         nk.regime(nk.Scaled(mean_field(32), 2.0), Y),
@@ -66,7 +75,7 @@ def test_a_large_correction_overrules_the_richness_and_alone_decides_of_other_mo
         found = nk.regime(other, Y, correction)
         assert found.name == name and found.richness is found.strength is found.moved is None
         assert "Scaled" not in found.advice
-    with pytest.raises(TypeError, match=r"`model` must be an nk\.MLP or an nk\.Scaled of one"):
+    with pytest.raises(TypeError, match=r"`model` must be an nk\.MLP, an nk\.Network of Dense"):
         nk.regime(other, Y)
 
 

@@ -114,11 +114,13 @@ def test_forecasts_on_a_cluster_are_those_of_this_machine(cluster):
         labels, key = (x[:, 0] > 0).astype(int), jax.random.key(0)
         classes = {"loss": "cross_entropy", "samples": 30, "key": key}
         batches = nk.SGD(0.005, 4, 4)
+        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x_new, key=key, clouds=clouds)
         return [
             nk.forecast(nk.MLP(3, (8,), 2, "erf"), x, labels, flow, x_new, **classes).samples,
             nk.forecast(small, x, x[:, 0], flow, x_new, 1, neurons=neurons).std,
             nk.forecast(nk.MLP(3, (8,), 1, "relu"), x, x[:, 0], flow, x_new, 0.5, neurons=neurons).mean,
-            nk.forecast(rich, x[:6], x[:6, 0], batches, x_new, key=key, clouds=clouds).mean,
+            limit.mean,
+            limit.spread(64, draws=6).cov,
         ]
 
     here = forecasts()
@@ -157,9 +159,11 @@ def test_jobs_can_be_sent_to_other_processes():
             net, x, (x[:, 0] > 0).astype(int), steps, x[:2], loss="cross_entropy", samples=8, key=key
         )
         batches = nk.SGD(0.005, 4, 3)
+        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x[6:8], key=key, clouds=clouds)
         return [
             classes.samples,
-            nk.forecast(rich, x[:6], x[:6, 0], batches, x[6:8], key=key, clouds=clouds).mean,
+            limit.mean,
+            limit.spread(64, draws=3).cov,
             nk.forecast(nk.MLP(3, (8,), 1, "tanh"), x, x[:, 0], steps, x[:1], 1, neurons=neurons).std,
         ]
 
@@ -172,7 +176,7 @@ def test_jobs_can_be_sent_to_other_processes():
             there = answers()
         finally:
             _executor._CLIENT.reset(token)
-    assert set(sent) == {"_Training", "_Runs", "NeuronJob"}
+    assert set(sent) == {"_Training", "_Runs", "_Draws", "NeuronJob"}
     for one, other in zip(here, there, strict=True):
         assert np.abs(one - other).max() < 1e-10
 

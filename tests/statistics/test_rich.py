@@ -49,10 +49,10 @@ def test_published_values(case):
     """Four networks that independent code has solved and trained, within 4 errors of both."""
     activation, widths, bias_var, weight_var, richness, lr, steps, x, y, new, expected, errors = case
     net = network(activation, widths, bias_var=bias_var, weight_var=weight_var)
-    clouds = Clouds(neurons=4096 if len(widths) == 1 else 2048, scrambles=8 if len(widths) == 1 else 4)
+    clouds = Clouds(neurons=2**15, scrambles=8) if len(widths) == 1 else Clouds(neurons=2048, scrambles=4)
     found = rich(net, richness, np.array(y), lr, steps, np.array(x), np.array(new), clouds)
     assert found.ok and str(found.status) == f"stopped at step {steps}"
-    assert found.error.max() < 0.012
+    assert found.error.max() < (1e-3 if len(widths) == 1 else 0.012)
     assert np.abs((found.mean - expected) / np.hypot(found.error, errors)).max() < 4
 
 
@@ -292,13 +292,6 @@ def test_what_it_refuses_costs_one_line(change, error, message):
         nk.forecast(**arguments)
 
 
-def test_clouds_that_do_not_fit_are_refused():
-    with pytest.raises(
-        MemoryError, match=r"clouds of .* neurons at 7 points needs .* use fewer neurons or points"
-    ):
-        rich(network(widths=(8, 8)), 1.0, clouds=Clouds(neurons=2**40))
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -349,13 +342,3 @@ def test_the_spread_where_there_is_no_theory_of_it_is_measured():
     for net in (network("relu"), nk.MLP(3, (32, 32), 1, "tanh", parametrization="mean_field")):
         law = rich(net, 1.0, steps=2)
         assert law.spread(64).draws == 64
-
-
-def test_richness_of_every_network():
-    assert nk.richness(nk.MLP(3, (50, 100))) == pytest.approx(0.1)
-    assert nk.richness(nk.MLP(3, (100,), parametrization="standard")) == pytest.approx(0.1)
-    assert nk.richness(network()) == 1.0 and nk.richness(nk.Scaled(network(), 4.0)) == 0.25
-    assert nk.richness(nk.Scaled(nk.MLP(3, (64,)), 1 / 8)) == pytest.approx(1.0)
-    assert nk.richness(nk.MLP(3, ())) == 0.0
-    with pytest.raises(TypeError, match=r"`model` must be an nk\.MLP or an nk\.Scaled of one; got Feat"):
-        nk.richness(nk.FeatureModel(lambda x: x))

@@ -16,7 +16,7 @@ from ..models import MLP
 from ._cloud import PairedCloud, sobol_normals, whitened
 from ._cloud_network import CloudNetwork, Layout, directions_of, value_and_slope
 
-_MOMENTS_PER_NEURON = 0.02
+MOMENTS_PER_NEURON = 0.02
 _LEAST_WEIGHT = 0.1  # of the mean weight
 _SWEEPS = 4
 
@@ -94,7 +94,7 @@ class Start:
         even, odd = sobol_normals(ahead.shape[1], back.shape[1], pairs, rng)
         weights = np.full(pairs, 1.0 / pairs)
         # k modes of both have k (k + 1) moments.
-        most = int((2 * pairs * _MOMENTS_PER_NEURON + 0.25) ** 0.5 - 0.5)
+        most = int((2 * pairs * MOMENTS_PER_NEURON + 0.25) ** 0.5 - 0.5)
         for _ in range(_SWEEPS):
             even = even - even @ weights[:, None]
             even = whitened(even, (even * weights) @ even.T)

@@ -8,8 +8,9 @@ import numpy as np
 
 from .._check import numeric, positive, targets
 from .._result import Result
-from ..models import MLP, AbstractModel, Scaled, richness
+from ..models import AbstractModel, Scaled, richness
 from ..models._base import require_model
+from ..models._richness import hidden_widths
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
 SCATTER = 5.0  # richness times targets over `noise`: below, one network is nearer to its own kernel than to the limit
@@ -83,7 +84,7 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
 
     **Arguments:**
 
-    - `model`: an `nk.MLP` or an `nk.Scaled` of one; any other model if `correction` is given.
+    - `model`: one whose `nk.richness` is known; any other model if `correction` is given.
     - `correction`: the relative size of what the linear theory neglects, if it is known: `correction` of a prediction
       of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted, and the
       network is rich at any richness. For models of unknown richness it alone decides: lazy below 0.02.
@@ -95,23 +96,24 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     left_out = (
         None if correction is None else float(positive(correction, "correction", zero=True, finite=False))
     )
-    known = isinstance(inner, MLP)
-    gamma = richness(model) if known or left_out is None else None
+    widths = hidden_widths(inner)
+    gamma = richness(model) if widths is not None or left_out is None else None
     strength = None if gamma is None else gamma * float(np.sqrt(np.mean(np.sum(columns**2, axis=1))))
-    widths = inner.widths if isinstance(inner, MLP) else ()
     if strength is None or (left_out is not None and left_out > LARGE):
         assert left_out is not None
         name = _between(left_out, SMALL, LARGE)
     else:
         name = _between(strength, LAZY, RICH)
+    widths = widths or ()
     aspect = math.fsum(1 / width for width in widths)
     return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out)
 
 
 def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:
     """The regime of a network that is trained on `y` (n, out); None where its richness is not known."""
-    inner = model.model if isinstance(model, Scaled) else model
-    return regime(model, y) if model is not None and isinstance(inner, MLP) else None
+    if model is None or hidden_widths(model.model if isinstance(model, Scaled) else model) is None:
+        return None
+    return regime(model, y)
 
 
 def _between(value: float, first: float, second: float) -> str:

@@ -1,9 +1,15 @@
 """One number that says how strongly a network learns features."""
 
+import itertools
+
 import numpy as np
 
+from ._activation import Activation
 from ._base import AbstractModel
+from ._dense import Dense
+from ._flatten import Flatten
 from ._mlp import MLP
+from ._network import Network
 from ._scaled import Scaled
 
 
@@ -15,6 +21,7 @@ def richness(model: AbstractModel) -> float:
     | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
     | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
+    | `Network` of `Dense` and `Activation` layers | that of the `MLP` whose last layer has the same parametrization |
     | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 
     Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any
@@ -23,10 +30,33 @@ def richness(model: AbstractModel) -> float:
     """
     if isinstance(model, Scaled):
         return richness(model.model) / float(model.alpha)
-    if not isinstance(model, MLP):
-        raise TypeError(f"`model` must be an nk.MLP or an nk.Scaled of one; got {type(model).__name__}.")
-    if not model.widths:
+    widths = hidden_widths(model)
+    if widths is None:
+        raise TypeError(
+            "`model` must be an nk.MLP, an nk.Network of Dense and Activation layers (mean-field scaling only in the "
+            f"last one), or an nk.Scaled of one; got {type(model).__name__}."
+        )
+    if not widths:
         return 0.0
-    if model.parametrization == "mean_field":
+    kind = model.parametrization if isinstance(model, MLP) else _chain(model)[-1].parametrization
+    if kind == "mean_field":
         return 1.0
-    return float(1.0 / np.sqrt(model.base_width if model.parametrization == "mup" else model.widths[-1]))
+    return float(1.0 / np.sqrt(model.base_width if isinstance(model, MLP) and kind == "mup" else widths[-1]))
+
+
+def hidden_widths(model: AbstractModel) -> tuple[int, ...] | None:
+    """Of a network of dense layers, one after the other; None of any other model."""
+    if isinstance(model, MLP):
+        return model.widths
+    dense = _chain(model)
+    return tuple(layer.width for layer in dense[:-1]) if dense else None
+
+
+def _chain(model: AbstractModel) -> list[Dense]:
+    """The dense layers of a network that has no others, apart from activations; none if it is not one."""
+    if not isinstance(model, Network):
+        return []
+    layers = list(itertools.dropwhile(lambda each: isinstance(each, Flatten), model.layers.layers))
+    dense = [layer for layer in layers if isinstance(layer, Dense)]
+    plain = all(isinstance(layer, Dense | Activation) for layer in layers) and isinstance(layers[-1], Dense)
+    return dense if plain and all(layer.parametrization != "mean_field" for layer in dense[:-1]) else []

@@ -22,6 +22,7 @@ from ._clouds import Clouds
 from ._gaussian import GaussianOutputs
 from ._of_networks import OfNetworks
 from ._rich_limit import NARROW, Limit, drawn_outputs, limit_of
+from ._rich_memory import require_kernels
 from ._rich_problem import Problem
 from ._rich_records import Kernels, Neurons, Spread
 from ._rich_response import has_response, response_constants
@@ -136,6 +137,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
     def kernels(self, time: float | None = None) -> Kernels:
         """Kernels at step (or time of a flow) `time`, by default that of this forecast; the clouds are rerun for it."""
         problem = self._until(time)
+        require_kernels(problem)
         pairs = problem.each(lambda network: _before_and_after(problem, network))
         starts, ends = ([pair[place] for pair in pairs] for place in (0, 1))
         first, ntk = (np.mean([each.ntk for each in found], axis=0) for found in (starts, ends))

@@ -17,12 +17,12 @@ import scipy  # whose part `stats` takes half a second to import, and comes when
 
 from .._blas import one_thread
 from .._executor import AbstractJob, run
-from .._memory import available_bytes, cores, require_fits
+from .._memory import require_fits
 from .._progress import reporter, task
 from ..dynamics._drive import Descent, Flow
+from ._rich_memory import require_coordinates, threads_that_fit
 from ._rich_problem import COORDINATES, Problem, Run
 
-_GROWTH = 3  # directions later, over those at initialization
 NARROW = 256  # neurons of the last hidden layer of drawn networks
 _SMALLER = 3.0  # times: the tolerance of a run that checks it
 
@@ -58,6 +58,7 @@ def _exact(problem: Problem) -> Limit:
     """In coordinates, as few as serve."""
     progress = Progress(problem.clouds.watch, 1)
     for size in COORDINATES:
+        require_coordinates(problem, size)
         driver = problem.driver()
         make = lambda size=size: problem.system(problem.exact(size))
         run = problem.run(make, driver, progress.of(0))
@@ -70,7 +71,7 @@ def _exact(problem: Problem) -> Limit:
 
 
 def _sampled(problem: Problem) -> Limit:
-    scrambles, driver, threads = problem.clouds.scrambles, problem.driver(), _threads(problem)
+    scrambles, driver, threads = problem.clouds.scrambles, problem.driver(), threads_that_fit(problem)
     checked = problem.layout.depth > 1 or isinstance(driver, Flow)
     anchors = scrambles if problem.anchored else 0
     progress = Progress(problem.clouds.watch, scrambles + anchors + checked)
@@ -242,18 +243,6 @@ def _stacked(runs: Sequence[Run], name: str, length: int) -> np.ndarray:
 def _moderated(squares: np.ndarray) -> np.ndarray:
     """Half way to their mean over points and outputs: a few scrambles may agree by chance at one of them."""
     return 0.5 * (squares + squares.mean(axis=(1, 2), keepdims=True))
-
-
-def _threads(problem: Problem) -> int:
-    """How many runs at a time fit into memory; refuses if not one does."""
-    points, depth = min(len(problem.both), 1024), problem.layout.depth
-    item = np.dtype(problem.clouds.dtype).itemsize
-    field = item * problem.neurons
-    one = field * (6 * depth * points + _GROWTH * 7 * (depth - 1) * (points + len(problem.x)))
-    require_fits(
-        one, f"clouds of {problem.neurons} neurons at {points} points", "use fewer neurons or points"
-    )
-    return min(cores(), max(1, available_bytes() // (2 * one)))
 
 
 class Progress:

@@ -20,7 +20,7 @@ from ..models import MLP
 from ._clouds import Clouds
 from ._fluctuations import is_smooth
 
-_AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
+AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
 _EXACT_TOL = 1e-7
 _STRIDE, _EXACT_STRIDE = 0.25, 0.1  # of a flow, over the largest eigenvalue of the kernel
 COORDINATES = (128, 512, 2048, 8192)  # of exact clouds: as few as serve
@@ -72,8 +72,8 @@ class Problem:
         self.loss = loss
         self.layout = layout_of(net, 1.0 / alpha)
         self.signal = Signal(loss[0], self.y, getattr(algorithm, "batch_size", None), loss[1])
-        self.linear, kinked = _shape_of(net.activation)
-        self.tol = clouds.tol or (0.05 if kinked else 0.01)
+        self.linear, self.kinked = _shape_of(net.activation)
+        self.tol = clouds.tol or (0.05 if self.kinked else 0.01)
         self.neurons = clouds.neurons or (16384 if self.layout.depth == 1 else 4096)
         self.both = np.concatenate([self.x, self.x_new])
         self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
@@ -116,7 +116,7 @@ class Problem:
     def sampled(self, scramble: int, tol: float, neurons: int | None = None) -> CloudNetwork:
         """On Sobol points. The same scramble has the same neurons."""
         if tol not in self._starts:  # exact kernels, once for all runs
-            count = max(_AT_START, len(self.x))
+            count = max(AT_START, len(self.x))
             error = self.signal.error(np.zeros_like(self.y))
             points = self.both[:count], self.xi[:count]
             self._starts[tol] = Start(self.net, self.layout, *points, error, tol)
