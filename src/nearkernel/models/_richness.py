@@ -3,6 +3,7 @@
 import numpy as np
 
 from ._base import AbstractModel
+from ._maximal_update import MaximalUpdate
 from ._mlp import MLP
 from ._scaled import Scaled
 
@@ -15,6 +16,7 @@ def richness(model: AbstractModel) -> float:
     | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
     | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
+    | `MaximalUpdate(net)` | the richness of `net` at the base width |
     | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 
     Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any
@@ -23,6 +25,8 @@ def richness(model: AbstractModel) -> float:
     """
     if isinstance(model, Scaled):
         return richness(model.model) / float(model.alpha)
+    if isinstance(model, MaximalUpdate):
+        return richness(model.net) * float(np.sqrt(model.ratio))
     if not isinstance(model, MLP):
         raise TypeError(f"`model` must be an nk.MLP or an nk.Scaled of one; got {type(model).__name__}.")
     if not model.widths:
