@@ -13,7 +13,7 @@ import nearkernel as nk
 from commands import nearkernel, self_contained
 from drawn import Drawn
 from helpers import points
-from nearkernel._advise import blocks, flow, train
+from nearkernel._advise import attention, blocks, flow, maximal, train
 from nearkernel._advise.advice import bad_draw
 from nearkernel._advise.blocks import BLOCKS, Point
 from nearkernel._advise.starts import DEFAULTS
@@ -352,6 +352,150 @@ def test_training_from_the_advised_initialization_does_not_lose(block, optimizer
         assert f"100 steps of {way} on 128 rows" in file.read()
 
 
+def test_a_tuned_rate_is_carried_over():
+    """Factors of muP, and powers of the width as predicted: within 4 standard errors and 0.15 for narrow networks."""
+    result = nearkernel("advise", "--activation", "tanh", "--depth", 2, "--width", 96, "--tuned-width", 24)
+    with open("out/advice.json") as file:
+        found = json.load(file)["maximal_update"]
+    net = nk.MLP(96, (96, 96), 1, "tanh", bias_var=0.1, parametrization="mup", base_width=24)
+    for optimizer in ("sgd", "adam"):
+        first, hidden, last = (entry["weight"] for entry in net.lr_factors(optimizer))
+        assert list(found[optimizer].values()) == [first, hidden, last]
+        assert net.lr_factors(optimizer)[0]["bias"] == found[optimizer]["first layer, biases, norms"]
+    assert list(found["initial"].values()) == [1, 1, 0.25] and found["ratio"] == 4
+    for move in found["moves"]:
+        assert abs(move["measured"] - move["predicted"]) < 4 * move["error"] + 0.15, move
+        assert move["scaling"] == "standard" or move["predicted"] == 0
+    text = re.sub(r"\s+", " ", result.stdout)
+    assert "A learning rate tuned at width 24, carried over to width 96 (muP, r = 4)" in text
+    assert "PyTorch: optimizer = torch.optim.Adam(mup_(model, base, lr))" in text and "not for Adam" in text
+    with open("out/report.html", encoding="utf-8") as file:
+        page = file.read()
+    self_contained(page)
+    assert "def mup_(model, base, lr, adam=True):" in page and "Coordinate check" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", ["residual", "prenorm", "normalized"])
+def test_blocks_carry_a_tuned_rate_over(block):
+    shape = ["--depth", 4, "--width", 96, "--tuned-width", 48, "--block", block, "--json"]
+    for move in json.loads(nearkernel("advise", *shape).stdout)["maximal_update"]["moves"]:
+        assert abs(move["measured"] - move["predicted"]) < 4 * move["error"] + 0.2, move
+
+
+@pytest.mark.parametrize("activation, tokens, weight_var", [("relu", 7, 1.0), ("tanh", 3, 1.4)])
+def test_tokens_and_gradients_of_attention_are_those_predicted(activation, tokens, weight_var):
+    """Within 4 standard errors and 3 % for scores that are not yet small at width 256."""
+    found = attention.attended(activation, weight_var, 4, 256, tokens, 5)
+    for name in ("signal", "gradient", "correlation"):
+        theory, measured, error = (
+            getattr(each, name) for each in (found.predicted, found.measured, found.errors)
+        )
+        assert abs(measured - theory) < 4 * error + 0.03 * theory, (name, theory, measured, error)
+    alone = attention.predicted(
+        nk.activations.get("relu"), 1.0, 1, 10**9
+    )  # the mean of many independent tokens is 0
+    assert alone.signal == pytest.approx(1.5**0.5) and alone.gradient == pytest.approx(1.5**0.5)
+
+
+def test_attention_in_words():
+    shape = ["--block", "prenorm", "--depth", 3, "--width", 32]
+    text = re.sub(r"\s+", " ", nearkernel("advise", *shape, "--tokens", 5).stdout)
+    assert "With attention between 5 tokens in each of 2 blocks" in text and "correlation of tokens" in text
+    with open("out/advice.json") as file:
+        assert json.load(file)["attention"]["tokens"] == 5
+    with open("out/report.html", encoding="utf-8") as file:
+        assert "With attention between 5 tokens" in file.read()
+
+
+def carried(name, **names):
+    """The function of a framework that sets factors."""
+    exec(maximal.CODE[name], names)
+    return names["mup" if name == "Flax" else "mup_"]
+
+
+def expected_of_mup(width, adam):
+    """(learning rates, factor of the initial output weights) of inputs, hidden weights and outputs, from width 8."""
+    net = nk.MLP(5, (width, width), 2, bias_var=0.1, parametrization="mup", base_width=8)
+    return net.lr_factors("adam" if adam else "sgd"), (8 / width) ** 0.5
+
+
+@pytest.mark.parametrize("adam", [True, False])
+def test_code_of_pytorch_sets_rates_and_outputs(adam):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+
+    def model(n):
+        layers = [torch.nn.Linear(5, n), torch.nn.ReLU(), torch.nn.LayerNorm(n), torch.nn.Linear(n, n)]
+        return torch.nn.Sequential(*layers, torch.nn.ReLU(), torch.nn.Linear(n, 2))
+
+    net, base = model(32), model(8)
+    before = [p.detach().clone() for p in net.parameters()]
+    groups = carried("PyTorch", torch=torch)(net, base, 0.1, adam)
+    (torch.optim.Adam if adam else torch.optim.SGD)(groups, lr=1.0)
+    rates, last = expected_of_mup(32, adam)
+    found = [group["lr"] / 0.1 for group in groups]
+    weights = [rates[0]["weight"], rates[1]["weight"], rates[2]["weight"]]
+    assert [found[k] for k in (0, 4, 6)] == pytest.approx(weights)
+    biases = [rates[0]["bias"], rates[1]["bias"], rates[2]["bias"]]
+    assert [found[k] for k in (1, 5, 7)] == pytest.approx(biases)
+    assert found[2:4] == pytest.approx([biases[0]] * 2)  # gain and shift of the norm
+    for k, (old, p) in enumerate(zip(before, net.parameters(), strict=True)):
+        np.testing.assert_allclose(p.detach(), old * (last if k == 6 else 1.0), rtol=1e-6)
+    tokens = [torch.nn.Sequential(torch.nn.Embedding(9, n), torch.nn.Linear(n, 9)) for n in (32, 8)]
+    embedding, output, bias = (group["lr"] for group in carried("PyTorch", torch=torch)(*tokens, 1.0, adam))
+    assert (embedding, output, bias) == ((1.0, 0.25, 1.0) if adam else (4.0, 0.25, 1.0))
+
+
+@pytest.mark.parametrize("adam", [True, False])
+def test_code_of_flax_sets_rates_and_outputs(adam):
+    nn, optax = pytest.importorskip("flax.linen"), pytest.importorskip("optax")
+
+    class Model(nn.Module):
+        width: int
+
+        @nn.compact
+        def __call__(self, x):
+            for _ in range(2):
+                x = nn.relu(nn.Dense(self.width)(x))
+            return nn.Dense(2)(x)
+
+    params, base = (Model(n).init(jax.random.key(n), np.zeros((1, 5)))["params"] for n in (32, 8))
+    new, optimizer = carried("Flax", jax=jax, optax=optax)(params, base, 0.1, adam)
+    rates, last = expected_of_mup(32, adam)
+    moved = optimizer.update(jax.tree.map(np.ones_like, params), optimizer.init(new), new)[0]
+    for k in range(3):
+        for here, there in (("kernel", "weight"), ("bias", "bias")):
+            step = -np.asarray(moved[f"Dense_{k}"][here]) / 0.1
+            np.testing.assert_allclose(step, rates[k][there], rtol=1e-4)
+            factor = last if (k, here) == (2, "kernel") else 1.0
+            np.testing.assert_allclose(
+                new[f"Dense_{k}"][here], factor * params[f"Dense_{k}"][here], rtol=1e-6
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adam", [True, False])
+def test_code_of_keras_sets_rates_and_outputs(adam):
+    keras = pytest.importorskip("keras", reason="Keras is not installed")
+    import math
+
+    def model(n):
+        dense = keras.layers.Dense
+        return keras.Sequential([keras.Input((5,)), dense(n, "relu"), dense(n, "relu"), dense(2)])
+
+    net, base = model(32), model(8)
+    before = [np.array(v) for v in net.trainable_variables]
+    optimizer = carried("Keras", keras=keras, math=math)(net, base, 0.1, adam)
+    rates, last = expected_of_mup(32, adam)
+    start = [np.array(v) for v in net.trainable_variables]
+    optimizer.apply([keras.ops.ones_like(v) for v in net.trainable_variables], net.trainable_variables)
+    for k, v in enumerate(net.trainable_variables):
+        np.testing.assert_allclose(start[k], before[k] * (last if k == 4 else 1.0), rtol=1e-6)
+        rate = rates[k // 2]["bias" if k % 2 else "weight"]
+        np.testing.assert_allclose((start[k] - np.array(v)) / 0.1, rate, rtol=1e-3, atol=1e-5)
+
+
 def test_verdicts_allow_powers_of_the_depth():
     def ended(gradient, signal=1.0, depth=30):
         ones, zeros = np.ones(depth), np.zeros(depth)
@@ -369,8 +513,10 @@ def test_verdicts_allow_powers_of_the_depth():
         (["--activation", "gleu"], r"--activation 'gleu' is unknown; .* Did you mean 'gelu'\?"),
         (["--depth", "0"], r"--depth 0: .*greater than or equal to 1"),
         (["--width", "0"], r"--width 0: .*greater than or equal to 1"),
+        (["--tuned-width", "0"], r"--tuned-width 0: .*greater than or equal to 1"),
         (["--train", "adam"], r"--train needs --data, the rows on which networks are trained"),
         (["--train", "sgd", "--data", "iris"], r"--train sgd: .*'gd', 'adam'"),
+        (["--tokens", "4"], r"--tokens is for --block prenorm, as in transformers; got plain"),
         (["--target", "y"], r"--target belongs to --data: give the file"),
         (["--drop", "y"], r"--drop belongs to --data: give the file"),
         (["--data", "absent.csv", "--target", "y"], r"absent.csv: no such file"),

@@ -52,6 +52,7 @@ MODELS = {
     "FeatureModel": lambda: nk.FeatureModel(phi, 1, 3),
     "QuadraticModel": lambda: nk.QuadraticModel(phi, psi, 0.1),
     "Scaled": lambda: nk.Scaled(NET, 2.0),
+    "MaximalUpdate": lambda: nk.MaximalUpdate(NET, 2),
     "Taylor": lambda: nk.expand(NET, PARAMS, 2),
     "from_function": lambda: nk.from_function(linear, ones),
     "DiagonalNetwork": lambda: nk.models.DiagonalNetwork(3),

@@ -32,6 +32,7 @@ MODELS = {
     "QuadraticModel": nk.QuadraticModel(phi, psi, 0.1, in_dim=3),
     "CubicModel": nk.CubicModel(phi, psi, cubic, 0.1, in_dim=3),
     "Scaled": nk.Scaled(NET, 2.0),
+    "MaximalUpdate": nk.MaximalUpdate(NET, 3),
     "Taylor": nk.expand(NET, NET.init(KEY), 2),
     "DiagonalNetwork": nk.models.DiagonalNetwork(3),
     "from_function": nk.from_function(

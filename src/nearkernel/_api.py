@@ -34,6 +34,7 @@ from .models import MLP as MLP
 from .models import CubicModel as CubicModel
 from .models import FeatureModel as FeatureModel
 from .models import LoRA as LoRA
+from .models import MaximalUpdate as MaximalUpdate
 from .models import Network as Network
 from .models import QuadraticModel as QuadraticModel
 from .models import ResMLP as ResMLP

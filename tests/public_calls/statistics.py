@@ -136,6 +136,7 @@ CALLS = [
         functools.partial(S.coordinate_check, NET, widths=(2, 4)),
         dict(x=x, y=y, algorithm=("algorithm", nk.GradientDescent(0.01, 1)), key=key, draws=("whole", 2)),
     ),
+    Call("first_move", S.first_move, dict(net=("net", NET), x=x, y=y, lr=("positive", 0.01))),
     Call("RichForecast.at", method(rich_forecast, "at"), dict(time=("positive", 1.0))),
     Call("RichForecast.predict", method(rich_forecast, "predict"), dict(x_new=x_new)),
     Call("RichForecast.kernels", method(rich_forecast, "kernels"), dict(time=("positive", 1.0))),

@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from helpers import hard_tanh
+from nearkernel.statistics._first_move import mean_root
 
 RNG = np.random.default_rng(6)
 X, Y = RNG.normal(size=(6, 5)), RNG.normal(size=6)
@@ -105,6 +107,42 @@ def test_the_check_shows_what_moves():
     assert plain.slopes[1] > 0.5 and plain.slopes[2] > 0.5
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("parametrization", ["mup", "mean_field"])
+@pytest.mark.parametrize("activation, depth", [("tanh", 3), ("relu", 2)])
+def test_sizes_of_the_first_move_are_those_predicted(parametrization, activation, depth):
+    """Kernels of infinite width against networks of width 768, within 4 standard errors of about 1 %."""
+    net = nk.MLP(
+        5, (8,) * depth, 2, activation, (1.5,) * depth + (1.2,), parametrization=parametrization, base_width=4
+    )
+    found = CHECK(net, X, np.column_stack([Y, np.cos(Y)]), nk.GradientDescent(1e-3, 1), (8, 768), 2, 48)
+    np.testing.assert_array_less(np.abs(found.moves - found.expected)[1], 4 * found.sem[1])
+    assert (found.sem[1] < 0.03 * found.moves[1]).all()
+
+
+@pytest.mark.parametrize("factors", [True, False])
+def test_sizes_follow_powers_of_the_width(factors):
+    """Between widths of thousands, for which no network is drawn, sizes grow by the predicted powers."""
+    for parametrization in ("ntk", "standard", "mean_field", "mup"):
+        net = network(parametrization=parametrization)
+        rate = nk.GradientDescent(1e-3, 1)
+        powers = CHECK(net, X[:3], Y[:3], rate, (4, 6), 0, 2, factors=factors).predicted
+        sizes = [nk.MLP(5, (n, n), 1, "tanh", 1.5, 0.0, parametrization, 8) for n in (10**5, 10**7)]
+        moves = [nk.statistics.first_move(each, X[:3], Y[:3], 1e-3, factors=factors) for each in sizes]
+        np.testing.assert_allclose(np.log(moves[1] / moves[0]) / np.log(100), powers, atol=0.01)
+
+
+def test_the_mean_root_of_a_square_form_is_that_of_draws():
+    rng = np.random.default_rng(1)
+    a, c, y = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(3, 2))
+    form, cov = a @ a.T, 0.5 * c @ c.T
+    e = y + rng.multivariate_normal(np.zeros(3), cov, size=(200_000, 2)).transpose(0, 2, 1)
+    roots = np.sqrt(np.einsum("sak,ab,sbk->s", e, form, e))
+    assert abs(mean_root(form, cov, y) - roots.mean()) < 4 * roots.std() / np.sqrt(len(roots))
+    sure = np.sqrt(np.einsum("ak,ab,bk->", y, form, y))
+    assert mean_root(form, 0 * cov, y) == pytest.approx(sure, rel=1e-6)
+
+
 def test_adam_is_its_recursion():
     """Two steps written out for one parameter."""
     net = nk.MLP(1, (), 1, "linear")
@@ -127,6 +165,7 @@ def test_adam_is_its_recursion():
         (lambda: nk.forecast(network(), X, Y, None, X), 'is for training; for nk.forecast use "mean_field"'),
         (lambda: CHECK(network(), X, Y, nk.GradientDescent(0.1, 1), (8,)), "`widths` must hold at least two widths"),
         (lambda: CHECK(network(parametrization="ntk"), X, Y, nk.Adam(0.1, 1)), "`factors` for Adam exist only for"),
+        (lambda: nk.statistics.first_move(nk.MLP(5, (8,), 1, hard_tanh), X, Y, 0.1), "`net` must have smooth activ"),
         (lambda: nk.Adam(0.1, 3, beta1=1.0), "`beta1` must be at least 0 and below 1; got 1.0"),
         (lambda: nk.SGD(0.5, 2, 3, weight_decay=2.0), "`weight_decay` must be below 1/lr = 2; got 2.0"),
         (lambda: nk.SGD(0.5, 2, 3, schedule=0.1), "`schedule` must be a function of the step"),

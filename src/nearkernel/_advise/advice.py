@@ -13,9 +13,11 @@ import nearkernel as nk
 
 from ..statistics._gradient_spread import outside
 from . import blocks
+from .attention import Attended, attended
 from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
 from .flow import Flow, measured, predicted, verdict
+from .maximal import Carried, carried
 from .options import Inputs, Options
 from .starts import DEFAULTS, Start, critical_start
 from .train import Training, trained
@@ -70,6 +72,8 @@ class Advice:
     outcomes: tuple[Outcome, ...]
     finite: FiniteWidth | None  # if a tolerance was given
     training: Training | None = None  # if networks were to be trained
+    carried: Carried | None = None  # if a tuned width was given
+    attended: Attended | None = None  # if tokens were given
 
 
 def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advice:
@@ -132,7 +136,16 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
             rates.single,
             options.seed,
         )
-    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training)
+    over = None
+    if options.tuned_width is not None:
+        say("checking maximal updates")
+        over = carried(options, critical, inputs, scale)
+    looked = None
+    if options.tokens is not None:
+        say("drawing networks with attention")
+        sizes = (max(options.depth - 1, 1), options.width, options.tokens)
+        looked = attended(options.activation, critical.weight_var, *sizes, options.seed)
+    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training, over, looked)
 
 
 def network(options: Options, critical: Point, in_dim: int, width: int) -> nk.MLP | nk.Network:

@@ -36,6 +36,16 @@ def advise(
             rich_help_panel=NETWORK,
         ),
     ] = Block.plain,
+    tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            max=4096,
+            help="Report what attention between this many tokens, put into every prenorm block, does to them.",
+            show_default=False,
+            rich_help_panel=NETWORK,
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -64,6 +74,16 @@ def advise(
             show_default=False,
         ),
     ] = None,
+    tuned_width: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="Width at which a learning rate was tuned: report how maximal updates (muP) carry it over to --width, "
+            "for gradient descent and Adam, with code.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Seed = 0,
     out: Out = Path("out"),
     json: Json = False,
@@ -82,11 +102,13 @@ def advise(
 
     `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
 
-    `nearkernel advise --activation gelu --block prenorm --depth 24`
+    `nearkernel advise --activation gelu --block prenorm --tokens 64 --depth 24`
 
     `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
 
     `nearkernel advise --activation gelu --depth 20 --data digits --train adam`
+
+    `nearkernel advise --activation relu --depth 4 --width 1024 --tuned-width 64`
     """
     from .command import Options, advise_and_report
 
@@ -101,5 +123,7 @@ def advise(
         tolerance=tolerance,
         block=block.value,
         train=None if train is None else train.value,
+        tuned_width=tuned_width,
+        tokens=tokens,
     )
     advise_and_report(options, out, print_json=json)

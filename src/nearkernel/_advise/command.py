@@ -63,6 +63,8 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
         "fluctuations": {**dataclasses.asdict(advice.spread), "bad_factor": BAD_FACTOR},
         "finite_width": None if advice.finite is None else dataclasses.asdict(advice.finite),
         "training": None if advice.training is None else dataclasses.asdict(advice.training),
+        "attention": None if advice.attended is None else dataclasses.asdict(advice.attended),
+        "maximal_update": None if advice.carried is None else dataclasses.asdict(advice.carried),
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
     }
@@ -122,12 +124,29 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page.print(_table(words.CHANGES_HEAD, words.changes(advice)))
     for line in words.measured(options, inputs, advice):
         say(line)
+    if advice.attended is not None:
+        title, lines = words.attention(advice.attended)
+        say(f"\n{title}", style="bold")
+        page.print(_table(words.ATTENTION_HEAD, words.attention_rows(advice.attended)))
+        for line in lines:
+            say(line)
     if advice.training is not None:
         title, lines = words.training(options, advice.training)
         say(f"\n{title}", style="bold")
         page.print(_table(words.TRAINED_HEAD, words.trained_rows(advice.training)))
         for line in lines:
             say(line)
+    if advice.carried is not None:
+        title, lines, calls = words.carried(options, advice.carried)
+        say(f"\n{title}", style="bold")
+        page.print(_table(words.CARRIED_HEAD, words.carried_rows(advice.carried)))
+        for line in lines:
+            say(line)
+        page.print(_table(words.MOVES_HEAD, words.moves_rows(advice.carried)))
+        for name, code in advice.carried.code.items():
+            say(f"\n  {name}: {calls[name]}")
+            for line in code.split("\n"):
+                say(f"    {line}")
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")
 
 

@@ -29,6 +29,8 @@ class Options:
     tolerance: float | None = None
     block: str = "plain"
     train: str | None = None
+    tuned_width: int | None = None
+    tokens: int | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -40,6 +42,8 @@ class Options:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.train is not None and self.data is None:
             raise ValueError("--train needs --data, the rows on which networks are trained.")
+        if self.tokens is not None and self.block != "prenorm":
+            raise ValueError(f"--tokens is for --block prenorm, as in transformers; got {self.block}.")
         if self.tolerance is not None and self.data is None:
             raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":

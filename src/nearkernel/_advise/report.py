@@ -26,6 +26,27 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         title, lines = words.training(options, advice.training)
         table = _look.table(words.TRAINED_HEAD, words.trained_rows(advice.training))
         trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
+    if advice.attended is not None:
+        title, lines = words.attention(advice.attended)
+        table = _look.table(words.ATTENTION_HEAD, words.attention_rows(advice.attended))
+        trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
+    over: tuple[Html, ...] = ()
+    if advice.carried is not None:
+        title, lines, calls = words.carried(options, advice.carried)
+        typed = (
+            part
+            for name, text in advice.carried.code.items()
+            for part in (_look.heading(f"{name}: {calls[name]}"), _look.code(text))
+        )
+        over = (
+            _look.section(
+                title,
+                _look.table(words.CARRIED_HEAD, words.carried_rows(advice.carried)),
+                _look.paragraphs(*lines),
+                _look.table(words.MOVES_HEAD, words.moves_rows(advice.carried)),
+                *typed,
+            ),
+        )
     code = (
         part
         for name, text in advice.how_to_type.items()
@@ -43,6 +64,7 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         _look.section(words.RATES, _look.definitions(rates), _look.paragraphs(*remarks)),
         _look.section(spread_title, _look.paragraphs(*spread)),
         *trained,
+        *over,
         _look.section(
             words.CHANGES,
             _look.table(words.CHANGES_HEAD, words.changes(advice)),

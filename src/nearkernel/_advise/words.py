@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
-from . import blocks
+from . import blocks, maximal
 from .advice import BAD_FACTOR, Advice
+from .attention import Attended
 from .blocks import BLOCKS
 from .finite import LARGE, FiniteWidth
+from .maximal import Carried
 from .options import Inputs, Options
 from .train import BASE_WIDTH, Training
 
@@ -19,6 +21,9 @@ CALLS = {
     "Keras": "init_(model)",
 }
 TRAINED_HEAD = ("", "loss before", "after", "rate")
+CARRIED_HEAD = ("", "initial variance", "gradient descent", "Adam")
+ATTENTION_HEAD = ("", "predicted", "measured")
+MOVES_HEAD = ("", "power predicted", "measured")
 CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "verdict")
 
 
@@ -51,12 +56,13 @@ def rates(options: Options, advice: Advice) -> tuple[dict[str, str], list[str]]:
         "layer by layer": f"{found.stable:.3g} C_W / fan_in: {found.hidden_weights:.3g} at fan-in "
         f"{options.width}{biases}",
     }
+    adam = "not for Adam, which rescales gradients: tune its rate on a narrow network, see --tuned-width"
     if found.condition is None:
-        return terms, []
+        return terms, [adam]
     if math.isfinite(found.condition):
         slow = f"the slowest direction of these rows needs {found.condition:.3g} times as long as the fastest"
-        return terms, [slow]
-    return terms, ["some rows are equal, or nearly so: their difference is never learned"]
+        return terms, [slow, adam]
+    return terms, ["some rows are equal, or nearly so: their difference is never learned", adam]
 
 
 def spread(advice: Advice) -> tuple[str, list[str]]:
@@ -117,6 +123,70 @@ def trained_rows(found: Training) -> list[tuple[str, ...]]:
     return [
         (run.name, f"{run.before:.3g}", _with_error(run.after, run.error), f"{run.rate:.2g}")
         for run in found.runs
+    ]
+
+
+def attention(found: Attended) -> tuple[str, list[str]]:
+    """Title and sentences on blocks with attention."""
+    title = f"With attention between {found.tokens} tokens in each of {found.blocks} blocks"
+    return title, [
+        "Blocks z + Attention(LayerNorm(z)), then z + W s(LayerNorm(z)); scores divided by the dimension of a head, so "
+        "that attention begins as a mean over tokens. Tokens of correlation 1 are all the same: attention then learns "
+        "nothing about their order.",
+        f"Measured on {found.networks} random networks of width {found.width}, ± one standard error.",
+    ]
+
+
+def attention_rows(found: Attended) -> list[tuple[str, ...]]:
+    """One row per quantity, below `ATTENTION_HEAD`."""
+    names = {
+        "signal": "growth of signals",
+        "gradient": "growth of gradients",
+        "correlation": "correlation of tokens",
+    }
+    return [
+        (
+            words,
+            f"{getattr(found.predicted, name):.3g}",
+            f"{getattr(found.measured, name):.3g} ±{getattr(found.errors, name):.1g}",
+        )
+        for name, words in names.items()
+    ]
+
+
+def carried(options: Options, found: Carried) -> tuple[str, list[str], dict[str, str]]:
+    """Title and sentences on maximal updates, and how to call the code."""
+    title = (
+        f"A learning rate tuned at width {found.tuned_width}, carried over to width {options.width} (muP, "
+        f"r = {found.ratio:.4g})"
+    )
+    lines = [
+        "Factors on the variance of initial weights, C_W / fan_in, and on the rate that was tuned. `base` below is the "
+        f"same model at width {found.tuned_width}; attention must divide its scores by the dimension of a head, not by "
+        "its root.",
+        f"Coordinate check: powers of the width with which layers move in the first step, 0 where a rate carries over; "
+        f"measured on {found.networks} networks of {found.depth} hidden layer{'s' * (found.depth > 1)} at widths "
+        f"{' and '.join(map(str, found.widths))} each, ± one standard error.",
+    ]
+    return title, lines, maximal.CALLS
+
+
+def carried_rows(found: Carried) -> list[tuple[str, ...]]:
+    """One row per kind of parameters, below `CARRIED_HEAD`."""
+    parts = (found.initial, found.sgd, found.adam)
+    return [(kind, *(f"{part[kind]:.4g}" for part in parts)) for kind in found.initial]
+
+
+def moves_rows(found: Carried) -> list[tuple[str, ...]]:
+    """One row per optimizer, scaling and layer, below `MOVES_HEAD`."""
+    names = {"sgd": "gradient descent", "adam": "Adam"}
+    return [
+        (
+            f"{names[each.optimizer]}, {each.scaling}, {each.layer}",
+            f"{each.predicted:.2g}",
+            f"{each.measured:.2f} ±{each.error:.2f}",
+        )
+        for each in found.moves
     ]
 
 

@@ -17,6 +17,7 @@ from ._from_network import NetworkModel as NetworkModel
 from ._from_network import from_network as from_network
 from ._function import FunctionModel as FunctionModel
 from ._function import from_function as from_function
+from ._maximal_update import MaximalUpdate as MaximalUpdate
 from ._mlp import MLP as MLP
 from ._multi_index import MultiIndexPolynomial as MultiIndexPolynomial
 from ._network import AbstractNetwork as AbstractNetwork

@@ -1,6 +1,7 @@
 """Convolutions, and filters with separate weights at each position."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -96,9 +97,13 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
         )
 
     def limit(self, shape: Shape) -> "AbstractFilter":
+        return self.resized(lambda _: 1)
+
+    def resized(self, change: Callable[[int], int]) -> "AbstractFilter":
+        """The same layer of another width."""
         window, variances = self.window, (self.weight_var, self.bias_var)
         place = window.filter, window.strides, window.padding, window.dilation
-        return type(self)(1, *place, *variances, self.parametrization)
+        return type(self)(change(self.width), *place, *variances, self.parametrization)
 
     def shifts(self) -> bool:
         return self.window.unit_stride() and self.window.padding != "VALID"

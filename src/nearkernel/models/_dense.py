@@ -1,5 +1,6 @@
 """A fully connected layer, applied at each position if there are any."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -99,7 +100,11 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         )
 
     def limit(self, shape: Shape) -> "Dense":
-        return Dense(1, self.weight_var, self.bias_var, self.parametrization)
+        return self.resized(lambda _: 1)
+
+    def resized(self, change: Callable[[int], int]) -> "Dense":
+        """The same layer of another width."""
+        return Dense(change(self.width), self.weight_var, self.bias_var, self.parametrization)
 
     def shifts(self) -> bool:
         return True

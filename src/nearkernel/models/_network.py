@@ -88,6 +88,19 @@ class AbstractNetwork(AbstractModel):
         """The inputs of the last layer, (n, width), at `params` and `x`, of a network that has a `readout`."""
         return Sequential(self.layers.layers[:-1])(params[:-1], x)
 
+    def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
+        """Outputs of every layer with parameters, in the order in which they are computed."""
+        found: list[jax.Array] = []
+
+        def leaf(layer: AbstractLayer, own: Params, x: jax.Array) -> jax.Array:
+            after = layer(own, x)
+            if layer.has_params():
+                found.append(after)
+            return after
+
+        self.layers.run(leaf, params, x)
+        return found
+
     def cut(self, layer: int) -> tuple[Sequential, Sequential]:
         """The layers up to layer `layer` = 1, 2, ... of those with parameters, and the layers after it."""
         places = [k for k, each in enumerate(self.layers.layers) if each.has_params()]

@@ -8,6 +8,7 @@ from ._activation import Activation
 from ._base import AbstractModel
 from ._dense import Dense
 from ._flatten import Flatten
+from ._maximal_update import MaximalUpdate
 from ._mlp import MLP
 from ._network import Network
 from ._scaled import Scaled
@@ -22,6 +23,7 @@ def richness(model: AbstractModel) -> float:
     | `MLP`, "mean_field" | 1 |
     | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
     | `Network` of `Dense` and `Activation` layers | that of the `MLP` whose last layer has the same parametrization |
+    | `MaximalUpdate(net)` | the richness of `net` at the base width |
     | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 
     Below 0.1 a network is nearly lazy: kernels and their corrections predict it. At 1 it learns features at any
@@ -30,6 +32,8 @@ def richness(model: AbstractModel) -> float:
     """
     if isinstance(model, Scaled):
         return richness(model.model) / float(model.alpha)
+    if isinstance(model, MaximalUpdate):
+        return richness(model.net) * float(np.sqrt(model.ratio))
     widths = hidden_widths(model)
     if widths is None:
         raise TypeError(

@@ -38,6 +38,7 @@ from ._finite_forecast import FiniteForecast as FiniteForecast
 from ._finite_posterior import FinitePosterior as FinitePosterior
 from ._finite_posterior import WidthEvidenceResult as WidthEvidenceResult
 from ._finite_posterior import width_evidence as width_evidence
+from ._first_move import first_move as first_move
 from ._fluctuations import Fluctuations as Fluctuations
 from ._forecast import WideForecast as WideForecast
 from ._forecast import forecast as forecast

@@ -12,11 +12,16 @@ from .._keys import Key
 from .._precision import in_float64
 from .._result import Result
 from ..dynamics import Adam, GradientDescent, simulate
-from ..models import MLP
+from ..models import MLP, MaximalUpdate, Network
+from ..models._maximal_update import first_width, widened
+from ._first_move import first_move, has_moves
 from ._measure import measure
+from ._powers import powers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_MOST_POINTS = 16  # of several hidden layers: averages of three inputs in each
 
 
 class CoordinateCheckResult(Result, eqx.Module):
@@ -26,7 +31,9 @@ class CoordinateCheckResult(Result, eqx.Module):
     **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and their standard errors `sem`; the last
     layer is the outputs; `slopes` (layers,), the fitted powers of the width, and `slopes_sem`; `predicted` (layers,),
     the powers predicted by the theory of the first step. If all are 0, every layer learns at the same rate at any
-    width, and a learning rate carries over.
+    width, and a learning rate carries over. `expected` (k, layers): the moves themselves by `nk.statistics.first_move`;
+    nan unless `net` is an `nk.MLP`, with at most 16 points if it has several hidden layers, and `algorithm` one step of
+    gradient descent.
     """
 
     widths: np.ndarray
@@ -35,6 +42,7 @@ class CoordinateCheckResult(Result, eqx.Module):
     slopes: np.ndarray
     slopes_sem: np.ndarray
     predicted: np.ndarray
+    expected: np.ndarray
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the change of every layer against the width on Matplotlib's `axes`."""
@@ -52,7 +60,7 @@ class CoordinateCheckResult(Result, eqx.Module):
 
 @in_float64
 def coordinate_check(
-    net: MLP,
+    net: MLP | Network | MaximalUpdate,
     x: Any,
     y: Any,
     algorithm: GradientDescent | Adam,
@@ -64,64 +72,82 @@ def coordinate_check(
 ) -> CoordinateCheckResult:
     """A coordinate check: trains `net` at several widths for a few steps and measures how much each layer moves.
 
-    **Arguments:** `net`, an `nk.MLP`; `x` (n, d); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or
-    `nk.Adam`, with few steps and a small learning rate; `widths`, at least two; `key`; `draws`, networks per width;
-    `factors`: whether learning rates are multiplied by `net.lr_factors()`.
+    **Arguments:** `net`, an `nk.MLP`, `nk.MaximalUpdate` or `nk.Network` of layers that `nk.MaximalUpdate` supports;
+    `x` (n, *in_shape); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`, with few steps and a small
+    learning rate; `widths`, at least two, of all hidden layers of an `nk.MLP`, or of the first layer of other networks,
+    whose other widths change in proportion; `key`; `draws`, networks per width; `factors`: whether learning rates are
+    multiplied by `net.lr_factors()`.
     """
-    if not isinstance(net, MLP) or not net.widths:
-        raise TypeError("`net` must be an nk.MLP with hidden layers.")
+    network = net.net if isinstance(net, MaximalUpdate) else net
+    if not isinstance(network, MLP | Network) or (isinstance(network, MLP) and not network.widths):
+        raise TypeError("`net` must be an nk.MLP with hidden layers, an nk.Network or an nk.MaximalUpdate.")
+    if isinstance(network, Network):
+        MaximalUpdate(network)  # raises if its layers cannot be made wider together
     if not isinstance(algorithm, GradientDescent | Adam):
         raise TypeError(f"`algorithm` must be GradientDescent or Adam; got {type(algorithm).__name__}.")
-    if isinstance(algorithm, Adam) and factors and net.parametrization != "mup":
-        raise ValueError('`factors` for Adam exist only for parametrization "mup": pass `factors=False`.')
+    if isinstance(algorithm, Adam) and factors and not _maximal(net):
+        raise ValueError(
+            '`factors` for Adam exist only for parametrization "mup" and nk.MaximalUpdate: pass `factors=False`.'
+        )
     sizes = wholes(widths, "widths")
     if len(set(sizes)) < 2:
         raise ValueError(f"`widths` must hold at least two widths; got {widths}.")
     x = inputs(x, "x", net.in_shape)
-    y = targets(y, len(x), out=net.out_dim)
+    y = targets(y, len(x), out=network.layers.shape(net.in_shape)[-1])
     whole(draws, "draws", 2, most=100_000)
-    found = [_moves(_resized(net, size), x, y, algorithm, factors, key, draws) for size in sizes]
+    nets = [resized(net, size) for size in sizes]
+    found = [_moves(each, x, y, algorithm, factors, key, draws) for each in nets]
     moves, sem = (np.array([getattr(each, part) for each in found]) for part in ("mean", "sem"))
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
+    adam = isinstance(algorithm, Adam)
+    both = [resized(net, size) for size in (64, 128)]
     return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),
-        _predicted(net, algorithm, factors),
+        powers(*both, *(_factors(each, adam, factors) for each in both), adam),
+        np.array([_expected(each, x, y, algorithm, factors, moves.shape[1]) for each in nets]),
     )  # fmt: skip
 
 
-def _resized(net: MLP, width: int) -> MLP:
-    return dataclasses.replace(net, widths=(width,) * len(net.widths))
+def _maximal(net: Any) -> bool:
+    return isinstance(net, MaximalUpdate) or getattr(net, "parametrization", None) == "mup"
 
 
-def _moves(net: MLP, x, y, algorithm, factors: bool, key, draws: int):
-    rates = net.lr_factors("adam" if isinstance(algorithm, Adam) else "sgd") if factors else None
+def resized(net: Any, width: int) -> Any:
+    """All hidden layers of an MLP, or the first layer of another network and the others in proportion."""
+    if isinstance(net, MaximalUpdate):
+        return MaximalUpdate(resized(net.net, width), net.base_width)
+    if isinstance(net, MLP):
+        return dataclasses.replace(net, widths=(width,) * len(net.widths))
+    return widened(net, width / first_width(net))
+
+
+def _factors(net: Any, adam: bool, factors: bool) -> Any:
+    if not factors:
+        return None
+    return net.lr_factors("adam" if adam else "sgd") if _maximal(net) else net.lr_factors()
+
+
+def _moves(net: Any, x, y, algorithm, factors: bool, key, draws: int):
+    rates = _factors(net, isinstance(algorithm, Adam), factors)
+    outputs = net.net.layer_outputs if isinstance(net, MaximalUpdate) else net.layer_outputs
 
     def one(params):
         after = simulate(net, params, x, y, algorithm, lr_factors=rates).params
-        both = zip(net.layer_outputs(params, x), net.layer_outputs(after, x), strict=True)
+        both = zip(outputs(params, x), outputs(after, x), strict=True)
         return jnp.stack([jnp.sqrt(jnp.mean((new - old) ** 2)) for old, new in both])
 
     return measure(one, net, draws, key)
 
 
-def _predicted(net: MLP, algorithm, factors: bool) -> np.ndarray:
-    """Powers of the width in the first step: first hidden layer, further ones, outputs."""
-    adam = isinstance(algorithm, Adam)
-    if net.parametrization == "mup" or (net.parametrization == "mean_field" and factors):
-        if net.parametrization == "mup" and not factors:
-            powers = (0.0, 1.0, 1.0) if adam else (-1.0, 0.0, 1.0)
-        else:
-            powers = (0.0, 0.0, 0.0)
-    elif adam:
-        powers = {"standard": (0.0, 1.0, 1.5), "ntk": (0.0, 0.5, 1.0), "mean_field": (0.0, 0.5, 0.5)}[
-            net.parametrization
-        ]
-    elif net.parametrization == "standard" and not factors:
-        powers = (-0.5, 0.5, 1.0)
-    elif net.parametrization == "mean_field":
-        powers = (-1.0, -1.0, -1.0)
-    else:
-        powers = (-0.5, -0.5, 0.0)
-    first, others, last = powers
-    return np.array([first, *([others] * (len(net.widths) - 1)), last])
+def _expected(net: Any, x, y, algorithm, factors: bool, layers: int) -> np.ndarray:
+    """The moves by theory, or nan."""
+    if (
+        not isinstance(net, MLP)
+        or not isinstance(algorithm, GradientDescent)
+        or algorithm.steps != 1
+        or not all(map(has_moves, net.activations))
+        or (len(net.widths) > 1 and len(x) > _MOST_POINTS)
+    ):
+        return np.full(layers, np.nan)
+    return first_move(net, x, y, algorithm.lr, factors=factors)

@@ -1,0 +1,139 @@
+"""`nearkernel advise --tuned-width`: how a learning rate carries over to another width, by maximal updates (muP)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+import nearkernel as nk
+
+from . import blocks
+from .blocks import BLOCKS, Point
+from .options import Inputs, Options
+
+_WIDTHS, _DRAWS, _DEEPEST, _POINTS, _FEATURES = (32, 128), 16, 4, 8, 64
+_RATES = {"sgd": 1e-3, "adam": 1e-4}
+
+
+@dataclasses.dataclass(frozen=True)
+class Moved:
+    """Powers of the width with which a layer moves in the first step: predicted, measured and its standard error."""
+
+    optimizer: str
+    scaling: str  # "muP" or "standard"
+    layer: str
+    predicted: float
+    measured: float
+    error: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Carried:
+    """Factors by kind of parameters, from the tuned width to this one, and a coordinate check of them."""
+
+    tuned_width: int
+    ratio: float
+    initial: dict[str, float]  # of the variance of weights, on top of C_W / fan_in
+    sgd: dict[str, float]
+    adam: dict[str, float]
+    widths: tuple[int, ...]
+    depth: int  # of the networks that were drawn
+    networks: int
+    moves: tuple[Moved, ...]
+    code: dict[str, str]
+
+
+def carried(options: Options, point: Point, inputs: Inputs, scale: float) -> Carried:
+    assert options.tuned_width is not None
+    ratio = options.width / options.tuned_width
+    kinds = ("first layer, biases, norms", "hidden layers", "output layer")
+    depth = min(options.depth, _DEEPEST)
+    return Carried(
+        tuned_width=options.tuned_width,
+        ratio=ratio,
+        initial=dict(zip(kinds, (1.0, 1.0, 1.0 / ratio), strict=True)),
+        sgd=dict(zip(kinds, (ratio, 1.0, 1.0 / ratio), strict=True)),
+        adam=dict(zip(kinds, (1.0, 1.0 / ratio, 1.0 / ratio), strict=True)),
+        widths=_WIDTHS,
+        depth=depth,
+        networks=_DRAWS,
+        moves=_moves(options, point, inputs, scale, depth),
+        code=CODE,
+    )
+
+
+def _moves(options: Options, point: Point, inputs: Inputs, scale: float, depth: int) -> tuple[Moved, ...]:
+    """Coordinate checks of narrow networks, on a few rows or on Gaussian inputs."""
+    rng = np.random.default_rng(options.seed)
+    if inputs.rows is None:
+        x, y = rng.normal(size=(_POINTS, min(inputs.in_dim, _FEATURES))), rng.normal(size=_POINTS)
+    else:
+        assert inputs.targets is not None
+        x, y = inputs.rows[:_POINTS], inputs.targets[:_POINTS, 0]
+    net = blocks.network(BLOCKS[options.block], point, x.shape[1], _WIDTHS[0], depth)
+    found = []
+    for optimizer, rate in _RATES.items():
+        algorithm = nk.GradientDescent(rate, 1) if optimizer == "sgd" else nk.Adam(rate, 1)
+        for scaling, model in (("muP", nk.MaximalUpdate(net, _WIDTHS[0])), ("standard", net)):
+            check = nk.statistics.coordinate_check(
+                model, scale * x, y, algorithm, _WIDTHS, options.seed, _DRAWS, factors=scaling == "muP"
+            )
+            shown = {"first layer": 0, "last hidden layer": depth - 1, "outputs": depth}
+            found += [
+                Moved(optimizer, scaling, name, *map(float, (check.predicted[k], check.slopes[k], check.slopes_sem[k])))
+                for name, k in (shown if depth > 1 else {"hidden layer": 0, "outputs": 1}).items()
+            ]  # fmt: skip
+    return tuple(found)
+
+
+_TORCH = """\
+def mup_(model, base, lr, adam=True):
+    groups = []
+    for module, narrow in zip(model.modules(), base.modules()):
+        for p, q in zip(module.parameters(recurse=False), narrow.parameters(recurse=False)):
+            axis = -1 if isinstance(module, torch.nn.Embedding) else 0
+            out = p.shape[axis] / q.shape[axis]
+            fan_in = p.numel() / q.numel() / out
+            if fan_in > 1 and out == 1:  # output weights
+                p.data /= fan_in**0.5
+            groups.append({"params": [p], "lr": lr / fan_in if adam else lr * out / fan_in})
+    return groups"""
+_FLAX = """\
+def mup(params, base, lr, adam=True):
+    grown = lambda p, q: (p.size / q.size / (p.shape[-1] / q.shape[-1]), p.shape[-1] / q.shape[-1])
+
+    def factor(p, q):
+        fan_in, out = grown(p, q)
+        return 1 / fan_in if adam else out / fan_in
+
+    def initial(p, q):
+        fan_in, out = grown(p, q)
+        return p / fan_in**0.5 if fan_in > 1 and out == 1 else p  # output weights
+
+    factors = jax.tree.map(factor, params, base)
+    rule = optax.adam if adam else optax.sgd
+    rules = {str(f): rule(lr * f) for f in jax.tree.leaves(factors)}
+    optimizer = optax.multi_transform(rules, jax.tree.map(str, factors))
+    return jax.tree.map(initial, params, base), optimizer"""
+_KERAS = """\
+def mup_(model, base, lr, adam=True):
+    factors = {}
+    for v, w in zip(model.trainable_variables, base.trainable_variables):
+        out = v.shape[-1] / w.shape[-1]
+        fan_in = math.prod(v.shape) / math.prod(w.shape) / out
+        if fan_in > 1 and out == 1:  # output weights
+            v.assign(v / fan_in**0.5)
+        factors[v.path] = 1 / fan_in if adam else out / fan_in
+
+    class Scaled(keras.optimizers.Adam if adam else keras.optimizers.SGD):
+        def update_step(self, gradient, variable, learning_rate):
+            super().update_step(gradient, variable, learning_rate * factors[variable.path])
+
+    return Scaled(learning_rate=lr)"""
+CODE = {"PyTorch": _TORCH, "Flax": _FLAX, "Keras": _KERAS}
+CALLS = {
+    "PyTorch": "optimizer = torch.optim.Adam(mup_(model, base, lr))  # after init_(model)",
+    "Flax": "params, optimizer = mup(params, base_params, lr)  # after init_(params, key)",
+    "Keras": "model.compile(optimizer=mup_(model, base, lr), ...)  # after init_(model)",
+}
