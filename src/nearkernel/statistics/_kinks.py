@@ -14,8 +14,16 @@ what a neuron of frozen slope adds, it adds to the outputs
     S_d = - p_a xi_d s'_d theta_da int dx int dt xi_a e_a (s'(x_t) - s'(x_0))      for all other points d,
 
 summed over kinks a and layers, and training on the infinite kernel answers to that. Without the force of a point on its
-own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing. One training point
-has a closed form: w = (1 - lr T)/(2 - lr T) for gradient descent, 1/2 for the flow, one hidden layer, relu:
+own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing.
+
+Given the outputs z at initialization, what n^(1/2) neurons add has the mean n^(-1/2) S(z) and a deviation of n^(-3/4)
+only, and the tangent kernel at initialization fluctuates on its own. So to this order a trained output is g(z) +
+n^(-1/2) S(z), with g linear in z; and S, which grows as the square of z - y with its sign, moves all cumulants:
+
+    kappa_b - R y = n^(-1/2) <S_b>,   kappa_bc - cov_bc = n^(-1/2) (<S_b g_c> + <g_b S_c>),
+    kappa_bcc = n^(-1/2) (<S_b :g_c g_c:> + 2 <S_c :g_b g_c:>),   and so on, with Hermite polynomials : : of g.
+
+One training point has a closed form, for one hidden layer of relu; w = (1 - lr T)/(2 - lr T), or 1/2 for the flow:
 
     E f_b - R y = n^(-1/2) C^(3/2) theta_aa p_a (2/pi)^(1/2) E[alpha |alpha|] (w theta_ab - R theta_aa)/2,
     alpha = (z_a - y)/T.
@@ -87,10 +95,10 @@ def _cubed(normal: jax.Array) -> jax.Array:
 def crossed(
     slopes: tuple[float, float], at_end: bool, on: Crossing, time: Stretches,
     u_normal: jax.Array, xi_normal: jax.Array, z_normal: jax.Array,
-) -> tuple[jax.Array, jax.Array]:  # fmt: skip
-    """n^(1/2) times the shift of means, [(output, new)], and of covariances, summed over neurons.
+) -> tuple[jax.Array, ...]:  # fmt: skip
+    """S_b, S_b g_c, S_b g_c^2 + 2 S_c g_b g_c and 2 S_b g_b g_c^2 + 2 S_c g_c g_b^2 of neurons, summed.
 
-    Every neuron stands once at the kink of each training point, with xi and with -xi.
+    b and c are (output, new). Every neuron stands once at the kink of each training point, with xi and with -xi.
     """
     right, left = slopes
     slope = lambda x: jnp.where(x > 0, right, left)
@@ -146,5 +154,6 @@ def crossed(
     response = lambda s, a: (s[..., n:] - (a @ on.modes.T) @ on.ntk[n:].T).reshape(len(u), -1)
     shift = response(found, answer)
     g = response(z, on.filter * (z[..., :n] @ on.modes))
-    cross = g.T @ shift
-    return shift.sum(axis=0), cross + cross.T
+    own, squares = shift * g, g**2
+    fourth = own.T @ squares
+    return shift.sum(axis=0), shift.T @ g, shift.T @ squares + 2 * g.T @ own, 2 * (fourth + fourth.T)
