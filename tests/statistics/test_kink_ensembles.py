@@ -1,15 +1,19 @@
 """The law of kinks against trained relu networks: mean, covariance and third cumulants at order width^(-1/2)."""
 
 import math
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import helpers
 import nearkernel as nk
 from nearkernel.statistics import SampledNeurons
 
+X, NEW = helpers.points(4, 3, 102), helpers.points(3, 3, 103)
+Y = np.array([0.9, -1.1, 0.3, 0.8])
 MANY = SampledNeurons(tolerance=1e-9, most=2**13)
 
 
@@ -106,7 +110,7 @@ def until_trained(net, x, rate):
 
 @pytest.mark.slow
 def test_end_of_training_of_several_points():
-    """Three points, trained to the end, two hidden outputs of covariance: the law at infinite time."""
+    """Three points, trained to the end: the law at infinite time."""
     rng = np.random.default_rng(11)
     x, new, y = rng.normal(size=(3, 3)), rng.normal(size=(2, 3)), rng.normal(size=3)
     make = lambda width: nk.MLP(3, (width,), 1, "relu", weight_var=2.0)
@@ -120,22 +124,42 @@ def test_end_of_training_of_several_points():
 def test_two_outputs():
     x, y = np.array([[0.9, -0.7, 0.4], [-0.2, 1.0, 0.8]]), np.array([[0.8, -0.6], [-0.9, 1.1]])
     new, make = np.array([[0.7, 0.9, -0.5]]), lambda width: nk.MLP(3, (width,), 2, "relu", 1.8, 0.15)
-    descent = until_trained(make(4), x, 1.3)
-    found = measured(make, x, y, descent, new, 6000, (12, 24))
-    theory, errors = predicted(make(576), x, y, nk.GradientDescent(descent.lr), new)
+    descent = until_trained(make(4), x, 0.8)
+    found = measured(make, x, y, descent, new, 6000, (16, 32))
+    theory, errors = predicted(make(1024), x, y, nk.GradientDescent(descent.lr), new)
     assert_agree(found, theory, errors, {"mean": 6, "cov": 4})
 
 
 @pytest.mark.slow
 def test_gradient_flow():
     """Small steps: those of the flow differ from them by less than a standard error of the ensemble."""
-    x, y = np.array([[0.8, -0.9, 0.5], [1.1, 0.6, -0.4]]), np.array([1.1, -0.7])
-    new, make = np.array([[1.0, 0.4, -0.9]]), lambda width: nk.MLP(3, (width,), 1, "relu", 2.0, 0.1)
+    x, y = np.array([[1.1, 0.6, 0.3], [0.4, 1.2, -0.2], [-0.6, 0.3, 1.1]]), np.array([1.5, -0.6, 0.5])
+    new, make = np.array([[1.0, -0.5, 0.9]]), lambda width: nk.MLP(3, (width,), 1, "relu", 1.6, 0.1)
     lam = np.linalg.eigvalsh(nk.kernels.NTK(make(4))(x))
-    lr, steps = float(0.04 / lam[-1]), 100
+    lr, steps = float(0.05 / lam[-1]), 150
     found = measured(make, x, y, nk.GradientDescent(lr, steps), new, 5000, (12, 24))
     theory, errors = predicted(make(576), x, y, nk.GradientFlow(lr * steps), new)
     stepped, _ = predicted(make(576), x, y, nk.GradientDescent(lr, steps), new)
     for name in ("mean", "cov"):
         assert (np.abs(stepped[name] - theory[name]) < found.sem[name]).all()
     assert_agree(found, theory, errors, {"mean": 6, "cov": 4})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size, far", [(1.0, False), (12.0, True)])
+def test_the_warning_tells_where_the_law_is_off(size, far):
+    """Larger targets move neurons further: the law of the mean is then off by a third of itself and more."""
+    net = nk.MLP(3, (256,), 1, "relu", weight_var=2.0, bias_var=0.1)
+    descent = nk.GradientDescent(float(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[-1]), 60)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        theory, _ = predicted(net, X, size * Y, descent, NEW)
+    assert any("training moves preactivations" in str(each.message) for each in said) == far
+    found = nk.measure(moments(net, X, size * Y, descent, NEW), net, 1500, jax.random.key(5))
+    scale = np.linalg.norm(theory["mean"])
+    off, error = (
+        np.linalg.norm(found.mean["mean"] - theory["mean"]) / scale,
+        np.linalg.norm(found.sem["mean"]) / scale,
+    )
+    print(off, error)
+    assert off - 4 * error > 1 / 3 if far else off + 2 * error < 1 / 3

@@ -26,6 +26,7 @@ class KinkWidth:
     distance: float  # the larger of the two
     error: float  # the largest standard error of the two, from sampled neurons
     movement: float  # of preactivations in training, in their deviations
+    far: bool  # whether the next order may not be small
     width_within: float  # of every hidden layer, for distance <= tolerance
 
 
@@ -52,5 +53,6 @@ def kink_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) -> K
         distance=found.distance,
         error=float(np.max(relative(found.error.mean, found.error.cov))),
         movement=found.movement,
+        far=found.far,
         width_within=found.width_within(tolerance),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from ..statistics._kink_forecast import FAR
 from . import blocks
 from .advice import BAD_FACTOR, Advice
 from .blocks import BLOCKS
@@ -103,7 +102,7 @@ def finite(options: Options, found: FiniteWidth | KinkWidth) -> tuple[str, list[
 
 def _kinks(options: Options, found: KinkWidth) -> list[str]:
     lines = [f"Neurons cross the kink of {options.activation} in training: this falls as width^(-1/2)."]
-    if found.movement > FAR:
+    if found.far:
         lines.append(
             f"Training moves preactivations by {found.movement:.2g} of their spread; the next order may not be small."
         )

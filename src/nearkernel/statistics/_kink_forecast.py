@@ -19,7 +19,7 @@ from ._neurons import SampledNeurons
 from ._of_networks import OfNetworks
 from ._sampled import Moments, Sampled
 
-FAR = 0.5  # movement beyond which the next order is no longer small
+FAR = 0.2  # movement, or distance, beyond which the next order is a third of the correction or more
 
 
 class KinkErrors(NamedTuple):
@@ -44,7 +44,8 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
     `fourth` cumulants of each output, from `neurons` of each layer that were sampled; `movement`, by how much training
     moves preactivations at training points, rms over neurons, in standard deviations of these preactivations: the
     correction holds while this is small; `distance`, the largest relative change from infinite width, of a mean in
-    units of its standard deviation or of a variance; `width`, of the last hidden layer; `status`, an `nk.Status`, and
+    units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order
+    is typically a third of the correction or more; `width`, of the last hidden layer; `status`, an `nk.Status`, and
     its `ok`; `algorithm`; `regime`, of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
@@ -101,6 +102,10 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         shift = np.abs(self.terms[1].ravel()[free]) / np.sqrt(var[free])
         return float(max(shift.max(), (np.abs(more[free]) / var[free]).max()))
 
+    @property
+    def far(self) -> bool:
+        return max(self.movement, self.distance) > FAR
+
     def width_within(self, tolerance: float) -> float:
         """The width from which on `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
         found = self.width * (self.distance / positive(tolerance, "tolerance")) ** 2
@@ -117,7 +122,8 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         """The same networks at other inputs."""
         old = self._crossings
         x_new = inputs(x_new, "x_new", old.net.in_shape)
-        return KinkForecast(Crossings(old.net, old.x, old.y, old.vector, x_new, old.options), self.algorithm)
+        there = Crossings(old.net, old.x, old.y, old.vector, x_new, old.options)
+        return _warned(KinkForecast(there, self.algorithm))
 
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
         """The third or fourth cumulant, by `order`, of each output separately, in the shape of `mean`.
@@ -178,10 +184,11 @@ def kink_forecast(
 
 
 def _warned(found: KinkForecast) -> KinkForecast:
-    if found.ok and found.movement > FAR:
+    if found.ok and found.far:
         warnings.warn(
-            f"training moves preactivations by {found.movement:.2g} of their spread: at width {found.width} the order "
-            "beyond width^(-1/2) may not be small; use wider networks, or `simulate`.",
+            f"training moves preactivations by {found.movement:.2g} of their spread, and kinks change outputs by "
+            f"{found.distance:.2g} of theirs: at width {found.width} the next order may not be small either; trust "
+            "`simulate` here.",
             stacklevel=6,  # two verbs, each within its precision
         )
     return found

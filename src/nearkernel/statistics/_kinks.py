@@ -23,10 +23,12 @@ n^(-1/2) S(z), with g linear in z; and S, which grows as the square of z - y wit
     kappa_b - R y = n^(-1/2) <S_b>,   kappa_bc - cov_bc = n^(-1/2) (<S_b g_c> + <g_b S_c>),
     kappa_bcc = n^(-1/2) (<S_b :g_c g_c:> + 2 <S_c :g_b g_c:>),   and so on, with Hermite polynomials : : of g.
 
-One training point has a closed form, for one hidden layer of relu; w = (1 - lr T)/(2 - lr T), or 1/2 for the flow:
+One training point has a closed form, for one hidden layer of relu, alpha = (z_a - y)/T and r = lr T:
 
-    E f_b - R y = n^(-1/2) C^(3/2) theta_aa p_a (2/pi)^(1/2) E[alpha |alpha|] (w theta_ab - R theta_aa)/2,
-    alpha = (z_a - y)/T.
+    E f_b - R y = n^(-1/2) C^(3/2) theta_aa p_a (2/pi)^(1/2) E[alpha |alpha|] (w theta_ab - v R theta_aa)/2,
+    w = (1 - r)/(2 - r) and v = 1 for r <= 1, of which the flow is r = 0;   w = r (1 - r) and v = r (2 - r) for r > 1,
+
+where residuals change their sign at each step and only the first step drives neurons through the kink.
 """
 
 import math
