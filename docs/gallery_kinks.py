@@ -10,7 +10,7 @@ import nearkernel as nk
 
 _X, _Y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([1.3, -0.4])
 _NEW = np.array([[1.1, -0.4, 0.8]])
-_STEPS, _PAIRS = 25, 12000
+_STEPS, _PAIRS = 60, 8000
 
 
 def _network(width: int) -> nk.MLP:
@@ -53,8 +53,8 @@ def _observable(net: nk.MLP, descent: nk.GradientDescent):
 def kink_shift() -> plt.Figure:
     """Trained relu networks: width^(1/2) times the difference from infinite width, over the width."""
     drawn, axes = axes_row(2, 3.3)
-    rate = float(0.8 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
-    descent, widths = nk.GradientDescent(rate, _STEPS), np.array([16, 64, 256, 1024])
+    rate = float(0.4 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
+    descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512])
     many = nk.statistics.SampledNeurons(tolerance=1e-9, most=2**15)
     law = nk.forecast(_network(10_000), _X, _Y, descent, _NEW, order=0.5, neurons=many)
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
@@ -62,7 +62,7 @@ def kink_shift() -> plt.Figure:
     for width in widths:
         net = _network(int(width))
         estimates.append(nk.measure(_observable(net, descent), net, _PAIRS, jax.random.key(int(width))))
-    line = np.geomspace(12, 1400, 50)
+    line = np.geomspace(24, 700, 50)
     for panel, (name, title) in zip(axes, (("mean", "mean"), ("cov", "variance")), strict=True):
         value, error = (100 * float(np.ravel(each)[0]) for each in theory[name])
         found, sem = (
@@ -71,7 +71,7 @@ def kink_shift() -> plt.Figure:
         )
         panel.fill_between(line, value - 2 * error, value + 2 * error, color=BLUE, alpha=0.25, lw=0)
         panel.axhline(value, color=BLUE, label="forecast(order=0.5)")
-        panel.plot(line, found[0] * np.sqrt(16 / line), ":", color=GREY, label="if it fell as 1/width")
+        panel.plot(line, found[0] * np.sqrt(widths[0] / line), ":", color=GREY, label="if it fell as 1/width")
         panel.errorbar(
             widths, found, 2 * sem, fmt="o", color=ORANGE, ms=5, capsize=2, label="trained networks"
         )

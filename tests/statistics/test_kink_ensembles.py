@@ -163,3 +163,14 @@ def test_the_warning_tells_where_the_law_is_off(size, far):
     )
     print(off, error)
     assert off - 4 * error > 1 / 3 if far else off + 2 * error < 1 / 3
+
+
+@pytest.mark.slow
+def test_two_hidden_layers():
+    """Neurons of the second layer are also moved by all those of the first."""
+    x, y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([2.0, -1.0])
+    new, make = np.array([[1.1, -0.4, 0.8]]), lambda width: nk.MLP(3, (width, width), 1, "relu", 1.6, 0.1)
+    descent = nk.GradientDescent(float(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(make(4))(x))[-1]), 25)
+    found = measured(make, x, y, descent, new, 3000, (8, 16))
+    theory, errors = predicted(make(256), x, y, descent, new)
+    assert_agree(found, theory, errors, {"mean": 6})

@@ -12,6 +12,7 @@ from ..dynamics import GradientDescent, SpectralAlgorithm
 from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
 from ..models import MLP
+from ._drift import drift_roots
 from ._kinks import Crossing, Stretches, crossed, stretches
 from ._neurons import SampledNeurons
 from ._sampled import Draw, Moments, NeuronJob, Sampled, root
@@ -38,7 +39,9 @@ class Crossings:
         self.slopes = [slopes for _, slopes in activation_averages(net, both)]
         self.kernel, self.ntk, _ = self.kernels[-1]
         self.prior = np.repeat(np.diagonal(self.kernel)[self.n :], self.outputs)
+        self.fields = [self._field(k) for k in range(len(net.widths))]
         self.kinked = [k for k, each in enumerate(net.activations) if has_kink(each)]
+        self.drifts = drift_roots(net, self.kernels, self.slopes, self.fields, self.n, options.seed)
         lam, self.vectors = np.linalg.eigh(self.ntk[: self.n, : self.n])
         self.lam = np.maximum(lam, _TINY * lam[-1])
 
@@ -56,7 +59,7 @@ class Crossings:
     def movement(self, algorithm: SpectralAlgorithm) -> float:
         """How far training moves preactivations, in their deviations: rms over neurons, at the worst training point.
 
-        u_a moves by - n^(-1/2) sum_b theta_ab xi_b s'_b alpha_b with alpha = g(Theta) (z - y), at infinite width.
+        u_a moves by - n^(-1/2) sum_b (theta_ab xi_b s'_b + Gamma_ab) alpha_b with alpha = g(Theta) (z - y).
         """
         n = self.n
         inverse = (self.vectors * self.filter(algorithm)) @ self.vectors.T
@@ -65,9 +68,11 @@ class Crossings:
         largest = 0.0
         for layer in self.kinked:
             kernel, theta, _ = (part[:n, :n] for part in self.kernels[layer])
-            pairs = self._field(layer)[:n, :n] * self.slopes[layer][:n, :n] * alpha
-            own = np.diagonal(kernel)
-            square = np.einsum("ab,bc,ac->a", theta, pairs, theta) / self.net.widths[layer]
+            pairs = self.fields[layer][:n, :n] * self.slopes[layer][:n, :n] * alpha
+            own, drift = np.diagonal(kernel), self.drifts[layer].reshape(-1, n, n)
+            square = np.einsum("ab,bc,ac->a", theta, pairs, theta)
+            square += np.einsum("kab,kab->a", drift @ alpha, drift)
+            square /= self.net.widths[layer]
             largest = max(largest, float((square[own > 0] / own[own > 0]).max(initial=0.0)))
         return math.sqrt(largest)
 
@@ -106,9 +111,11 @@ class Crossings:
             more = total
 
     def _engines(self, layer: int, crossing: Crossing) -> tuple[Draw, list]:
-        roots = (crossing.u_root, crossing.xi_root, crossing.z_root)
-        sizes = [len(roots[0]), self.outputs * len(roots[1]), self.outputs * len(roots[2])]
-        draw = Draw(sizes, [np.sum(np.square(each), axis=1) for each in roots], self.outputs)
+        strength = lambda part: np.sum(np.square(part), axis=1)
+        pushed = np.concatenate([strength(crossing.xi_root), strength(crossing.drift_root)])
+        strengths = [strength(crossing.u_root), pushed, strength(crossing.z_root)]
+        sizes = [len(strengths[0]), *(self.outputs * len(each) for each in strengths[1:])]
+        draw = Draw(sizes, strengths, self.outputs)
         seeds = range(self.options.scrambles)
         rng = lambda k: np.random.default_rng([self.options.seed, layer, k])
         return draw, [scipy.stats.qmc.Sobol(sum(sizes), rng=rng(k)) for k in seeds]
@@ -142,7 +149,8 @@ class Crossings:
         inverse = np.where(own > 0, 1 / np.where(own > 0, own, 1.0), 0.0)
         fields = (
             self.vectors, self.lam, self.ntk[:, :n], self.y.T, filtered, root(self.kernel), root(kernel),
-            root(self._field(layer)), kernel[:n] * inverse[:, None], theta[:n], np.sqrt(inverse / (2 * np.pi)),
+            root(self.fields[layer]), self.drifts[layer], kernel[:n] * inverse[:, None], theta[:n],
+            np.sqrt(inverse / (2 * np.pi)),
         )  # fmt: skip
         cast: Any = lambda array: np.ascontiguousarray(array, self.options.dtype)
         return Crossing(*map(cast, fields))
