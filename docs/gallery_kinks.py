@@ -54,7 +54,7 @@ def kink_shift() -> plt.Figure:
     """Trained relu networks: width^(1/2) times the difference from infinite width, over the width."""
     drawn, axes = axes_row(2, 3.3)
     rate = float(0.4 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
-    descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512])
+    descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512, 2048])
     many = nk.statistics.SampledNeurons(tolerance=1e-9, most=2**15)
     law = nk.forecast(_network(10_000), _X, _Y, descent, _NEW, order=0.5, neurons=many)
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
@@ -62,7 +62,7 @@ def kink_shift() -> plt.Figure:
     for width in widths:
         net = _network(int(width))
         estimates.append(nk.measure(_observable(net, descent), net, _PAIRS, jax.random.key(int(width))))
-    line = np.geomspace(24, 700, 50)
+    line = np.geomspace(24, 2800, 50)
     for panel, (name, title) in zip(axes, (("mean", "mean"), ("cov", "variance")), strict=True):
         value, error = (100 * float(np.ravel(each)[0]) for each in theory[name])
         found, sem = (
@@ -75,10 +75,11 @@ def kink_shift() -> plt.Figure:
         panel.errorbar(
             widths, found, 2 * sem, fmt="o", color=ORANGE, ms=5, capsize=2, label="trained networks"
         )
-        panel.set(title=f"width^(1/2) x change of the {title}", xlabel="width", xscale="log")
+        panel.set(title=rf"$\sqrt{{\mathrm{{width}}}}$ × change of the {title}", xlabel="width", xscale="log")
         panel.set_xticks(widths, [str(width) for width in widths])
         panel.minorticks_off()
         print(f"  {title}: {value:.4f} +- {error:.4f}; measured", found.round(4), "+-", sem.round(4))
     axes[0].set_ylim(0, None)
+    axes[1].set_ylim(None, 0)
     axes[0].legend(loc="lower left")
     return drawn

@@ -174,3 +174,16 @@ def test_two_hidden_layers():
     found = measured(make, x, y, descent, new, 3000, (8, 16))
     theory, errors = predicted(make(256), x, y, descent, new)
     assert_agree(found, theory, errors, {"mean": 6})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [0.8, 1.3])
+def test_one_training_point(rate):
+    """Also where residuals change their sign at each step."""
+    rng = np.random.default_rng(0)
+    x, new, y = rng.normal(size=(1, 3)), rng.normal(size=(1, 3)), np.array([-0.9])
+    make = lambda width: nk.MLP(3, (width,), 1, "relu", weight_var=2.0, bias_var=0.1)
+    descent = until_trained(make(4), x, rate)
+    found = measured(make, x, y, descent, new, 4000, (16, 32))
+    theory, errors = predicted(make(1024), x, y, nk.GradientDescent(descent.lr), new)
+    assert_agree(found, theory, errors, {"mean": 6, "cov": 4})

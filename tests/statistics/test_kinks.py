@@ -8,9 +8,10 @@ import pytest
 import helpers
 import nearkernel as nk
 from nearkernel.activations import PiecewiseLinear
-from nearkernel.statistics import SampledNeurons
-from nearkernel.statistics._crossings import _cumulants
+from nearkernel.statistics import SampledNeurons, _drift
+from nearkernel.statistics._crossings import Crossings, _cumulants
 from nearkernel.statistics._deltas import with_deltas
+from nearkernel.statistics._drift import drift_roots
 from nearkernel.statistics._fluctuations import FIELDS
 
 X, NEW = helpers.points(3, 3, 31), helpers.points(2, 3, 32)
@@ -196,11 +197,26 @@ def test_law_of_four_cumulants():
         law.cumulants(3)
 
 
-def test_movement_is_that_of_trained_networks():
+def test_many_training_points_draw_their_drift(monkeypatch):
+    """Beyond 32 training points normals of Gamma are draws of it: the same covariance, here over 60 seeds."""
+    net = nk.MLP(3, (50, 70, 60), 1, "relu", weight_var=1.7, bias_var=0.2)
+    on = Crossings(net, X, Y[:, None], True, NEW, SampledNeurons())
+    monkeypatch.setattr(_drift, "_MOST", 0)
+    of = lambda seed: drift_roots(net, on.kernels, on.slopes, on.fields, 3, seed)
+    drawn = [[root.T @ root for root in of(seed)[1:]] for seed in range(60)]
+    for layer, exact in enumerate(on.drifts[1:]):
+        found = np.array([each[layer] for each in drawn])
+        spread, exact = found.std(axis=0, ddof=1) / 60**0.5, exact.T @ exact
+        assert np.abs(found.mean(axis=0) - exact).max() < 4 * spread.max() + 0.02 * exact.max()
+        assert spread.max() < 0.05 * exact.max()
+
+
+@pytest.mark.parametrize("widths", [(400, 600), pytest.param((500, 300, 400), marks=pytest.mark.slow)])
+def test_movement_is_that_of_trained_networks(widths):
     """rms over neurons and networks of how far preactivations at the worst training point are moved."""
-    net, steps = nk.MLP(3, (400, 600), 1, "relu", weight_var=1.7, bias_var=0.2), nk.GradientDescent(0.1, 20)
+    net, steps = nk.MLP(3, widths, 1, "relu", weight_var=1.7, bias_var=0.2), nk.GradientDescent(0.1, 20)
     law = nk.forecast(net, X, Y, steps, NEW, order=0.5, neurons=SampledNeurons(most=64, scrambles=2))
-    spreads = [np.sqrt(np.diagonal(kernel)) for kernel, *_ in nk.kernels.layer_kernels(net, X)[:2]]
+    spreads = [np.sqrt(np.diagonal(kernel)) for kernel, *_ in nk.kernels.layer_kernels(net, X)[:-1]]
 
     def observe(params):
         rows = jnp.asarray(X)
@@ -208,7 +224,9 @@ def test_movement_is_that_of_trained_networks():
             net, params, rows, jnp.asarray(Y), steps, nk.Record(every=20), lr_factors=net.lr_factors()
         )
         before, after = net.layer_outputs(params, rows), net.layer_outputs(end.params, rows)
-        return jnp.stack([jnp.mean((after[k] - before[k]) ** 2, axis=1) / spreads[k] ** 2 for k in (0, 1)])
+        return jnp.stack(
+            [jnp.mean((after[k] - before[k]) ** 2, axis=1) / spreads[k] ** 2 for k in range(len(widths))]
+        )
 
     found = nk.measure(observe, net, 300, jax.random.key(0))
     worst = np.unravel_index(np.argmax(found.mean), found.mean.shape)
