@@ -556,14 +556,28 @@ def test_which_width_is_enough_for_trained_networks():
     assert "the next may not be small" in result.stdout
 
 
+@pytest.mark.slow
+def test_which_width_is_enough_for_relu_networks():
+    shape = ["--activation", "relu", "--depth", 2, "--width", 300, "--data", "diabetes"]
+    result = nearkernel("advise", *shape, "--tolerance", 0.1)
+    with open("out/advice.json") as file:
+        found = json.load(file)["finite_width"]
+    assert found["train_rows"] == 16 and found["new_rows"] == 4
+    assert found["distance"] == max(found["mean_shift"], found["variance_shift"])
+    assert found["width_within"] == np.ceil(300 * (found["distance"] / 0.1) ** 2)
+    assert 0 < found["error"] < 0.05 and found["movement"] > 0
+    assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert "this falls as width^(-1/2)" in result.stdout.replace("\n", " ")
+
+
 @pytest.mark.parametrize(
     "args, message",
     [
         (["--activation", "tanh"], "--tolerance needs --data"),
-        (["--data", "iris"], "at the kink of relu the order 1/width is not known"),
+        (["--data", "iris", "--activation", "selu"], "and the relu family; got --activation selu."),
     ],
 )
-def test_a_tolerance_needs_data_and_a_smooth_activation(args, message):
+def test_a_tolerance_needs_data_and_a_known_activation(args, message):
     assert message in nearkernel("advise", *SHAPE, "--tolerance", 0.1, *args, code=2).stderr.replace(
         "\n", " "
     )

@@ -108,6 +108,20 @@ CALLS = [
     Call("KinkForecast.predict", method(kink_forecast, "predict"), dict(x_new=x_new)),
     Call("KinkForecast.sample", method(kink_forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
+        "KinkForecast.cumulants",
+        functools.partial(method(kink_forecast, "cumulants"), diagonal=True),
+        dict(order=("whole", 3)),
+    ),
+    Call("KinkForecast.density", method(kink_forecast, "density"), dict(f=("vector", Y[:2]))),
+    Call("KinkForecast.cdf", method(kink_forecast, "cdf"), dict(f=("vector", Y[:2]))),
+    Call("KinkForecast.quantile", method(kink_forecast, "quantile"), dict(q=("vector", [0.1, 0.9]))),
+    Call(
+        "KinkForecast.width_within", method(kink_forecast, "width_within"), dict(tolerance=("positive", 0.1))
+    ),
+    Call(
+        "KinkForecast.expected_loss", method(kink_forecast, "expected_loss"), dict(y_new=("targets", Y[:2]))
+    ),
+    Call(
         "forecast, rich",
         functools.partial(nk.forecast, RICH, clouds=S.Clouds(neurons=64, scrambles=2)),
         dict(

@@ -17,6 +17,7 @@ from .attention import Attended, attended
 from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
 from .flow import Flow, measured, predicted, verdict
+from .kinks import KinkWidth, kink_width
 from .maximal import Carried, carried
 from .options import Inputs, Options
 from .starts import DEFAULTS, Start, critical_start
@@ -70,7 +71,7 @@ class Advice:
     rates: Rates
     spread: Spread
     outcomes: tuple[Outcome, ...]
-    finite: FiniteWidth | None  # if a tolerance was given
+    finite: FiniteWidth | KinkWidth | None  # if a tolerance was given
     training: Training | None = None  # if networks were to be trained
     carried: Carried | None = None  # if a tuned width was given
     attended: Attended | None = None  # if tokens were given
@@ -86,11 +87,12 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     say("computing learning rates")
     net = network(options, critical, inputs.in_dim, options.width)
     rates = _rates(net, inputs, scale, options.width, critical)
-    finite = None
+    finite: FiniteWidth | KinkWidth | None = None
     if options.tolerance is not None:
         assert isinstance(net, nk.MLP)
         say("forecasting trained networks")
-        finite = finite_width(net, inputs, scale, options.tolerance)
+        correct = kink_width if options.kinked else finite_width
+        finite = correct(net, inputs, scale, options.tolerance)
     outcomes = []
     for start in (
         critical_start(critical.weight_var, critical.bias_var, BLOCKS[options.block].skip),

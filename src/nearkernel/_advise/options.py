@@ -9,6 +9,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from ..statistics._crossings import has_kink
 from ..statistics._fluctuations import is_smooth
 from .blocks import BLOCKS, Point, block_point, plain_point
 
@@ -50,11 +51,16 @@ class Options:
             raise ValueError(
                 f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."
             )
-        if self.tolerance is not None and not is_smooth(nk.activations.get(self.activation)):
+        if self.tolerance is not None and not (self.kinked or is_smooth(nk.activations.get(self.activation))):
             raise ValueError(
-                f"--tolerance is for smooth activations (tanh, gelu, silu, ...); at the kink of {self.activation} the "
-                "order 1/width is not known."
+                "--tolerance is for smooth activations (tanh, gelu, silu, ...) and the relu family; got "
+                f"--activation {self.activation}."
             )
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the activation is of the relu family, with a kink."""
+        return has_kink(nk.activations.get(self.activation))
 
     @functools.cached_property
     def critical(self) -> Point:

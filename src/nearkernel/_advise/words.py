@@ -9,6 +9,7 @@ from .advice import BAD_FACTOR, Advice
 from .attention import Attended
 from .blocks import BLOCKS
 from .finite import LARGE, FiniteWidth
+from .kinks import KinkWidth
 from .maximal import Carried
 from .options import Inputs, Options
 from .train import BASE_WIDTH, Training
@@ -76,15 +77,19 @@ def spread(advice: Advice) -> tuple[str, list[str]]:
     ]
 
 
-def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
+def finite(options: Options, found: FiniteWidth | KinkWidth) -> tuple[str, list[str]]:
     """Title and sentences on trained networks of this width."""
     rows = f"{found.train_rows} rows, tested on {found.new_rows} other{'s' * (found.new_rows > 1)}"
-    lines = [
+    title = f"Networks trained to the end on {rows}, against infinite width"
+    off = (
         f"At width {options.width} their mean is off by {found.mean_shift:.2g} deviations, their variance by "
-        f"{_percent(found.variance_shift)}; largest part: {found.largest}."
-    ]
-    if math.isfinite(found.width_within):
-        lines.append(f"Within {found.tolerance:g} from width {found.width_within:.0f} on.")
+        f"{_percent(found.variance_shift)}"
+    )
+    within = [f"Within {found.tolerance:g} from width {found.width_within:.0f} on."]
+    within = within if math.isfinite(found.width_within) else []
+    if isinstance(found, KinkWidth):
+        return title, [f"{off} (± {found.error:.1g}).", *within, *_kinks(options, found)]
+    lines = [f"{off}; largest part: {found.largest}.", *within]
     lines.append(
         f"Expected loss of a row left out: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
     )
@@ -98,7 +103,16 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
         lines.append(
             f"This is order 1/width only; its parts add up to {found.expansion:.2g}, the next may not be small."
         )
-    return f"Networks trained to the end on {rows}, against infinite width", lines
+    return title, lines
+
+
+def _kinks(options: Options, found: KinkWidth) -> list[str]:
+    lines = [f"Neurons cross the kink of {options.activation} in training: this falls as width^(-1/2)."]
+    if found.far:
+        lines.append(
+            f"Training moves preactivations by {found.movement:.2g} of their spread; the next order may not be small."
+        )
+    return lines
 
 
 def training(options: Options, found: Training) -> tuple[str, list[str]]:

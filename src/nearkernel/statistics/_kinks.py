@@ -11,14 +11,29 @@ last hidden layer), s'_b its slope at the other points given u_a = 0, and e the 
 what a neuron of frozen slope adds, it adds to the outputs
 
     S_a = p_a xi_a int dx [s(x_t) - s(x_0) - s'(x_0) (x_t^frozen - x_0)],
-    S_d = - p_a xi_d s'_d theta_da int dx int dt xi_a e_a (s'(x_t) - s'(x_0))      for all other points d,
+    S_d = - p_a xi_d s'_d theta_da int dx int dt xi_a e_a (s'(x_t) - s'(x_0))      for all other points d.
 
-summed over kinks a and layers, and training on the infinite kernel answers to that. Without the force of a point on its
-own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing. One training point
-has a closed form: w = (1 - lr T)/(2 - lr T) for gradient descent, 1/2 for the flow, one hidden layer, relu:
+Beyond the first layer a neuron is moved by others too: they change what it is fed, by sum_b Gamma_ab e_b dt. Gamma is
+Gaussian, since its weights are, and does not depend on xi; it adds to F_a,
 
-    E f_b - R y = n^(-1/2) C^(3/2) theta_aa p_a (2/pi)^(1/2) E[alpha |alpha|] (w theta_ab - R theta_aa)/2,
-    alpha = (z_a - y)/T.
+    Gamma_ab = sum_i W_i s'_a(i) (theta_ab xi_b s'_b + Gamma_ab)(i)      over neurons i of the layer below.
+
+All is summed over kinks a and layers, and training on the infinite kernel answers to that. Without the force of a point
+on its own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing.
+
+Given the outputs z at initialization, what n^(1/2) neurons add has the mean n^(-1/2) S(z) and a deviation of n^(-3/4)
+only, and the tangent kernel at initialization fluctuates on its own. So to this order a trained output is g(z) +
+n^(-1/2) S(z), with g linear in z; and S, which grows as the square of z - y with its sign, moves all cumulants:
+
+    kappa_b - R y = n^(-1/2) <S_b>,   kappa_bc - cov_bc = n^(-1/2) (<S_b g_c> + <g_b S_c>),
+    kappa_bcc = n^(-1/2) (<S_b :g_c g_c:> + 2 <S_c :g_b g_c:>),   and so on, with Hermite polynomials : : of g.
+
+One training point has a closed form, for one hidden layer of relu, alpha = (z_a - y)/T and r = lr T:
+
+    E f_b - R y = n^(-1/2) C^(3/2) theta_aa p_a (2/pi)^(1/2) E[alpha |alpha|] (w theta_ab - v R theta_aa)/2,
+    w = (1 - r)/(2 - r) and v = 1 for r <= 1, of which the flow is r = 0;   w = r (1 - r) and v = r (2 - r) for r > 1,
+
+where residuals change their sign at each step and only the first step drives neurons through the kink.
 """
 
 import math
@@ -55,6 +70,7 @@ class Crossing(NamedTuple):
     z_root: jax.Array  # [normal, point]
     u_root: jax.Array
     xi_root: jax.Array
+    drift_root: jax.Array  # [normal, (train, train)], of Gamma; empty for the first layer
     kernel: jax.Array  # [train, point] of the layer, over its own variance: by which u_a = 0 moves the others
     theta: jax.Array  # [train, point] of the layer
     density: jax.Array  # [train], p_a
@@ -78,7 +94,7 @@ def stretches(lam: np.ndarray, lr: float, time: float) -> Stretches:
 
 
 def _cubed(normal: jax.Array) -> jax.Array:
-    """Normals with one length in place of a random one: all that is found grows as its third power."""
+    """Normals of xi and Gamma with one length in place of a random one: all that is found grows as its third power."""
     count = normal.shape[1] * normal.shape[2]
     mean = 2**1.5 * math.gamma((count + 3) / 2) / math.gamma(count / 2) if count < 300 else count**1.5
     return normal * (mean ** (1 / 3) / jnp.sqrt(jnp.sum(normal**2, axis=(1, 2), keepdims=True)))
@@ -87,10 +103,10 @@ def _cubed(normal: jax.Array) -> jax.Array:
 def crossed(
     slopes: tuple[float, float], at_end: bool, on: Crossing, time: Stretches,
     u_normal: jax.Array, xi_normal: jax.Array, z_normal: jax.Array,
-) -> tuple[jax.Array, jax.Array]:  # fmt: skip
-    """n^(1/2) times the shift of means, [(output, new)], and of covariances, summed over neurons.
+) -> tuple[jax.Array, ...]:  # fmt: skip
+    """S_b, S_b g_c, S_b g_c^2 + 2 S_c g_b g_c and 2 S_b g_b g_c^2 + 2 S_c g_c g_b^2 of neurons, summed.
 
-    Every neuron stands once at the kink of each training point, with xi and with -xi.
+    b and c are (output, new). Every neuron stands once at the kink of each training point, with xi and with -xi.
     """
     right, left = slopes
     slope = lambda x: jnp.where(x > 0, right, left)
@@ -99,15 +115,21 @@ def crossed(
     e = (z[..., :n] - on.targets) @ on.modes
     u = u_normal @ on.u_root
     others = slope(u[:, None] - u[:, :n, None] * on.kernel)  # [neuron, kink, point]
-    xi = _cubed(xi_normal) @ on.xi_root
+    normal, own_field = _cubed(xi_normal), len(on.xi_root)
+    xi = normal[..., :own_field] @ on.xi_root
+    drift = (normal[..., own_field:] @ on.drift_root).reshape(*z.shape[:2], n, n)
     xi = jnp.stack([xi, -xi])  # [sign, neuron, output, point]
     off = on.theta * (1 - jnp.eye(n, m, dtype=u.dtype))
     from_others, own = off[:, :n] * others[..., :n], jnp.diagonal(on.theta)
 
     def pushes(moved):
         """Of one stretch: xi e, then the force of other points and, for a slope of 1, that of the own one."""
-        w = jnp.sum(xi[..., :n] * ((moved * e) @ on.modes.T), axis=-2)
-        return w, -jnp.einsum("pab,spb->spa", from_others, w), -own * w
+        residual = (moved * e) @ on.modes.T
+        w = jnp.sum(xi[..., :n] * residual, axis=-2)
+        force = -jnp.einsum("pab,spb->spa", from_others, w)
+        if len(on.drift_root):
+            force = force - jnp.einsum("poab,pob->pa", drift, residual)
+        return w, force, -own * w
 
     def widen(reach, moved):
         _, force, mine = pushes(moved)
@@ -115,7 +137,9 @@ def crossed(
 
     reach, _ = jax.lax.scan(widen, jnp.zeros((2, *u.shape[:1], n), u.dtype), time.moved)
     width = 2 * reach / _GRID
-    x0 = reach[..., None] * ((2 * jnp.arange(_GRID, dtype=u.dtype) + 1) / _GRID - 1)
+    # u_a itself, of which its neighbors given u_a = 0 are independent, places the grid: then no error of it is left.
+    place = jax.scipy.special.ndtr(u[:, :n] * (math.sqrt(2 * math.pi) * on.density))
+    x0 = reach[..., None] * ((jnp.arange(_GRID, dtype=u.dtype) + place[..., None]) * (2 / _GRID) - 1)
     s0 = slope(x0)
 
     def source(x, frozen, lost):
@@ -146,5 +170,6 @@ def crossed(
     response = lambda s, a: (s[..., n:] - (a @ on.modes.T) @ on.ntk[n:].T).reshape(len(u), -1)
     shift = response(found, answer)
     g = response(z, on.filter * (z[..., :n] @ on.modes))
-    cross = g.T @ shift
-    return shift.sum(axis=0), cross + cross.T
+    own, squares = shift * g, g**2
+    fourth = own.T @ squares
+    return shift.sum(axis=0), shift.T @ g, shift.T @ squares + 2 * g.T @ own, 2 * (fourth + fourth.T)

@@ -42,7 +42,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
     def density(self, f: Any, joint: bool = False) -> np.ndarray:
         """The density of each output separately at `f`, (..., m) or (..., m, out): an array like `f`.
 
-        Where it is negative, order 1/width does not hold: a warning and `positive` say so. With `joint`, the joint
+        Where it is negative, the series does not hold: a warning and `positive` say so. With `joint`, the joint
         density of all outputs: (...).
         """
         f = self._outputs(f)
@@ -75,7 +75,8 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     @in_float64
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this distribution up to O(1/width^2).
+        """`size` draws, (size, m) or (size, m, out), with the four cumulants of this distribution, up to their
+        squares.
 
         If it comes from sampled neurons, draws have the right cumulants of each output, and all covariances.
         """

@@ -1,0 +1,54 @@
+r"""How neurons beyond the first layer are moved by all others in training: the law of Gamma of `_kinks.py`.
+
+Its entries are Gaussian, with a covariance that follows from layer to layer, n and n' the widths of a layer and of that
+below, whose averages these are:
+
+    E[Gamma_ab Gamma_cd] = (n/n') C (theta_ab theta_cd X_bd <s'_a s'_b s'_c s'_d> + <s'_a s'_c> E[Gamma'_ab Gamma'_cd]).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..models import MLP
+from ._sampled import root
+
+_DRAWS = 2**13  # neurons for averages of four slopes
+_MOST = 1024  # pairs of training points up to which the covariance is factored
+_FEW = 256  # directions beyond: draws of Gamma itself
+
+
+def drift_roots(
+    net: MLP, kernels: Sequence, slopes: Sequence[np.ndarray], fields: Sequence[np.ndarray], n: int, seed: int
+) -> list[np.ndarray]:
+    """[direction, (a, b)] for each hidden layer and `n` training points: normals times this have that covariance."""
+    found = [np.zeros((0, n * n))]
+    rng = np.random.default_rng(seed)
+    for layer in range(1, len(net.widths)):
+        kernel, theta, _ = (part[:n, :n] for part in kernels[layer - 1])
+        few = n * n > _MOST
+        u = rng.normal(size=(_FEW if few else _DRAWS, len(root(kernel)))) @ root(kernel)
+        slope: Any = _slope(net.activation_of(layer), u)
+        size = net.widths[layer] / net.widths[layer - 1] * float(net.dense(layer).weight_var)
+        field = fields[layer - 1][:n, :n]
+        below = found[-1].reshape(-1, n, n)
+        pairs = slope[:, :, None] * slope[:, None, :] * theta
+        if few:
+            xi = rng.normal(size=(len(u), len(root(field)))) @ root(field)
+            moved = pairs * xi[:, None, :]
+            if len(below):
+                moved += slope[:, :, None] * np.tensordot(rng.normal(size=(len(u), len(below))), below, 1)
+            found.append(np.sqrt(size / len(u)) * moved.reshape(len(u), -1))
+            continue
+        flat = pairs.reshape(len(u), -1)
+        cov = (flat.T @ flat / len(u)).reshape(n, n, n, n) * field[None, :, None, :]
+        lower = np.einsum("kab,kcd->abcd", below, below)
+        cov += slopes[layer - 1][:n, None, :n, None] * lower
+        found.append(root(size * cov.reshape(n * n, n * n)))
+    return found
+
+
+def _slope(activation: Any, u: np.ndarray) -> np.ndarray:
+    return np.asarray(jax.jvp(activation, (u,), (np.ones_like(u),))[1])
