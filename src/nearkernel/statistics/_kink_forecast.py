@@ -120,7 +120,7 @@ class _Crossings:
         free = var > 1e-9 * np.repeat(np.diagonal(self.kernel)[self.n :], self.outputs)
         std = np.sqrt(np.where(free, var, 1.0))
         sums: Any = np.zeros((options.scrambles, m + m * m))
-        total, more = 0, max(_BLOCK, _FIRST // options.scrambles)
+        total, more = 0, _BLOCK * max(1, _FIRST // options.scrambles // _BLOCK)
         engines = [self._engines(k, crossing) for k, crossing in layers]
         while True:
             for (k, crossing), (draw, sobols) in zip(layers, engines, strict=True):
