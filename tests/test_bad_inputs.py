@@ -63,6 +63,7 @@ NOT_CALLED = {
         "RegimeResult",
         "RichForecast",
         "Spread",
+        "StandardErrors",
     ),
     *(
         "WideForecast",

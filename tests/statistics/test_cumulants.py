@@ -1,7 +1,6 @@
 """Third and fourth cumulants of trained networks: against the recursion, against each other, and against networks."""
 
 import itertools
-import types
 import warnings
 
 import jax
@@ -13,6 +12,7 @@ from joint_moments import moments
 from nearkernel.statistics._cumulants import fourth_cumulants, third_cumulants, ties
 from nearkernel.statistics._responses import responses
 from nearkernel.statistics._trained import Start, polynomial, start_of, trained_law
+from plain_sums import output_tensors
 from trained_recursion import descended
 
 X, NEW = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([[1.1, -0.4, 0.8], [0.9, 1.0, 0.6]])
@@ -90,63 +90,32 @@ def test_cumulants_are_those_of_the_recursion(steps):
             np.testing.assert_allclose(part, part.swapaxes(0, 1), atol=1e-12 * np.abs(part).max())
 
 
-def tensors_of_one_layer(x, c, spacing=0.08, reach=8.0):
-    """The last layer of a tanh network on inputs in the plane, by a plain sum over the plane: no code in common."""
-    node = spacing * np.arange(-round(reach / spacing), round(reach / spacing) + 1)
-    w = np.stack(np.meshgrid(node, node)).reshape(2, -1)
-    chance = np.exp(-0.5 * (w**2).sum(axis=0))
-    chance /= chance.sum()
-    t = np.tanh(np.sqrt(c / 2) * x @ w)
-    s = [t, 1 - t**2, -2 * t * (1 - t**2), (1 - t**2) * (6 * t**2 - 2)]
-    th = c / 2 * x @ x.T
-
-    def two(i, j):
-        return np.einsum("an,bn,n->ab", s[i], s[j], chance)
-
-    def four(i, j, k, l):
-        left, right = (np.einsum("an,bn->abn", s[p], s[q]) for p, q in ((i, j), (k, l)))
-        return np.einsum("abn,cdn,n->abcd", left, right, chance, optimize=True)
-
-    w_mean, values = c * two(0, 0) + c * th * two(1, 1), two(0, 0)
-    pair = lambda a, b: np.einsum("ab,cd->abcd", a, b)
-    at = lambda **factors: np.einsum(
-        ",".join([*factors, "abcd"]) + "->abcd", *factors.values(), np.ones((len(x),) * 4)
-    )
-    mixed = c * c * four(0, 0, 1, 1) * at(cd=th)
-    u_u = c**2 * (
-        four(2, 2, 1, 1) * at(ac=th, bd=th)
-        + four(1, 1, 0, 0)
-        + four(2, 1, 1, 0) * at(ac=th)
-        + four(1, 2, 0, 1) * at(bd=th)
-    )
-    zero = np.zeros_like(th)
-    return types.SimpleNamespace(
-        kernel=c * values,
-        ntk=w_mean,
-        kernel_correction=zero,
-        ntk_correction=zero,
-        four_point=c**2 * (four(0, 0, 0, 0) - pair(values, values)),
-        ntk_output_d=c * (c * four(0, 0, 0, 0) + mixed / c - pair(values, w_mean)),
-        ntk_output_f=c**2 * four(0, 0, 1, 1) * at(cd=th),
-        ntk_variance_a=c * c * four(0, 0, 0, 0) + mixed + mixed.transpose(2, 3, 0, 1)
-        + c * c * four(1, 1, 1, 1) * pair(th, th) - pair(w_mean, w_mean),
-        ntk_variance_b=c * c * four(1, 1, 1, 1) * pair(th, th),
-        dntk_p=c * c * four(2, 1, 1, 0) * at(ab=th, ac=th),
-        dntk_q=c * c * (four(2, 1, 1, 0) * at(ab=th, ac=th) + four(1, 0, 1, 0) * at(ac=th)),
-        ddntk_r=c * c * (four(3, 1, 1, 1) * at(ab=th, ac=th, ad=th) + four(2, 0, 1, 1) * at(ac=th, ad=th)),
-        ddntk_s=c * c * (four(1, 1, 1, 1) * at(ac=th, bd=th) + four(2, 2, 1, 1) * at(ab=th, ac=th, bd=th)),
-        ddntk_t=u_u * at(ab=th),
-        ddntk_u=c * c * four(2, 2, 1, 1) * at(ab=th, ac=th, bd=th),
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("size", [1.0, 2.5])  # the largest variance of a neuron is 1.2, then 7.3
-def test_mean_covariance_and_cumulants_have_five_digits(size):
-    x = size * np.array([[1.1, 0.3], [-0.2, 0.9], [0.8, -0.7], [0.5, 0.6]])
-    net = nk.MLP(2, (2048,), 1, "tanh", weight_var=1.8)
-    rate = 0.8 / np.linalg.eigvalsh(nk.kernels.NTK(net)(x[:2]))[-1]
+@pytest.mark.parametrize(
+    "activation, hidden, size, points",
+    [
+        ("tanh", 1, 1.0, 4),  # the largest variance of a neuron is 1.2
+        ("tanh", 1, 2.5, 4),  # 7.3
+        ("gelu", 1, 1.5, 4),
+        ("erf", 1, 1.5, 4),
+        ("tanh", 2, 1.3, 3),
+        ("gelu", 2, 1.0, 3),
+        ("erf", 2, 1.6, 3),
+    ],
+)
+def test_mean_covariance_and_cumulants_have_five_digits(activation, hidden, size, points):
+    """Against plain sums over neurons on a grid: no code in common; the tensors themselves have six."""
+    x = size * np.array([[1.1, 0.3], [-0.2, 0.9], [0.8, -0.7], [0.5, 0.6]])[:points]
+    widths = (1024, 2048)[2 - hidden :]
+    net = nk.MLP(2, widths, 1, activation, weight_var=1.8)
+    plain = output_tensors(x, 1.8, net.activation_of(1), hidden, ratio=2.0)
+    exact = nk.propagate(net, x, order=1)[hidden + 1]
+    for name, expected in vars(plain).items():
+        error = np.abs(getattr(exact, name) - expected).max() / max(np.abs(expected).max(), 1e-300)
+        print(name, error)
+        assert error < 1e-6 or not expected.any()
+    rate = 0.8 / np.linalg.eigvalsh(exact.ntk[:2, :2])[-1]
     found = nk.forecast(net, x[:2], Y, nk.GradientDescent(rate), x[2:], order=1)
-    start = start_of(tensors_of_one_layer(x, 1.8), 1)
+    start = start_of(plain, 1)
     lam, vectors = np.linalg.eigh(start.ntk[:2, :2])
     start, response = start.rotated(vectors), responses(lam, rate, np.inf)
     law = trained_law(start, response, vectors.T @ Y)

@@ -1,5 +1,7 @@
 """`forecast(order=1)` by sampled neurons: against the exact tensors, and what it says and refuses."""
 
+import warnings
+
 import jax
 import numpy as np
 import pytest
@@ -18,17 +20,26 @@ def network(activation="tanh", widths=(200,), out=1):
     return nk.MLP(3, widths, out, activation, weight_var=1.4, bias_var=0.2)
 
 
-def both(net, y, algorithm, neurons, seed=0, dtype="float32"):
+def forecast(net, y, algorithm, neurons=0, x=X, new=NEW, dtype="float32"):
+    """By exact tensors, or by so many neurons; its warnings are for others to test."""
+    options = SampledNeurons(exact=0, tolerance=1e-9, most=neurons, dtype=dtype) if neurons else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return nk.forecast(net, x, y, algorithm, new, order=1, neurons=options or SampledNeurons(exact=99))
+
+
+def both(net, y, algorithm, neurons, **data):
     """The exact law and the sampled one."""
-    few = SampledNeurons(exact=0, tolerance=1e-9, most=neurons, seed=seed, dtype=dtype)
-    return (nk.forecast(net, X, y, algorithm, NEW, order=1, neurons=each) for each in (None, few))
+    return (forecast(net, y, algorithm, count, **data) for count in (0, neurons))
+
+
+def corrections(law):
+    """Of mean and covariance, and the third and fourth cumulant of each output: in the order of `law.error`."""
+    return law.terms[1], law.cov_terms[1], *(law.cumulants(order, diagonal=True) for order in (3, 4))
 
 
 def assert_agrees(exact, found, sigmas=4.0):
-    for one, other, error in (
-        (exact.terms[1], found.terms[1], found.error.mean),
-        (exact.cov_terms[1], found.cov_terms[1], found.error.cov),
-    ):
+    for one, other, error in zip(corrections(exact), corrections(found), found.error, strict=True):
         z = (other - one) / error
         print(np.abs(z).max(), np.abs(error).max() / np.abs(one).max())
         assert np.abs(z).max() < sigmas
@@ -52,6 +63,8 @@ def test_sampled_neurons_agree_with_tensors():
     assert_agrees(exact, found)
     assert found.neurons == 8192 and exact.neurons == 0 and not exact.error.mean.any()
     assert found.error.mean.max() < 0.2 * np.abs(exact.terms[1]).max()
+    assert all((part > 0).all() for part in found.error) and not any(part.any() for part in exact.error)
+    assert found.error.third.shape == found.error.fourth.shape == found.mean.shape
 
 
 @pytest.mark.slow
@@ -73,12 +86,100 @@ def test_any_depth_time_and_number_of_outputs(activation, widths, out, algorithm
 
 
 @pytest.mark.slow
-def test_cumulants_by_neurons_agree_with_tensors():
+def test_errors_of_cumulants_are_small_where_there_are_many_neurons():
     exact, found = both(network("tanh", (90, 60)), Y, nk.GradientDescent(0.15, 6), 2**16)
-    for order in (3, 4):
-        one, other = (law.cumulants(order, diagonal=True) for law in (exact, found))
-        print(order, one, other)
-        np.testing.assert_allclose(other, one, atol=0.08 * np.abs(one).max())
+    assert_agrees(exact, found)
+    for order, error in ((3, found.error.third), (4, found.error.fourth)):
+        assert error.max() < 0.05 * np.abs(exact.cumulants(order, diagonal=True)).max()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "activation, widths, train, new, algorithm",
+    [
+        ("tanh", (300,), 16, 2, nk.GradientFlow(2.5)),
+        ("gelu", (400,), 14, 3, nk.GradientDescent(0.02)),
+        ("erf", (500, 400), 14, 1, nk.GradientDescent(0.05, 30)),
+    ],
+)
+def test_more_points_than_a_dozen_agree_with_tensors(activation, widths, train, new, algorithm):
+    """Inputs in three dimensions, without biases, whose exact tensors take half a minute."""
+    x, x_new = 1.5 * helpers.points(train, 3, 5), 1.5 * helpers.points(new, 3, 6)
+    net = nk.MLP(3, widths, 1, activation, weight_var=1.6)
+    exact, found = both(net, np.sin(x.sum(axis=1)), algorithm, 2**16, x=x, new=x_new)
+    assert_agrees(exact, found)
+    assert found.error.mean.max() < 0.1 * np.abs(exact.terms[1]).max()
+
+
+@pytest.mark.parametrize("points, d, time", [(24, 3, np.inf), (30, 2, 30.0), (30, 2, np.inf)])
+def test_float32_is_enough_or_is_not_used(points, d, time):
+    """The same neurons: errors are a hundredth of a standard error, also for an ill-conditioned kernel at a finite
+    time; at its end float64 is used whatever is asked for."""
+    x, new = helpers.points(points, d, 1), helpers.points(3, d, 2)
+    net = nk.MLP(d, (300,), 1, "tanh", weight_var=1.6, bias_var=0.1)
+    spectrum = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))
+    assert (spectrum[-1] / spectrum[0] > 1e6) == (d == 2) and spectrum[-1] / spectrum[0] > 1e3
+    y, flow = np.sin(x.sum(axis=1)), nk.GradientFlow(time)
+    one, other = (forecast(net, y, flow, 512, x, new, dtype) for dtype in ("float32", "float64"))
+    same = d == 2 and time == np.inf
+    for single, double, error in zip(corrections(one), corrections(other), other.error, strict=True):
+        print(np.abs((single - double) / error).max())
+        assert np.abs(single - double).max() <= (0.0 if same else 0.01) * error.max()
+    assert (one.mean == other.mean).all() == same
+
+
+def test_neurons_that_were_not_enough_are_told():
+    x, new = helpers.points(12, 3, 3), helpers.points(2, 3, 4)
+    few = SampledNeurons(tolerance=1e-5, most=300, scrambles=4)
+    message = r"with 256 neurons per layer .* above `tolerance` = 1e-05: about .* neurons would do; .* larger `most`"
+    with pytest.warns(UserWarning, match=message) as told:
+        law = nk.forecast(
+            network(widths=(9000,)), x, np.ones(12), nk.GradientFlow(2.0), new, order=1, neurons=few
+        )
+    assert [each.filename for each in told] == [__file__]
+    for again in (lambda: law.at(1.0), lambda: law.predict(new[:1])):
+        with pytest.warns(UserWarning, match=message) as told:
+            again()
+        assert [each.filename for each in told] == [__file__]
+
+
+@pytest.mark.parametrize("scrambles", [5, 12])
+def test_any_number_of_scrambles(scrambles):
+    """Neurons that are counted are those that were drawn: the law agrees with the exact one to 2 %, not to 10 %."""
+    exact = forecast(network(), Y, nk.GradientFlow(1.5))
+    options = SampledNeurons(exact=0, tolerance=1e-9, most=4096, scrambles=scrambles)
+    with pytest.warns(UserWarning, match="neurons would do"):
+        found = nk.forecast(network(), X, Y, nk.GradientFlow(1.5), NEW, order=1, neurons=options)
+    assert found.neurons % scrambles == 0 and 2048 < found.neurons <= 4096
+    np.testing.assert_allclose(
+        found.cov_terms[1], exact.cov_terms[1], atol=0.02 * np.abs(found.cov_terms[1]).max()
+    )
+
+
+def test_networks_of_layers_are_sampled_as_mlps():
+    """Dense and Activation in turn; what has residual blocks is refused beyond a dozen points."""
+    L, options = nk.layers, SampledNeurons(tolerance=0.5, most=256, scrambles=4)
+    x, new, y = helpers.points(12, 3, 3), helpers.points(2, 3, 4), np.linspace(-1, 1, 12)
+    layers = [
+        L.Dense(300, 1.2),
+        L.Activation("gelu"),
+        L.Dense(400, 1.1, 0.1),
+        L.Activation("tanh"),
+        L.Dense(1, 1.3),
+    ]
+    mlp = nk.MLP(3, (300, 400), 1, ("gelu", "tanh"), (1.2, 1.1, 1.3), (0.0, 0.1, 0.0))
+    net, flow = nk.Network(3, layers), nk.GradientFlow(1.0)
+    one, other = (nk.forecast(each, x, y, flow, new, order=1, neurons=options) for each in (net, mlp))
+    assert one.neurons == other.neurons > 0
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-6)
+    np.testing.assert_allclose(one.cov, other.cov, rtol=1e-5)
+    few = nk.forecast(net, x[:2], y[:2], flow, new[:1], order=1, neurons=options)
+    assert few.neurons == 0 and few.predict(x).neurons > 0  # it chooses again
+    for other in (nk.ResMLP(3, 4000, 2, activation="gelu", norm=False), nk.MLP(3, ())):
+        with pytest.raises(
+            ValueError, match=r"`order=1` at 14 points, more than `exact` = 12, .* without residual"
+        ):
+            nk.forecast(other, x, y, flow, new, order=1)
 
 
 def test_neurons_are_added_until_errors_are_small():

@@ -35,6 +35,7 @@ from ._depth_losses import depth_losses as depth_losses
 from ._expected_loss import ExpectedLoss as ExpectedLoss
 from ._finite_forecast import Contribution as Contribution
 from ._finite_forecast import FiniteForecast as FiniteForecast
+from ._finite_forecast import StandardErrors as StandardErrors
 from ._finite_posterior import FinitePosterior as FinitePosterior
 from ._finite_posterior import WidthEvidenceResult as WidthEvidenceResult
 from ._finite_posterior import width_evidence as width_evidence

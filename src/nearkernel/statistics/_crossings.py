@@ -91,7 +91,7 @@ class Crossings:
         free = var > 1e-9 * self.prior
         std = np.sqrt(np.where(free, var, 1.0))
         sums: Any = np.zeros((options.scrambles, m + 3 * m * m))
-        total, more = 0, max(_BLOCK, _FIRST // options.scrambles)
+        total, more = 0, _BLOCK * max(1, _FIRST // options.scrambles // _BLOCK)
         engines = [self._engines(k, crossing) for k, crossing in layers]
         while True:
             for (k, crossing), (draw, sobols) in zip(layers, engines, strict=True):

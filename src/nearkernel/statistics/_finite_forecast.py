@@ -10,7 +10,7 @@ import numpy as np
 from .._check import finite_result, inputs, positive, truth, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ..models import MLP, AbstractNetwork
+from ..models import AbstractNetwork
 from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_training import AbstractTraining, ExactTraining
 from ._fluctuations import is_smooth
@@ -18,7 +18,7 @@ from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons
 from ._of_networks import OfNetworks
 from ._sampled_training import SampledTraining
-from ._stages import stages
+from ._stages import as_mlp, stages
 from ._trained import Law
 
 _LARGE = 0.25  # parts of the correction, over what they correct
@@ -29,6 +29,19 @@ class Contribution(NamedTuple):
 
     mean: np.ndarray
     cov: np.ndarray
+
+
+class StandardErrors(NamedTuple):
+    """Standard errors of a correction, divided by the width; 0 where it is exact.
+
+    `mean` and `cov`, shapes as in the forecast; `third` and `fourth`, of the cumulants of each output separately, in
+    the shape of `mean`.
+    """
+
+    mean: np.ndarray
+    cov: np.ndarray
+    third: np.ndarray
+    fourth: np.ndarray
 
 
 class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
@@ -53,9 +66,9 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     `distance`: the largest relative change from infinite width, of a mean in units of its standard deviation or of a
     variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
-    series converges. `error`, standard errors of the correction to `mean` and `cov`: 0 for few points, where it is
-    exact; for more points, `neurons` of each layer were sampled. `status`, an `nk.Status`, and its `ok`; `algorithm`;
-    `depth`, the number of hidden layers; `regime`, of `nk.regime`.
+    series converges. `error`, `StandardErrors` of the correction and of the cumulants of each output: 0 for few points,
+    where they are exact; for more points, `neurons` of each layer were sampled. `status`, an `nk.Status`, and its `ok`;
+    `algorithm`; `depth`, the number of hidden layers; `regime`, of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
     high) in which the density is positive, outside of which order 1/width does not hold; `increasing`, the
@@ -64,8 +77,11 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     made_for = ("lazy", "nearly lazy")
 
-    def __init__(self, training: AbstractTraining, algorithm: SpectralAlgorithm):
+    def __init__(
+        self, training: AbstractTraining, algorithm: SpectralAlgorithm, options: SampledNeurons | None = None
+    ):
         self.algorithm, self._training = algorithm, training
+        self._options = SampledNeurons() if options is None else options
         self.status = training.status(algorithm)
         self.width, self.depth = training.width, len(stages(training.net, residual=True)) - 1
         self._finite = self.ok or math.isfinite(algorithm.end())
@@ -79,11 +95,11 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
             name: Contribution(mean.reshape(shape) / self.width, cov.reshape(*shape, *shape) / self.width)
             for name, (mean, cov) in law.corrections.items()
         }
-        mean_error, cov_error = law.error
-        self.error = Contribution(
-            mean_error.reshape(shape) / self.width, cov_error.reshape(*shape, *shape) / self.width
+        mean, cov, third, fourth = (error / self.width for error in law.error)
+        self.error = StandardErrors(
+            mean.reshape(shape), cov.reshape(*shape, *shape), third.reshape(shape), fourth.reshape(shape)
         )
-        self.neurons = law.neurons
+        self.neurons, self._accuracy = law.neurons, law.accuracy
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
@@ -130,13 +146,17 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     def at(self, time: float) -> "FiniteForecast":
         """The same networks at another `time` (steps for gradient descent); tensors and kernels are reused."""
         later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
-        return FiniteForecast(self._training, later)
+        found = FiniteForecast(self._training, later, self._options)
+        self._options.say_missed(found._accuracy, found.neurons, stacklevel=3)
+        return found
 
     @in_float64
     def predict(self, x_new: Any) -> "FiniteForecast":
         """The same networks at other inputs `x_new`, whose tensors or neurons are recomputed."""
         x_new = inputs(x_new, "x_new", self._training.net.in_shape)
-        return _warned(FiniteForecast(self._training.at_new(x_new), self.algorithm))
+        old, options = self._training, self._options
+        training = training_of(old.net, old.x, old.y, old.vector, x_new, options)
+        return _warned(FiniteForecast(training, self.algorithm, options), stacklevel=3)
 
     @in_float64
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
@@ -199,12 +219,31 @@ def finite_forecast(
 ) -> FiniteForecast:
     """For checked arguments, `y` (n, out)."""
     require_order_one(net, algorithm)
-    training: AbstractTraining
-    if len(x) + len(x_new) <= neurons.exact or not isinstance(net, MLP) or not net.widths:
-        training = ExactTraining(net, x, y, vector, x_new)
-    else:
-        training = SampledTraining(net, x, y, vector, x_new, neurons)
-    return _warned(FiniteForecast(training, algorithm))
+    training = training_of(net, x, y, vector, x_new, neurons)
+    return _warned(
+        FiniteForecast(training, algorithm, neurons), stacklevel=5
+    )  # two verbs, each within its precision
+
+
+def training_of(
+    net: AbstractNetwork,
+    x: np.ndarray,
+    y: np.ndarray,
+    vector: bool,
+    x_new: np.ndarray,
+    options: SampledNeurons,
+) -> AbstractTraining:
+    """By exact tensors for few points, by sampled neurons for more."""
+    points = len(x) + len(x_new)
+    if points <= options.exact:
+        return ExactTraining(net, x, y, vector, x_new)
+    chain = as_mlp(net)
+    if chain is None:
+        raise ValueError(
+            f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
+            f"blocks: use fewer points, or exact tensors by `neurons=nk.statistics.SampledNeurons(exact={points})`."
+        )
+    return SampledTraining(net, chain, x, y, vector, x_new, options)
 
 
 def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> None:
@@ -220,13 +259,14 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
         )
 
 
-def _warned(found: FiniteForecast) -> FiniteForecast:
+def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
             f"the correction is {found.expansion:.2g} of the infinite-width result: at depth/width = "
             f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` here.",
-            stacklevel=6,  # two verbs, each within its precision
+            stacklevel=stacklevel + 1,
         )
+    found._options.say_missed(found._accuracy, found.neurons, stacklevel + 1)
     return found
 
 

@@ -54,10 +54,6 @@ class AbstractTraining(abc.ABC):
     def joint(self) -> bool:
         """Whether cumulants of more than two different outputs can be had."""
 
-    @abc.abstractmethod
-    def at_new(self, x_new: np.ndarray) -> "AbstractTraining":
-        """The same at other new inputs."""
-
     def time(self, algorithm: SpectralAlgorithm) -> tuple[float, float]:
         """(lr, time), lr = 0 for the flow; a time after which nothing is left is infinite."""
         lr, time = (algorithm.lr if isinstance(algorithm, GradientDescent) else 0.0), algorithm.end()
@@ -78,7 +74,7 @@ class AbstractTraining(abc.ABC):
     def diverged(self) -> Law:
         m = math.prod(self.shape)
         mean, cov = np.full(m, np.inf), np.full((m, m), np.inf)
-        return Law(mean, cov, {"ddntk": (mean, cov)}, (np.zeros_like(mean), np.zeros_like(cov)))
+        return Law.exact(mean, cov, {"ddntk": (mean, cov)})
 
 
 class ExactTraining(AbstractTraining):
@@ -149,9 +145,6 @@ class ExactTraining(AbstractTraining):
     @property
     def joint(self) -> bool:
         return True
-
-    def at_new(self, x_new: np.ndarray) -> "ExactTraining":
-        return ExactTraining(self.net, self.x, self.y, self.vector, x_new)
 
 
 def _require_fits(n: int, m: int, outputs: int, layers: int) -> None:

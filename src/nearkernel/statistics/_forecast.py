@@ -197,7 +197,7 @@ def forecast(
     **Returns:** a `WideForecast`; for random SGD a `StochasticForecast`, for other losses a `SampledForecast`, at
     order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
     have more fields. `forecast.at(time)` gives another time, `forecast.sample(size, key)` draws trained outputs.
-    Warns if the next order may not be small.
+    Warns if the next order may not be small, or if more neurons are needed than may be sampled.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem

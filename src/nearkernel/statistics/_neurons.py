@@ -1,5 +1,7 @@
 """How many neurons are drawn for `forecast(order=1)` of many points."""
 
+import warnings
+
 import equinox as eqx
 
 from .._check import one_of, positive, whole
@@ -14,8 +16,10 @@ class SampledNeurons(eqx.Module):
 
     **Arguments:** `exact`, the maximum number of points, training and new ones, for exact tensors; `tolerance`:
     neurons are added until the standard errors of mean and standard deviation at each new point are below this
-    fraction of the standard deviation at infinite width; `most`, the maximum number of neurons per layer;
-    `scrambles`, independent repetitions from which errors are estimated; `seed`; `dtype`, "float32" or "float64".
+    fraction of the standard deviation at infinite width; `most`, the maximum number of neurons per layer (at least 16
+    per scramble are drawn);
+    `scrambles`, independent repetitions from which errors are estimated; `seed`; `dtype`, "float32" or "float64". At
+    order 1, where training fits modes of the kernel a factor of 1e5 apart, float64 is used in any case.
     """
 
     exact: int = eqx.field(static=True, default=12)
@@ -32,3 +36,14 @@ class SampledNeurons(eqx.Module):
         whole(self.scrambles, "scrambles", 2)
         whole(self.seed, "seed", 0)
         one_of(self.dtype, "dtype", ("float32", "float64"))
+
+    def say_missed(self, accuracy: float, neurons: int, stacklevel: int) -> None:
+        """Warns if `neurons` were not enough: `accuracy`, the largest standard error over standard deviations."""
+        if neurons and accuracy > self.tolerance:
+            enough = neurons * (accuracy / self.tolerance) ** 2
+            warnings.warn(
+                f"with {neurons:,} neurons per layer, standard errors reach {accuracy:.2g} of the standard deviation, "
+                f"above `tolerance` = {self.tolerance:g}: about {enough:.1e} neurons would do; give nk.forecast "
+                "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance`.",
+                stacklevel=stacklevel + 1,
+            )

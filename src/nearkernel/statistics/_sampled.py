@@ -24,6 +24,7 @@ _MOMENTS = 6  # of a panel
 _NUMBERS = 2**20  # in one field of a block of neurons at all times of a panel
 _FIRST = 4096  # neurons of a layer in the first round
 _TINY = 1e-13  # an eigenvalue that is zero, relative to the largest
+_SINGLE = 1e5  # the largest over the smallest eigenvalue that training fits, for float32: errors grow with it, to 2e-4
 
 
 class Moments(NamedTuple):
@@ -80,11 +81,12 @@ class Points:
     def sampled(self, lr: float, time: float, enough: Any) -> Sampled:
         """Averages over neurons of all layers, until `enough(errors)`."""
         clock = _clock(self.lam, lr, time)
-        panels, background = _panels(clock, self.options.dtype), self._background(clock, lr, time)
-        at_end, width = math.isinf(time), self.net.widths[-1]
-        leading = self.leading(self.filter(lr, time))
+        filter_, at_end, width = self.filter(lr, time), math.isinf(time), self.net.widths[-1]
+        dtype = self.options.dtype if filter_.max() * self.lam[-1] <= _SINGLE else "float64"
+        panels, background = _panels(clock), self._background(clock, filter_)
+        leading = self.leading(filter_)
         kernel = _outputs(leading @ self.kernel @ leading.T, self.outputs)
-        rounds = [layer.rounds(background, panels, at_end) for layer in self.neurons]
+        rounds = [layer.rounds(background, panels, at_end, dtype) for layer in self.neurons]
         sums: list[Any] = [None for _ in rounds]
         while True:
             total = []
@@ -97,7 +99,7 @@ class Points:
             found = [sum(parts) for parts in zip(*total, strict=True)]
             value = Moments(*(part.mean(axis=0) for part in found))
             error = Moments(*(part.std(axis=0, ddof=1) / np.sqrt(len(part)) for part in found))
-            if count * self.options.scrambles >= self.options.most or enough(self._turned(error)):
+            if 2 * count * self.options.scrambles > self.options.most or enough(self._turned(error)):
                 return Sampled(self._turned(value), self._turned(error), count * self.options.scrambles)
 
     def _turned(self, moments: Moments) -> Moments:
@@ -108,12 +110,9 @@ class Points:
         order = np.arange(array.shape[0]).reshape(self.outputs, -1).T.ravel()
         return array[np.ix_(*[order] * array.ndim)]
 
-    def _background(self, clock: AbstractClock, lr: float, time: float) -> Background:
-        cast = functools.partial(_cast, self.options.dtype)
-        return Background(
-            cast(self.vectors), cast(clock.lam), cast(self.ntk[:, : self.n]), cast(self.y.T),
-            cast(self.filter(lr, time)), cast(root(self.kernel)),
-        )  # fmt: skip
+    def _background(self, clock: AbstractClock, filter_: np.ndarray) -> Background:
+        fields: Any = self.vectors, clock.lam, self.ntk[:, : self.n], self.y.T, filter_, root(self.kernel)
+        return Background(*fields)
 
 
 class _Layer:
@@ -122,19 +121,22 @@ class _Layer:
     def __init__(self, points: Points, layer: int):
         self.points, self.layer = points, layer
         self.last = layer == len(points.net.widths) - 1
-        layers, n, cast = points.layers, points.n, functools.partial(_cast, points.options.dtype)
+        layers, n = points.layers, points.n
         seen, theta = layers.seen[layer][-1], layers.ntks[layer]
         alpha_root = _whitened(points.kernel, seen.psi.T)
         xi_root = np.sqrt(seen.x[:1, :1]) * np.ones((1, len(theta))) if self.last else root(seen.x)
-        self.neuron = Neuron(
-            cast(root(layers.kernels[layer])), cast(xi_root), cast(alpha_root), cast(theta[:, :n]), cast(seen.z[:, :n]),
-            cast(seen.phi[:, :n]), cast(seen.phi.T[:, :n]), cast(layers.mean_omega(layer)[:, :n]),
-            cast(layers.pairs[layer].one(0, 0)), cast((theta * (alpha_root.T @ alpha_root))[:, :n]),
+        fields: Any = (
+            root(layers.kernels[layer]), xi_root, alpha_root, theta[:, :n], seen.z[:, :n], seen.phi[:, :n],
+            seen.phi.T[:, :n], layers.mean_omega(layer)[:, :n], layers.pairs[layer].one(0, 0),
+            (theta * (alpha_root.T @ alpha_root))[:, :n],
         )  # fmt: skip
+        self.neuron = Neuron(*fields)
         self.activation = points.net.activation_of(layer + 1)
         self.own_covariance = seen.x * layers.pairs[layer].pair(0, 0)  # of eps xi s
 
-    def rounds(self, net: Background, panels: Panels, at_end: bool) -> Iterator[tuple[list[np.ndarray], int]]:
+    def rounds(
+        self, net: Background, panels: Panels, at_end: bool, dtype: str
+    ) -> Iterator[tuple[list[np.ndarray], int]]:
         """(sums [scramble, ..] of a round, neurons of a scramble so far): each round doubles the number."""
         options, outputs = self.points.options, self.points.outputs
         sizes = [len(self.neuron.u_root), outputs * len(self.neuron.xi_root), outputs * len(net.z_root)]
@@ -142,14 +144,16 @@ class _Layer:
         draw = Draw(sizes, [np.sum(np.square(r), axis=1) for r in shares], outputs)
         field = (4 if self.last else 6) * panels.decay.shape[1] * len(self.neuron.theta) * outputs
         block = int(2 ** np.clip(np.log2(max(_NUMBERS // field, 16)) // 1, 4, 10))
-        block = min(block, max(16, _FIRST // options.scrambles))
-        choices, constants = (self.activation, self.last, at_end), (net, self.neuron, panels)
-        job = NeuronJob(outcome, choices, constants, draw, options.dtype)
+        first = min(_FIRST, options.most) // options.scrambles
+        block = min(block, 1 << max(4, first.bit_length() - 1))
+        choices = (self.activation, self.last, at_end)
+        constants = jax.tree.map(functools.partial(_cast, dtype), (net, self.neuron, panels))
+        job = NeuronJob(outcome, choices, constants, draw, dtype)
         engines = [
             scipy.stats.qmc.Sobol(sum(sizes), rng=np.random.default_rng([options.seed, self.layer, k]))
             for k in range(options.scrambles)
         ]
-        total, more = 0, max(block, _FIRST // options.scrambles)
+        total, more = 0, block * max(1, first // block)
         while True:
             each = more // block
             blocks = (engine.random(block) for engine in engines for _ in range(each))
@@ -237,7 +241,7 @@ def _clock(lam: np.ndarray, lr: float, time: float) -> AbstractClock:
     return StepClock(positive, lr, time, _MOMENTS) if lr else FlowClock(positive, time, _MOMENTS)
 
 
-def _panels(clock: AbstractClock, dtype: str) -> Panels:
+def _panels(clock: AbstractClock) -> Panels:
     found = list(clock.panels())
     most = max(len(panel.nodes) for panel, _ in found)
     parts = []
@@ -251,4 +255,5 @@ def _panels(clock: AbstractClock, dtype: str) -> Panels:
                 np.where(real, still.weights[last][:, last], 0.0)[..., 0],
             )
         )  # fmt: skip
-    return Panels(*(_cast(dtype, np.stack(each)) for each in zip(*parts, strict=True)))
+    stacked: Any = [np.stack(each) for each in zip(*parts, strict=True)]
+    return Panels(*stacked)

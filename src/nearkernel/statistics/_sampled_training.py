@@ -1,12 +1,13 @@
 """`forecast(order=1)` of many points: the law of trained outputs by neurons that are sampled."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from .._memory import require_fits
 from ..dynamics import SpectralAlgorithm
-from ..models import MLP
+from ..models import MLP, AbstractNetwork
 from ._finite_training import AbstractTraining
 from ._neurons import SampledNeurons
 from ._sampled import Moments, Points, Sampled
@@ -16,22 +17,27 @@ _FIXED = 1e-9  # of the variance before training: what is below is fixed by trai
 
 
 class SampledTraining(AbstractTraining):
-    """By averages over one neuron of each layer."""
-
-    net: MLP
+    """By averages over one neuron of each layer of a `chain`, the MLP that `net` is."""
 
     def __init__(
-        self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray, options: SampledNeurons
+        self,
+        net: AbstractNetwork,
+        chain: MLP,
+        x: np.ndarray,
+        y: np.ndarray,
+        vector: bool,
+        x_new: np.ndarray,
+        options: SampledNeurons,
     ):
-        if net.parametrization == "mean_field":
-            raise ValueError('`order=1` is for parametrization "ntk" or "standard"; got "mean_field".')
         self.net, self.x, self.y, self.vector, self.options = net, x, y, vector, options
         points, outputs = len(x) + len(x_new), y.shape[1]
-        numbers = 60 * len(net.widths) * points**2 + 5 * (options.scrambles + 8) * (len(x_new) * outputs) ** 2
+        numbers = (
+            60 * len(chain.widths) * points**2 + 5 * (options.scrambles + 8) * (len(x_new) * outputs) ** 2
+        )
         require_fits(8 * numbers, f"`order=1` at {points} points and {outputs} outputs", "use fewer points")
-        self.width, self.outputs = net.widths[-1], outputs
+        self.width, self.outputs = chain.widths[-1], outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
-        self._points = Points(net, x, y, x_new, options)
+        self._points = Points(chain, x, y, x_new, options)
         self.lam = self._points.lam
         self.prior = np.repeat(np.diagonal(self._points.kernel)[len(x) :], outputs)
         self._found: dict[tuple[float, float], Sampled] = {}
@@ -50,24 +56,34 @@ class SampledTraining(AbstractTraining):
             "ntk mean": (points.by_mean_kernel(lr, time, -self.y).ravel(), spread(by_kernel + by_kernel.T)),
             "neurons": (found.value.mean, found.value.cov),
         }
-        return Law(mean.ravel(), spread(cov), corrections, (found.error.mean, found.error.cov), found.neurons)
+        third, fourth = (np.diagonal(part) for part in (found.error.third, found.error.fourth))
+        errors, accuracy = (
+            (found.error.mean, found.error.cov, third, fourth),
+            self._accuracy(lr, time)(found.error),
+        )
+        return Law(mean.ravel(), spread(cov), corrections, errors, found.neurons, accuracy)
 
     def sampled(self, algorithm: SpectralAlgorithm) -> Sampled:
         """Once for each time."""
         lr, time = self.time(algorithm)
         if (lr, time) not in self._found:
-            leading = self._points.leading(self._points.filter(lr, time))
-            var = np.repeat(np.diagonal(leading @ self._points.kernel @ leading.T), self.outputs)
-            free = var > _FIXED * self.prior
-            std = np.sqrt(np.where(free, var, 1.0))
-
-            def enough(error: Moments) -> bool:
-                shift, width = error.mean / std, np.diagonal(error.cov) / (2 * std**2)
-                largest = max(np.where(free, each, 0.0).max() for each in (shift, width))
-                return bool(largest <= self.options.tolerance * self.width)
-
+            accuracy = self._accuracy(lr, time)
+            enough = lambda error: accuracy(error) <= self.options.tolerance
             self._found[lr, time] = self._points.sampled(lr, time, enough)
         return self._found[lr, time]
+
+    def _accuracy(self, lr: float, time: float) -> Callable[[Moments], float]:
+        """The largest standard error of a mean or a deviation, in deviations at infinite width."""
+        leading = self._points.leading(self._points.filter(lr, time))
+        var = np.repeat(np.diagonal(leading @ self._points.kernel @ leading.T), self.outputs)
+        free = var > _FIXED * self.prior
+        std = np.sqrt(np.where(free, var, 1.0))
+
+        def largest(error: Moments) -> float:
+            shift, spread = error.mean / std, np.diagonal(error.cov) / (2 * std**2)
+            return float(max(np.where(free, each, 0.0).max() for each in (shift, spread)) / self.width)
+
+        return largest
 
     def pair_cumulants(self, algorithm: SpectralAlgorithm, order: int) -> np.ndarray:
         found = self.sampled(algorithm).value
@@ -81,6 +97,3 @@ class SampledTraining(AbstractTraining):
     @property
     def joint(self) -> bool:
         return False
-
-    def at_new(self, x_new: np.ndarray) -> "SampledTraining":
-        return SampledTraining(self.net, self.x, self.y, self.vector, x_new, self.options)

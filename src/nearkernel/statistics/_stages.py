@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from .. import activations
 from ..activations import AbstractActivation
-from ..models import AbstractNetwork, Network
+from ..models import MLP, AbstractNetwork, Network
 from ..models._activation import Activation
 from ..models._branches import Residual
 from ..models._compose import Sequential
@@ -69,6 +69,21 @@ def flat(net: AbstractNetwork) -> Network:
     for stage in stages(net):
         layers += [stage.dense] if stage.activation is None else [Activation(stage.activation), stage.dense]
     return Network(net.in_shape, layers)
+
+
+def as_mlp(net: AbstractNetwork) -> MLP | None:
+    """The same network as an MLP; None if it has residual blocks, or no hidden layer."""
+    if isinstance(net, MLP):
+        return net if net.widths else None
+    first, *rest = stages(net, residual=True)
+    if not rest or any(stage.skip is not None for stage in rest):
+        return None
+    widths = [stage.fan_in for stage in rest]
+    activation = tuple(stage.activation for stage in rest)
+    weight_var, bias_var = (
+        tuple(getattr(s, name) for s in (first, *rest)) for name in ("weight_var", "bias_var")
+    )
+    return MLP(first.fan_in, widths, rest[-1].dense.width, activation, weight_var, bias_var)
 
 
 def entries(found: tuple[Stage, ...], params: Any) -> list[dict]:

@@ -42,14 +42,21 @@ class Start(NamedTuple):
 class Law(NamedTuple):
     """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov).
 
-    `error`: standard errors of the sum of these contributions, if `neurons` were drawn for them.
+    If `neurons` were drawn for them: `error`, standard errors of the sum of these contributions to mean and covariance
+    and of the third and fourth cumulant of each output, (m,); `accuracy`, the largest one of a mean or a deviation, in
+    deviations.
     """
 
     mean: np.ndarray
     cov: np.ndarray
     corrections: dict[str, tuple[np.ndarray, np.ndarray]]
-    error: tuple[np.ndarray, np.ndarray]
+    error: tuple[np.ndarray, ...]
     neurons: int = 0
+    accuracy: float = 0.0
+
+    @classmethod
+    def exact(cls, mean: np.ndarray, cov: np.ndarray, corrections: dict) -> "Law":
+        return cls(mean, cov, corrections, tuple(np.zeros_like(each) for each in (mean, cov, mean, mean)))
 
 
 def start_of(last, outputs: int) -> Start:
@@ -145,7 +152,7 @@ def trained_law(start: Start, response: Responses, y: np.ndarray) -> Law:
     }
     corrections = {name: (mean[name], cov[name]) for name in CONTRIBUTIONS}
     middle, spread_0 = leading[:, :n] @ m, leading @ s.kernel @ leading.T
-    return Law(middle, spread_0, corrections, (0.0 * middle, 0.0 * spread_0))
+    return Law.exact(middle, spread_0, corrections)
 
 
 class FrozenKernel(NamedTuple):
