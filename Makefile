@@ -27,8 +27,9 @@ lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
 test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-test-merge: $(DEV_READY)  ## what else runs before a change is merged: all claims, all pages' and notebooks' code
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py tests/test_notebooks.py
+test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py tests/test_notebooks.py \
+	  tests/models/test_from_torch*.py tests/test_inspect_command.py
 
 test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow

@@ -7,26 +7,36 @@ from scipy.stats import spearmanr
 
 from nearkernel._look.drawing import BLUE, GREY, ORANGE, png_and_svg
 from nearkernel.dynamics import Verdict
-from nearkernel.dynamics._verdict import CARE, TRUST
+from nearkernel.dynamics._verdict import CARE, PROMISED, TRUST
 
 HERE = Path(__file__).parent
 GUIDE = HERE / "guides" / "before-you-fine-tune.md"
-BEGIN, END = "<!-- study: begin -->", "<!-- study: end -->"
+STUDY, PRICE = "study", "price"  # parts of the guide
 KINDS = {"one": "linearized once", "several": "linearized up to {pieces} times"}
 STARTS = ("from scratch", "fine-tuned")
-PROMISED = {Verdict.trust: 0.25, Verdict.care: 0.6}  # largest output error that a verdict allows
 
 
 def write(rows, seeds, steps, pieces):
     """Networks of the first `seeds` make the tables and the figure; the verdicts are tried on the others, too."""
     names = {kind: words.format(pieces=pieces) for kind, words in KINDS.items()}
     first, fresh = [[row for row in rows if (row["seed"] < seeds) is known] for known in (True, False)]
-    parts = [BEGIN, *outcomes(first, names, steps), *verdicts(first, fresh, names), "", END]
-    text = GUIDE.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    GUIDE.write_text(before + "\n".join(parts) + after, encoding="utf-8")
+    replace(STUDY, [*outcomes(first, names, steps), *verdicts(first, fresh, names)])
     png, _ = png_and_svg((9.5, 4.2), paint, first, names)
     (HERE / "figures" / "fine_tuning.png").write_bytes(png)
+
+
+def write_price(rows, steps, pieces):
+    """What linearizing again costs, and what it gains late in training."""
+    names = {kind: words.format(pieces=pieces) for kind, words in KINDS.items()}
+    replace(PRICE, [*late_curve(rows, names, steps), *seconds(rows, names, steps)])
+
+
+def replace(part, lines):
+    """Puts `lines` between the marks of a part of the guide."""
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+    text = GUIDE.read_text(encoding="utf-8")
+    inside = "\n".join([begin, *lines, "", end])
+    GUIDE.write_text(text.split(begin)[0] + inside + text.split(end)[1], encoding="utf-8")
 
 
 def percent(values):
@@ -87,6 +97,74 @@ def outcomes(rows, names, steps):
         + ".",
     ]
     return lines
+
+
+def late_curve(rows, names, steps):
+    head = (
+        "start",
+        "loss",
+        "prediction",
+        "linearized",
+        "self-check",
+        "loss, first half",
+        "loss, second half",
+    )
+    lines = ["", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for start in STARTS:
+        for loss in ("squared", "cross_entropy"):
+            for kind, name in names.items():
+                found = [row[kind] for row in rows if row["start"] == start and row["loss"] == loss]
+                parts = [np.array(each["moments"]) > steps / 2 for each in found]
+                worst = lambda late, found=found, parts=parts: percent(
+                    [
+                        np.array(each["loss_error"])[part == late].max()
+                        for each, part in zip(found, parts, strict=True)
+                    ]
+                )
+                cells = (
+                    start,
+                    loss.replace("_", "-"),
+                    name,
+                    f"{np.mean([each['expanded'] for each in found]):.1f} times",
+                    f"{np.median([each['check'][-1] for each in found]):.2f}",
+                    worst(False),
+                    worst(True),
+                )
+                lines.append(f"| {' | '.join(cells)} |")
+    seeds = len({row["seed"] for row in rows})
+    return [
+        *lines,
+        "",
+        f"Medians over five architectures and {seeds} seeds, in parentheses the value that nine in ten stay below. "
+        f"*Loss*: the largest error of the predicted loss in steps 1 to {steps // 2} and after them, as a share of the "
+        "initial loss.",
+    ]
+
+
+def seconds(rows, names, steps):
+    """Of inspections and of training, without the first runs, which compile."""
+    warm = [row for row in rows if row["seed"] > min(each["seed"] for each in rows)]
+    head = ("network", f"training, {steps} steps", *names.values(), "of one step", "prices, in trainings")
+    lines = ["", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name in dict.fromkeys(row["network"] for row in warm):
+        here = [row for row in warm if row["network"] == name]
+        once, several = (np.median([row["seconds"][k] for row in here]) for k in (0, 1))
+        step = np.median([row["step"] for row in here])
+        cells = (
+            name,
+            f"{steps * step:.2f} s",
+            f"{once:.2f} s",
+            f"{several:.2f} s",
+            f"{1000 * step:.1f} ms",
+            f"{once / (steps * step):.1f}, {several / (steps * step):.1f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return [
+        *lines,
+        "",
+        "Seconds of one inspection at 30 images with 5 outputs each, and of training by full-batch gradient descent, "
+        "on two cores in float64, compiled before; medians.",
+    ]
 
 
 def points(rows, kind, start=None):

@@ -1,8 +1,9 @@
 """How often `nk.inspect` is right: networks trained from scratch and fine-tuned, against its predictions.
 
-    python docs/fine_tuning_study.py        # about twenty minutes on two cores; needs PyTorch
+    python docs/fine_tuning_study.py            # about twenty minutes on two cores; needs PyTorch
+    python docs/fine_tuning_study.py --price    # minutes: two seeds, only what several linearizations cost and gain
 
-Writes the tables of docs/guides/before-you-fine-tune.md and docs/figures/fine_tuning.png.
+Writes tables of docs/guides/before-you-fine-tune.md; without --price also docs/figures/fine_tuning.png.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fine_tuning_networks import ARCHITECTURES, CLASSES, TRAIN, digits, head_of, network, task
-from fine_tuning_report import write
+from fine_tuning_report import write, write_price
 from fine_tuning_runs import pretrained, trainers
 from scipy.stats import spearmanr
 
@@ -23,6 +24,7 @@ from nearkernel.dynamics import CrossEntropy, Squared
 from nearkernel.dynamics._inspect import halfway
 
 SEEDS, FRESH, STEPS, PIECES = 5, 2, 100, 6  # seeds that the promised errors were chosen by, and others
+PRICE_SEEDS = 2
 LOSSES = {"squared": Squared(), "cross_entropy": CrossEntropy()}
 
 
@@ -113,19 +115,28 @@ def main():
     parser.add_argument(
         "--seeds", type=int, nargs=2, default=(0, SEEDS + FRESH), help="the first, and the last plus one"
     )
-    parser.add_argument("--raw", type=Path, help="keep all results in this file")
+    parser.add_argument("--price", action="store_true", help="two seeds, and only the table of prices")
+    parser.add_argument("--raw", type=Path, help="keep all results in this file, and go on with those it has")
     arguments = parser.parse_args()
-    rows = []
+    seeds = (0, PRICE_SEEDS) if arguments.price else arguments.seeds
+    rows = json.loads(arguments.raw.read_text()) if arguments.raw and arguments.raw.exists() else []
+    done = {(row["network"], row["loss"], row["seed"]) for row in rows}
     with jax.enable_x64(True):
         for name in ARCHITECTURES:
             for loss in LOSSES if arguments.only in name else ():
                 began = time.perf_counter()
-                rows.extend(studied(name, loss, range(*arguments.seeds)))
+                left = [seed for seed in range(*seeds) if (name, loss, seed) not in done]
+                if not left:
+                    continue
+                rows.extend(studied(name, loss, left))
                 print(f"{name}, {loss}: {time.perf_counter() - began:.0f} s", flush=True)
                 if arguments.raw:
                     arguments.raw.write_text(json.dumps(rows))
-    if not arguments.only:
+    if arguments.only:
+        return
+    if not arguments.price:
         write(rows, SEEDS, STEPS, PIECES)
+    write_price([row for row in rows if row["seed"] < PRICE_SEEDS], STEPS, PIECES)
 
 
 if __name__ == "__main__":

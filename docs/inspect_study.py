@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from fine_tuning_networks import ARCHITECTURES, CLASSES, TRAIN, digits, head_of, network, task
-from fine_tuning_report import GUIDE
+from fine_tuning_report import replace
 from fine_tuning_runs import pretrained
 from fine_tuning_study import parameters
 from scipy.stats import spearmanr
@@ -23,7 +23,6 @@ SEEDS, HEADS, LEFT_OUT, STEPS, PIECES = 2, 8, 10, 100, 6
 NETWORKS = [
     name for name in ARCHITECTURES if not name.startswith("transformer")
 ]  # convolutions and dense layers
-BEGIN, END = "<!-- more: begin -->", "<!-- more: end -->"
 
 
 def trainer(model):
@@ -149,7 +148,7 @@ def table(rows):
         "heads: ratio, correlation",
     )
     head += ("left out: correlation", "error", "rank", "same image most")
-    lines = [BEGIN, "", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines = ["", f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     for name in NETWORKS:
         mean = lambda key, name=name: np.mean([row[key] for row in rows if row["name"] == name])
         kinked = any("order 1" not in row for row in rows if row["name"] == name)
@@ -169,7 +168,7 @@ def table(rows):
         "and how often the image with the largest influence on an output is the same (by chance "
         f"{100 / LEFT_OUT:.0f} %)."
     )
-    return [*lines, "", text, "", END]
+    return [*lines, "", text]
 
 
 def main():
@@ -182,8 +181,7 @@ def main():
                     {key: value if isinstance(value, str) else round(value, 2) for key, value in row.items()},
                     flush=True,
                 )
-    text = GUIDE.read_text(encoding="utf-8")
-    GUIDE.write_text(text.split(BEGIN)[0] + "\n".join(table(rows)) + text.split(END)[1], encoding="utf-8")
+    replace("more", table(rows))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`nearkernel inspect` as a user meets it."""
 
+import html
 import json
 import os
 from pathlib import Path
@@ -37,7 +38,9 @@ def test_a_network_of_equinox_the_main_job():
     assert found["data"] == {"name": "iris", "train": 12, "new": 9, "notes": []}
     assert found["verdict"] in ("trust", "with care", "do not trust") and found["parameters"] == 67
     assert [row["step"] for row in found["curve"]][-1] == 20
-    assert len(found["predictions"]) == 9 and len(found["halfway"]) == 12
+    for name, key in (("predictions", "outputs"), ("halfway", "steps"), ("accuracy", "value")):
+        assert found[name]["verdict"] == found["verdict"] and key in found[name]
+    assert len(found["predictions"]["outputs"]) == 9
     assert len(found["kernel"]["alignment"]) == len(found["kernel"]["eigenvalues"]) <= 36
     for words in (
         "12 training rows, 9 new ones; 67 parameters train",
@@ -49,6 +52,31 @@ def test_a_network_of_equinox_the_main_job():
     page = Path("out/report.html").read_text(encoding="utf-8")
     self_contained(page)
     assert "Order of learning" in page and "nearkernel inspect net.py:network iris" in page
+
+
+@pytest.mark.parametrize("lr, verdict", [(1e-4, "trust"), (0.5, "do not trust")])
+def test_accuracy_and_order_of_learning_have_the_verdict_or_are_withheld(lr, verdict):
+    result = nearkernel("inspect", "net.py:network", "iris", *FEW, "--lr", lr)
+    found = json.loads(Path("out/inspection.json").read_text())
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    text = " ".join(result.stdout.split())
+    assert found["verdict"] == verdict
+    if verdict == "trust":
+        assert found["promise"] == {"error": 0.25, "kept": 0.96}
+        assert len(found["halfway"]["steps"]) == 12 and 0 <= found["accuracy"]["value"] <= 1
+        told = ("% (trust).", "by the end (trust).", "'trust': outputs off by at most 25 %")
+    else:
+        assert found["promise"] == {"error": None, "kept": None}
+        assert found["halfway"]["steps"] is None and found["accuracy"]["value"] is None
+        withheld = "withheld, since the verdict is 'do not trust'."
+        told = (
+            f"accuracy on the new rows: {withheld}",
+            f"are halved: {withheld}",
+            "no promise about the error",
+        )
+        assert "By class" not in text
+    for words in told:
+        assert words in text and words in html.unescape(page)
 
 
 def test_a_pair_of_model_and_parameters():

@@ -1,13 +1,16 @@
 """What training will do to a network: exact for linear models, checked by the network itself for others."""
 
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.dynamics._verdict import CARE, TRUST, trusted_until
+from nearkernel.dynamics._verdict import CARE, KEPT, PROMISED, TRUST, trusted_until
 
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "before-you-fine-tune.md"
 NET = nk.MLP(3, (16,), 2, "tanh")
 PARAMS = NET.init(jax.random.key(0))
 X, X_NEW = helpers.points(6, 3), helpers.points(5, 3, 1)
@@ -110,25 +113,32 @@ def test_verdicts_by_the_check():
     assert trusted_until([1, 2, 3], [0.0, TRUST + 1, 0.0]) == 1 and trusted_until([1], [np.nan]) == 0
 
 
-def test_the_spread_over_heads_is_that_of_trained_networks():
-    """Last layers drawn anew: deviations of predictions against those of networks that are trained, a lazy case."""
-    net = nk.MLP(3, (256,), 2, "tanh")
-    body = net.init(jax.random.key(0))
-    starts = [[*body[:-1], net.init(jax.random.key(seed))[-1]] for seed in range(1, 7)]
-    algorithm = nk.GradientDescent(0.05, 30)
-    found = nk.inspect(net, starts[0], X, Y, X_NEW, algorithm, heads=starts[1:])
-    trained = [net(nk.simulate(net, start, X, Y, algorithm).params, X_NEW) for start in starts]
-    assert found.spread.shape == found.predictions.shape
-    np.testing.assert_allclose(found.spread[-1], np.std(trained, axis=0, ddof=1), rtol=0.05)
-    alone = [nk.inspect(net, start, X, Y, X_NEW, algorithm).predictions for start in starts]
-    np.testing.assert_allclose(found.spread, np.std(alone, axis=0, ddof=1), rtol=1e-9)
-    assert nk.inspect(net, starts[0], X, Y, X_NEW, algorithm).spread is None
+def test_the_promise_of_a_verdict_is_that_of_the_study():
+    """The table of the guide, which docs/fine_tuning_study.py writes."""
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]]
+        for line in GUIDE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| linearized ")
+    ]
+    for verdict in nk.dynamics.Verdict:
+        found = [row for row in rows if row[1] == verdict.value]
+        assert len(found) == 2
+        if verdict not in PROMISED:
+            assert all(row[4] == "nothing" for row in found) and verdict.promise.startswith("no promise")
+            continue
+        assert all(row[4] == f"at most {PROMISED[verdict]}" for row in found)
+        kept = [int(row[column].split(" %")[0]) for row in found for column in (5, 6)]
+        assert KEPT[verdict] == min(kept) / 100
+        assert f"at most {100 * PROMISED[verdict]:.0f} %" in verdict.promise
+        assert f"kept by {min(kept)} %" in verdict.promise
 
 
 def test_kinks_are_told():
     net = nk.MLP(3, (16,), 2, "relu")
     assert nk.inspect(net, net.init(jax.random.key(0)), X, Y).kinked
-    assert not nk.inspect(NET, PARAMS, X, Y, steps=2).kinked
+    assert nk.inspect(NET, PARAMS, X, Y, steps=2).kinked is False
+    plain = nk.from_function(lambda p, x: abs(x @ p["w"]))
+    assert nk.inspect(plain, {"w": helpers.points(3, 2)}, X, Y, steps=2).kinked
 
 
 @pytest.mark.parametrize(
@@ -144,8 +154,6 @@ def test_kinks_are_told():
         (dict(algorithm=nk.GradientFlow(1.0, 2.0)), "`friction` must be None in nk.inspect; got 2.0"),
         (dict(pieces=0), "`pieces` must be at least 1; got 0"),
         (dict(steps=0), "`steps` must be at least 1; got 0"),
-        (dict(heads=[PARAMS]), "`heads` needs `x_new`: where predictions are compared"),
-        (dict(heads=3, x_new=X_NEW), "`heads` must be a list of parameters like `params`; got 3"),
         (dict(y=Y[:5]), "`x` and `y` must have the same number of rows; got 6 and 5"),
         (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),

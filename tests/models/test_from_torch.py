@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from nearkernel.dynamics._kinks import jumps
+from nearkernel.models._aten import OPERATIONS
 from torch_networks import NETWORKS, Attention, made
 from torch_reference import called, compared, torch
 
@@ -323,6 +325,16 @@ def test_kinks_are_seen_in_the_graph():
         assert nk.from_torch(small(nn.Linear(3, 4), layer, nn.Linear(4, 1)), inputs(2, 3))[0].kinks == ()
 
 
+@pytest.mark.parametrize(
+    "name", ["mlp", "layer_norm_mlp", "batch_norm_cnn", "group_norm_cnn", "encoder", "gru", "lstm", "vit"]
+)
+def test_kinks_of_the_graph_are_jumps_of_the_derivative(name):
+    """Found without the graph, on a path of the parameters."""
+    net, batch, _ = made(name)
+    model, params = nk.from_torch(net, batch(2), check=False)
+    assert jumps(model, params, batch(6, seed=1)) is bool(model.kinks)
+
+
 def test_solving_a_kinked_module_beyond_order_zero_warns():
     net = small(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
     model, params = nk.from_torch(net, inputs(2, 3))
@@ -408,7 +420,8 @@ def test_an_operation_that_is_not_supported_is_named_with_its_place():
     with pytest.raises(
         NotImplementedError,
         match=r"`module` uses the operation special_airy_ai\.default in submodule 'odd' \(test_from_torch\.py, line \d+"
-        r"\), which nk\.from_torch does not support.*Supported: functions of each entry,.* nk\.models\.torch_op",
+        r"\), which nk\.from_torch does not support.*Supported: functions of each entry,.*; "
+        r"print\(\*nk\.models\.torch_operations\(\)\) lists all \d{3}",
     ) as caught:
         nk.from_torch(module, inputs(2, 3))
     assert "\n" not in str(caught.value)
@@ -439,6 +452,42 @@ def test_a_backward_of_its_own_is_refused():
         nk.from_torch(Rounding(), inputs(2, 3))
     model, params = nk.from_torch(Rounding(), inputs(2, 3), check=False)
     assert model(params, inputs(4, 3)).shape == (4, 3)
+
+
+def test_gradients_are_compared(monkeypatch):
+    """A wrong derivative with right outputs is caught, on either side."""
+    net = small(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    message = r"the JAX model of `module` differs from it at `example`: gradients by .* of the largest"
+    with monkeypatch.context() as patched:
+        patched.setitem(OPERATIONS, "tanh", lambda x: jax.lax.stop_gradient(jnp.tanh(x)))
+        with pytest.raises(RuntimeError, match=message):
+            nk.from_torch(net, inputs(2, 3))
+        nk.from_torch(net, inputs(2, 3), check=False)
+        nk.from_torch(net, inputs(2, 3), trainable="2")  # what trains is not behind it
+        with pytest.raises(RuntimeError, match=message):
+            nk.from_torch(net, inputs(2, 3), trainable=nk.LoRA(rank=1, names="0"))
+
+    class Hooked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = nn.Linear(3, 2)
+
+        def forward(self, x):
+            z = self.net(x)
+            if z.requires_grad and not torch.compiler.is_compiling():
+                z.register_hook(lambda gradient: 2 * gradient)
+            return z
+
+    with pytest.raises(RuntimeError, match=message):
+        nk.from_torch(Hooked(), inputs(2, 3))
+
+
+@pytest.mark.parametrize("name", ["batch_norm_cnn", "encoder", "resnet18", "tiny_gpt"])
+def test_an_example_of_zeros_is_as_good_as_any(name):
+    """Ties of pooling and points without a derivative are no reason to refuse a module."""
+    net, batch, _ = made(name)
+    model, params = nk.from_torch(net, np.zeros_like(batch(1)))
+    np.testing.assert_allclose(model(params, batch(3)), as_pytorch(net, batch(3)), atol=1e-12)
 
 
 def test_bad_modules_and_examples_cost_one_line():

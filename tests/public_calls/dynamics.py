@@ -432,4 +432,5 @@ CALLS = [
     ),
     Call("walk_density", nk.examples.walk_density, dict(steps=("vector", np.array([1, 1, 1])))),
     Call("has_kinks", D.has_kinks, dict(model=model)),
+    Call("has_kinks, measured", functools.partial(D.has_kinks, nk.from_function(NET), PARAMS), dict(x=x)),
 ]

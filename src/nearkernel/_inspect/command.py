@@ -16,7 +16,8 @@ from .._predict.output import check_writable, write_together
 from .._predict.summary import plain
 from .._terminal import console, progress
 from .._versions import versions
-from ..dynamics import Inspection
+from ..dynamics import Inspection, Verdict
+from ..dynamics._verdict import KEPT, PROMISED
 from . import words
 from .network import network_of
 from .options import Options, Rows
@@ -63,11 +64,14 @@ def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, par
 
 
 def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
+    """All results; what its verdict does not allow is null."""
+    said = found.verdict.value
     document = {
         "settings": dataclasses.asdict(options),
         "data": {"name": rows.name, "train": len(rows.x), "new": len(rows.x_new), "notes": rows.notes},
         "algorithm": {"lr": found.algorithm.lr, "steps": found.algorithm.steps},
-        "verdict": found.verdict.value,
+        "verdict": said,
+        "promise": {"error": PROMISED.get(found.verdict), "kept": KEPT.get(found.verdict)},
         "trusted_until": found.trusted_until,
         "loss_before": found.loss_before,
         "curve": [
@@ -76,8 +80,12 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
                 found.moments, found.loss, found.check, found.verdicts, strict=True
             )
         ],
-        "predictions": found.prediction,
-        "halfway": found.halfway,
+        "predictions": {"verdict": said, "outputs": found.prediction},
+        "accuracy": {"verdict": said, "value": words.accuracy(rows, found)},
+        "halfway": {
+            "verdict": said,
+            "steps": None if found.verdict is Verdict.distrust else found.halfway,
+        },
         "kernel": {
             "eigenvalues": found.eigenvalues,
             "alignment": found.alignment,
@@ -108,6 +116,8 @@ def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
     for row in words.curve(found):
         table.add_row(*row)
     page.print(table)
+    for line in words.promises(found):
+        say(f"  {line}")
     for title, lines in (
         ("Tangent kernel", words.kernel(found)),
         ("Order of learning", words.learned(rows, found)),

@@ -27,7 +27,11 @@ def report_html(options: Options, rows: Rows, found: Inspection, svg: str) -> Ht
         words.headline(found),
         words.network(options, rows, found),
         _look.section("Prediction", _look.paragraphs(*words.outcome(rows, found))),
-        _look.section("Loss", _look.table(words.CURVE_HEAD, words.curve(found))),
+        _look.section(
+            "Loss",
+            _look.table(words.CURVE_HEAD, words.curve(found)),
+            _look.paragraphs(*words.promises(found)),
+        ),
         _look.pictures(
             _look.figure(
                 "Prediction and self-check",

@@ -10,15 +10,24 @@ from ..dynamics import Inspection, Verdict
 from .options import Options, Rows
 
 CURVE_HEAD = ("step", "predicted loss", "self-check", "verdict")
-PROMISE = {
-    Verdict.trust: "the network stays close to its linearization",
-    Verdict.care: "the trend is right, the values are rough",
-    Verdict.distrust: "the network leaves its linearization: train it, or use --pieces",
-}
+WITHHELD = f"withheld, since the verdict is {Verdict.distrust.value!r}"
 
 
 def headline(found: Inspection) -> str:
-    return f"{found.verdict.value.capitalize()}: {PROMISE[found.verdict]}."
+    advice = ": train the network, or use --pieces" if found.verdict is Verdict.distrust else ""
+    return f"{found.verdict.value.capitalize()}: {found.verdict.promise}{advice}."
+
+
+def promises(found: Inspection) -> list[str]:
+    """What each verdict of the table is worth."""
+    return [f"{each.value!r}: {each.promise}." for each in Verdict if each in found.verdicts]
+
+
+def accuracy(rows: Rows, found: Inspection) -> float | None:
+    """The share of the new rows that is classified correctly, unless the verdict forbids it."""
+    if rows.labels is None or found.prediction is None or found.verdict is Verdict.distrust:
+        return None
+    return float((found.prediction.argmax(1) == rows.labels).mean())
 
 
 def training(options: Options, found: Inspection) -> str:
@@ -29,6 +38,8 @@ def training(options: Options, found: Inspection) -> str:
 
 def network(options: Options, rows: Rows, found: Inspection) -> str:
     kinks = "; it has kinks, which the linearization ignores" if found.kinked else ""
+    if found.kinked is None:
+        kinks = "; whether it has kinks is not known"
     return (
         f"{options.network} on {rows.name}: {len(rows.x)} training rows, {len(rows.x_new)} new ones; "
         f"{found.parameters} parameters train{kinks}"
@@ -42,9 +53,10 @@ def outcome(rows: Rows, found: Inspection) -> list[str]:
         if found.trusted_until
         else "No step has the verdict 'trust'.",
     ]
-    if rows.labels is not None and found.prediction is not None and found.verdict is not Verdict.distrust:
-        right = float((found.prediction.argmax(1) == rows.labels).mean())
-        lines.append(f"Predicted accuracy on the new rows: {100 * right:.0f} %.")
+    if rows.labels is not None:
+        right = accuracy(rows, found)
+        told = WITHHELD if right is None else f"{100 * right:.0f} % ({found.verdict.value})"
+        lines.append(f"Predicted accuracy on the new rows: {told}.")
     lines.append(f"Regime: {regime(found)}.")
     if math.isfinite(found.unstable_at):
         lines.append(
@@ -85,9 +97,13 @@ def kernel(found: Inspection) -> list[str]:
 
 
 def learned(rows: Rows, found: Inspection) -> list[str]:
-    """When training rows are learned, by class."""
+    """When training rows are learned, by class, unless the verdict forbids it."""
+    if found.verdict is Verdict.distrust:
+        return [f"When the residuals of training rows are halved: {WITHHELD}."]
     at = lambda part: f"step {np.median(part):g}" if np.isfinite(np.median(part)) else "not by the end"
-    lines = [f"Residual of a training row at half of its size (median): {at(found.halfway)}."]
+    lines = [
+        f"Residual of a training row at half of its size (median): {at(found.halfway)} ({found.verdict.value})."
+    ]
     if rows.classes:
         which = rows.y.argmax(1)
         groups = {

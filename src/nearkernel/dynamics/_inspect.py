@@ -2,14 +2,13 @@
 
 import math
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, shown, whole
+from .._check import inputs, whole
 from .._precision import in_float64
 from .._types import ArrayLike, Num
 from ..models import AbstractModel
@@ -39,7 +38,6 @@ def inspect(
     loss: Any = "squared",
     steps: int = 100,
     pieces: int = 1,
-    heads: Sequence[Any] = (),
 ) -> Inspection:
     r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
@@ -61,8 +59,6 @@ def inspect(
     - `steps`: number of steps of the default algorithm.
     - `pieces`: how often the network may be linearized. With more than 1, it is linearized again at the predicted
       weights when the check of the current linearization becomes too large.
-    - `heads`: other initial parameters, each like `params`, such as further draws of a new last layer. `spread` is then
-      the variation of the predictions at `x_new`; each costs one more inspection.
     """
     began = time.perf_counter()
     require_model(model)
@@ -74,10 +70,6 @@ def inspect(
     whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
-    if not isinstance(heads, list | tuple):
-        raise TypeError(f"`heads` must be a list of parameters like `params`; got {shown(heads)}.")
-    if heads and new is None:
-        raise ValueError("`heads` needs `x_new`: where predictions are compared.")
     rows = x if new is None else np.concatenate([x, new])
     first = Stretch(model, params, rows, y)
     if not np.isfinite(first.start).all():
@@ -90,12 +82,6 @@ def inspect(
     moments = _moments(algorithm)
     with np.errstate(over="ignore", invalid="ignore"):  # a rate that is too large is told by the check
         arrivals, checks, expanded_at, unstable_at = _followed(first, algorithm, function, moments, pieces)
-        others = [
-            _outputs(
-                Stretch(model, floating_params(model, each), rows, y), algorithm, function, moments, pieces
-            )
-            for each in heads
-        ]
     force = -np.asarray(jax.grad(function)(jnp.asarray(first.start[: len(y)]), jnp.asarray(y)))
     order = np.argsort(first.spectrum.lam)[::-1]
     eigenvalues = first.spectrum.lam[order]
@@ -112,7 +98,6 @@ def inspect(
         trusted_until=trusted_until(moments.tolist(), checks, TRUST),
         fitted=outputs[:, :n],
         predictions=None if new is None else outputs[:, n:],
-        spread=np.std([outputs[:, n:], *(each[:, n:] for each in others)], axis=0, ddof=1) if heads else None,
         params=arrivals[-1].params,
         halfway=halfway(function, y, force, moments, outputs[:, :n]),
         eigenvalues=eigenvalues,
@@ -120,7 +105,7 @@ def inspect(
         effective_dimension=float(eigenvalues.sum() ** 2 / (eigenvalues**2).sum()),
         expanded_at=expanded_at,
         unstable_at=unstable_at,
-        kinked=has_kinks(model),
+        kinked=has_kinks(model, params, x),
         regime=regime(model, y, checks[-1]),
         parameters=count_parameters(params),
         seconds=time.perf_counter() - began,
@@ -185,13 +170,6 @@ def _followed(
             expanded_at.append(float(moments[len(arrivals) - 1]))
             stretch = following
     return arrivals, checks, tuple(expanded_at), unstable_at
-
-
-def _outputs(
-    first: Stretch, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray, pieces: int
-) -> np.ndarray:
-    """(m, n + k, out)."""
-    return np.stack([each.outputs for each in _followed(first, algorithm, loss, moments, pieces)[0]])
 
 
 def _is_unstable(algorithm: Timed, stretch: Stretch) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Inspection(Result, eqx.Module):
     """Predictions of a training run at several times, each with a self-check.
 
+    Everything that is predicted is as good as the verdict beside it says: `verdict.promise`.
+
     **Fields:**
 
     - `algorithm`; `moments` (m,), the steps of gradient descent or times of gradient flow.
@@ -25,14 +27,13 @@ class Inspection(Result, eqx.Module):
     - `check` (m,), the self-check, and `verdicts` (m,), its verdicts; `trusted_until`, the last time up to which all
       verdicts are `trust`.
     - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
-      end; `spread` (m, k, out), the standard deviation of `predictions` over initial parameters, if `heads` were
-      given.
+      end.
     - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
     - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
       each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
     - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
       learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
-      network has kinks.
+      network has kinks, None if that is not known.
     - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
     - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
       estimated time of real training, from the time of one step (nan for a flow).
@@ -47,7 +48,6 @@ class Inspection(Result, eqx.Module):
     trusted_until: float
     fitted: Float[np.ndarray, "m n out"]
     predictions: Float[np.ndarray, "m k out"] | None
-    spread: Float[np.ndarray, "m k out"] | None
     params: Any
     halfway: Float[np.ndarray, " n"]
     eigenvalues: np.ndarray
@@ -55,7 +55,7 @@ class Inspection(Result, eqx.Module):
     effective_dimension: float
     expanded_at: tuple[float, ...]
     unstable_at: float
-    kinked: bool
+    kinked: bool | None
     regime: RegimeResult
     parameters: int
     seconds: float

@@ -7,10 +7,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models import AbstractModel, AbstractNetwork, FeatureDerivatives, Scaled, TorchModel
+from .._check import inputs
+from ..models import (
+    AbstractModel,
+    AbstractNetwork,
+    FeatureDerivatives,
+    FunctionModel,
+    NetworkModel,
+    Scaled,
+    TorchModel,
+)
 from ..models._activation import Activation
 from ..models._network import leaves
+from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
+from ._kinks import jumps
 from ._tangent import AbstractTangent, CurvedTangent, ExpandedTangent
 
 _PROBES = 8  # inputs that are looked at
@@ -66,7 +77,7 @@ def require_solvable(tangent: CurvedTangent, x: np.ndarray, algorithm: SpectralA
         )
     if isinstance(derivatives, FeatureDerivatives):
         _require_symmetric(derivatives, u, v)
-    if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner):
+    if isinstance(tangent, ExpandedTangent) and has_kinks(tangent.inner, tangent.inner_params, x):
         warnings.warn(
             f"{_kinked(tangent.inner)} has kinks: its second derivative is zero almost everywhere, and no order of the "
             "expansion includes a neuron that crosses its kink. Orders 1 and 2 include only products of "
@@ -97,22 +108,31 @@ def _require_symmetric(derivatives: FeatureDerivatives, u: np.ndarray, v: np.nda
 def _kinked(model: AbstractModel) -> str:
     """What has kinks, for a message."""
     model = model.model if isinstance(model, Scaled) else model
-    if not isinstance(model, TorchModel):
+    if isinstance(model, AbstractNetwork):
         return "the activation"
+    if not isinstance(model, TorchModel):
+        return "the model"
     return f"the model ({', '.join(model.kinks[:_NAMED])}{', ...' * (len(model.kinks) > _NAMED)})"
 
 
-def has_kinks(model: AbstractModel) -> bool:
-    """Whether all activations of a network `model` are piecewise linear with kinks.
+def has_kinks(model: AbstractModel, params: Any = None, x: Any = None) -> bool | None:
+    """Whether the outputs of `model` have kinks as functions of its parameters.
 
-    For a PyTorch module: whether trained parameters enter an operation with a discontinuous derivative.
+    For networks made of layers: whether all activations are piecewise linear with kinks. For a PyTorch module: whether
+    trained parameters enter an operation with a discontinuous derivative. A model of `nk.from_network` or
+    `nk.from_function` needs `params` and inputs `x`: its derivative is followed along a path of parameters, and has a
+    kink if it jumps there. Without them, or if outputs are not finite on the path, the answer is None: not known.
     """
-    model = model.model if isinstance(model, Scaled) else model
-    if isinstance(model, TorchModel):
-        return bool(model.kinks)
-    if not isinstance(model, AbstractNetwork):
+    inner = model.model if isinstance(model, Scaled) else model
+    if isinstance(inner, TorchModel):
+        return bool(inner.kinks)
+    if isinstance(inner, NetworkModel | FunctionModel):
+        if params is None or x is None:
+            return None
+        return jumps(model, floating_params(model, params), inputs(x, "x", model.in_shape)[:_PROBES])
+    if not isinstance(inner, AbstractNetwork):
         return False
-    functions = [layer.function for layer in leaves(model.layers) if isinstance(layer, Activation)]
+    functions = [layer.function for layer in leaves(inner.layers) if isinstance(layer, Activation)]
     return bool(functions) and all(map(_is_kinked, functions))
 
 

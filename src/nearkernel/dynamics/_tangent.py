@@ -217,23 +217,25 @@ class ExpandedTangent(CurvedTangent):
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree
-        self.inner, self._params = model.model, model.params0
+        self.inner, self.inner_params = model.model, model.params0
         if isinstance(model.model, Scaled):
-            self.inner, self._params = model.model.moving(model.params0)
-        self.kernel = EmpiricalNTK(self.inner, self._params)
+            self.inner, self.inner_params = model.model.moving(model.params0)
+        self.kernel = EmpiricalNTK(self.inner, self.inner_params)
 
     def network(self) -> AbstractModel:
         return self.model.model
 
     def out_dim(self, x: np.ndarray) -> int:
-        return jax.eval_shape(self.inner, self._params, x[:1]).shape[1]
+        return jax.eval_shape(self.inner, self.inner_params, x[:1]).shape[1]
 
     def start(self, x: np.ndarray, out: int) -> np.ndarray:
         return np.array(_outputs(self.model.model, self.model.params0, x), dtype=np.float64)
 
     def drift(self, x: np.ndarray, out: int) -> np.ndarray:
-        flat = np.asarray(ravel_pytree(self._params)[0], dtype=np.float64)
-        return np.asarray(ModelDerivatives(self.inner, self._params, x, 1).push(flat[None])).reshape(-1, out)
+        flat = np.asarray(ravel_pytree(self.inner_params)[0], dtype=np.float64)
+        return np.asarray(ModelDerivatives(self.inner, self.inner_params, x, 1).push(flat[None])).reshape(
+            -1, out
+        )
 
     def flat(self, columns: np.ndarray) -> np.ndarray:
         return columns.reshape(-1, 1)
@@ -251,13 +253,15 @@ class ExpandedTangent(CurvedTangent):
         return full.reshape(full.shape[0] * full.shape[1], -1)
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
-        return self.arrived(-ModelDerivatives(self.inner, self._params, x, 1).pull(weights.reshape(1, -1)))
+        return self.arrived(
+            -ModelDerivatives(self.inner, self.inner_params, x, 1).pull(weights.reshape(1, -1))
+        )
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
-        return ModelDerivatives(self.inner, self._params, x, self.degree)
+        return ModelDerivatives(self.inner, self.inner_params, x, self.degree)
 
     def _moving_tree(self, moved: np.ndarray) -> Any:
-        return jax.tree.map(np.asarray, ravel_pytree(self._params)[1](moved[0]))
+        return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](moved[0]))
 
     def tree(self, moved: np.ndarray) -> Any:
         found = self._moving_tree(moved)

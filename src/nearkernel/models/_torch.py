@@ -9,7 +9,7 @@ import numpy as np
 
 from .._extra import needing
 from .._precision import in_float64, working_dtype
-from ._aten import OPERATIONS, Program, kinks
+from ._aten import Program, kinks, operation_names
 from ._base import AbstractModel, Params
 from ._expand import Taylor
 from ._scaled import Scaled
@@ -49,7 +49,8 @@ def from_torch(
       these. All other parameters are frozen.
     - `output`: which output to use if the module returns several: a name, an index, or a function of the return
       value.
-    - `check`: compare outputs and gradients with PyTorch at `example`.
+    - `check`: compare outputs and gradients with PyTorch at `example`; refuse a custom backward, which the trace
+      does not see.
 
     **Returns:** a `TorchModel`, and `params`, a dict of the trained arrays, by their names in the module. Tied
     parameters appear once, under their first name.
@@ -64,7 +65,7 @@ def from_torch(
     _require_evaluation_mode(torch, module)
     arguments = _arguments(torch, module, example)
     wrapped = _wrapper(torch)(module, arguments.call, output)
-    _require_rows(run_torch(torch, wrapped, arguments.leaves), len(arguments.leaves[0]))
+    _require_rows(run_torch(torch, wrapped, arguments.leaves)[0], len(arguments.leaves[0]))
     program, constants, by_row = trace(wrapped, arguments.leaves)
     held = _Held(torch, module)
     program = Program(
@@ -121,8 +122,7 @@ def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
 
 def torch_operations() -> tuple[str, ...]:
     """Names of the ATen operations that `nk.from_torch` knows; PyTorch decomposes most others into these."""
-    inner = ("python.", "sym_", "stop_gradient", "getitem")
-    return tuple(sorted(name for name in OPERATIONS if not name.startswith(inner)))
+    return operation_names()
 
 
 def _require_evaluation_mode(torch: Any, module: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._check import nearest
-from ._aten import OPERATIONS, Program, Ref, Step, known
+from ._aten import Program, Ref, Step, known, operation_names
 
 _IGNORED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"}
 _RECURRENT = ("gru.input", "lstm.input", "rnn_tanh.input", "rnn_relu.input")
@@ -209,10 +209,10 @@ def _step(node: Any, values: dict) -> Step:
 
 
 def _unsupported(name: str = "") -> str:
-    base = name.partition(".")[0]
+    names = operation_names()
     return (
-        f"which nk.from_torch does not support.{nearest(base, sorted(OPERATIONS))} "
-        f"Supported: {_KINDS}; nk.models.torch_operations() has all names."
+        f"which nk.from_torch does not support.{nearest(name.partition('.')[0], names)} "
+        f"Supported: {_KINDS}; print(*nk.models.torch_operations()) lists all {len(names)}."
     )
 
 

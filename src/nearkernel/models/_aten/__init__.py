@@ -19,3 +19,4 @@ from ._program import dtype_of as dtype_of
 from ._program import kinks as kinks
 from ._table import OPERATIONS as OPERATIONS
 from ._table import known as known
+from ._table import operation_names as operation_names

@@ -35,3 +35,9 @@ def known(name: str) -> str | None:
     """The entry that serves the operation `name`, such as "add.Tensor"; None if there is none."""
     base = name.partition(".")[0]
     return name if name in OPERATIONS else base if base in OPERATIONS else None
+
+
+def operation_names() -> tuple[str, ...]:
+    """Operations of ATen in the table, without what only programs use."""
+    inner = ("python.", "sym_", "stop_gradient", "getitem")
+    return tuple(sorted(name for name in OPERATIONS if not name.startswith(inner)))
