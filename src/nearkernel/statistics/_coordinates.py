@@ -101,10 +101,10 @@ def coordinate_check(
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
     adam = isinstance(algorithm, Adam)
-    both = [resized(net, size) for size in (64, 128)]
+    one, two = (resized(net, size) for size in (64, 128))
     return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),
-        powers(*both, *(_factors(each, adam, factors) for each in both), adam),
+        powers(one, two, _factors(one, adam, factors), _factors(two, adam, factors), adam),
         np.array([_expected(each, x, y, algorithm, factors, moves.shape[1]) for each in nets]),
     )  # fmt: skip
 
