@@ -10,7 +10,7 @@ import nearkernel as nk
 
 _X, _Y = np.array([[1.2, 0.5, 0.2], [0.5, 1.1, -0.3]]), np.array([1.3, -0.4])
 _NEW = np.array([[1.1, -0.4, 0.8]])
-_STEPS, _PAIRS = 60, 8000
+_STEPS = 60
 
 
 def _network(width: int) -> nk.MLP:
@@ -60,8 +60,8 @@ def kink_shift() -> plt.Figure:
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
     estimates = []
     for width in widths:
-        net = _network(int(width))
-        estimates.append(nk.measure(_observable(net, descent), net, _PAIRS, jax.random.key(int(width))))
+        net, pairs = _network(int(width)), min(8000, 2**22 // int(width))
+        estimates.append(nk.measure(_observable(net, descent), net, pairs, jax.random.key(int(width))))
     line = np.geomspace(24, 2800, 50)
     for panel, (name, title) in zip(axes, (("mean", "mean"), ("cov", "variance")), strict=True):
         value, error = (100 * float(np.ravel(each)[0]) for each in theory[name])

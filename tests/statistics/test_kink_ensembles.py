@@ -8,12 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
 from nearkernel.statistics import SampledNeurons
 
-X, NEW = helpers.points(4, 3, 102), helpers.points(3, 3, 103)
-Y = np.array([0.9, -1.1, 0.3, 0.8])
 MANY = SampledNeurons(tolerance=1e-9, most=2**13)
 
 
@@ -137,25 +134,27 @@ def test_gradient_flow():
     new, make = np.array([[1.0, -0.5, 0.9]]), lambda width: nk.MLP(3, (width,), 1, "relu", 1.6, 0.1)
     lam = np.linalg.eigvalsh(nk.kernels.NTK(make(4))(x))
     lr, steps = float(0.05 / lam[-1]), 150
-    found = measured(make, x, y, nk.GradientDescent(lr, steps), new, 5000, (12, 24))
+    found = measured(make, x, y, nk.GradientDescent(lr, steps), new, 8000, (12, 24))
     theory, errors = predicted(make(576), x, y, nk.GradientFlow(lr * steps), new)
     stepped, _ = predicted(make(576), x, y, nk.GradientDescent(lr, steps), new)
     for name in ("mean", "cov"):
         assert (np.abs(stepped[name] - theory[name]) < found.sem[name]).all()
-    assert_agree(found, theory, errors, {"mean": 6, "cov": 4})
+    assert_agree(found, theory, errors, {"mean": 6, "cov": 3})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size, far", [(1.0, False), (12.0, True)])
+@pytest.mark.parametrize("size, far", [(2.0, False), (12.0, True)])
 def test_the_warning_tells_where_the_law_is_off(size, far):
     """Larger targets move neurons further: the law of the mean is then off by a third of itself and more."""
+    rng = np.random.default_rng(102)
+    x, new, y = rng.normal(size=(4, 3)), rng.normal(size=(3, 3)), size * rng.normal(size=4)
     net = nk.MLP(3, (256,), 1, "relu", weight_var=2.0, bias_var=0.1)
-    descent = nk.GradientDescent(float(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(X))[-1]), 60)
+    descent = nk.GradientDescent(float(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]), 92)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        theory, _ = predicted(net, X, size * Y, descent, NEW)
+        theory, _ = predicted(net, x, y, descent, new)
     assert any("training moves preactivations" in str(each.message) for each in said) == far
-    found = nk.measure(moments(net, X, size * Y, descent, NEW), net, 1500, jax.random.key(5))
+    found = nk.measure(moments(net, x, y, descent, new), net, 1500, jax.random.key(5))
     scale = np.linalg.norm(theory["mean"])
     off, error = (
         np.linalg.norm(found.mean["mean"] - theory["mean"]) / scale,
