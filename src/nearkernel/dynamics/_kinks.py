@@ -22,7 +22,7 @@ from ..models import AbstractModel
 
 _STEPS, _HALVINGS = 16, 24
 _SEED = 0x6B696E6B  # not one that parameters are drawn by: a path along them only scales them
-_JUMP = {np.float64: 1e-7, np.float32: 1e-3}  # smallest, beside the largest slope
+_JUMP: dict[type, float] = {np.float64: 1e-7, np.float32: 1e-3}  # smallest, beside the largest slope
 
 
 class _Point(NamedTuple):
