@@ -28,7 +28,9 @@ def write(rows, seeds, steps, pieces):
 def write_price(rows, steps, pieces):
     """What linearizing again costs, and what it gains late in training."""
     names = {kind: words.format(pieces=pieces) for kind, words in KINDS.items()}
-    replace(PRICE, [*late_curve(rows, names, steps), *seconds(rows, names, steps)])
+    told = "Gains late in training, and prices, on networks of the [study below](#how-often-the-verdicts-are-right):"
+    command = "`python docs/fine_tuning_study.py --price`"
+    replace(PRICE, ["", told, *late_curve(rows, names, steps), *seconds(rows, names, steps), "", command])
 
 
 def replace(part, lines):

@@ -1,5 +1,9 @@
 """PyTorch networks of every common kind, small and with random weights, and inputs for them."""
 
+import functools
+import sys
+import warnings
+
 import numpy as np
 import pytest
 
@@ -252,9 +256,32 @@ def tiny_gpt():
 
 def importable(name):
     """A library, or a skip that says why not: it may be absent, or built for another PyTorch."""
+    _let_torchvision_in()
     return pytest.importorskip(
         name, reason=f"{name} cannot be imported here", exc_type=(ImportError, RuntimeError)
     )
+
+
+@functools.cache
+def _let_torchvision_in():
+    """On PyPI it is built for CUDA: beside PyTorch for CPUs it misses its own operations, which no network here uses.
+
+    Its import asks for two of them, which are then declared. timm and transformers import torchvision.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import torchvision  # noqa: F401
+    except ImportError:
+        return
+    except RuntimeError as error:
+        if "torchvision::nms does not exist" not in str(error):
+            return
+        for module in [each for each in sys.modules if each.partition(".")[0] == "torchvision"]:
+            del sys.modules[module]
+        for name in ("nms", "qnms"):
+            signature = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            torch.library.define(f"torchvision::{name}", signature)
 
 
 NETWORKS = {
