@@ -59,12 +59,12 @@ def kinks() -> plt.Figure:
         sem.append(16 * np.sqrt(np.sum(found.sem**2)))
     neurons = np.arange(2, 42, 2)
     two = [nk.geometry.region_bounds(nk.MLP(1, (2,) * (n // 2))).layers for n in neurons]
-    axes[0].plot(neurons, two, color=ORANGE, ls="--", lw=1.2, label="bound, 2 neurons a layer")
-    axes[0].plot(neurons, 2.0 ** (neurons / 2), color=ORANGE, label="sawtooth, 2 neurons a layer")
+    axes[0].plot(neurons, two, color=ORANGE, ls="--", lw=1.2, label="bound, 2 neurons per layer")
+    axes[0].plot(neurons, 2.0 ** (neurons / 2), color=ORANGE, label="sawtooth, 2 neurons per layer")
     axes[0].plot(16 * depths[: len(built)], built, "o", color=ORANGE, ms=5, mfc="white")
-    axes[0].plot(16 * depths, bound, color=BLUE, ls="--", lw=1.2, label="bound, 16 neurons a layer")
+    axes[0].plot(16 * depths, bound, color=BLUE, ls="--", lw=1.2, label="bound, 16 neurons per layer")
     axes[0].errorbar(
-        16 * depths, mean, sem, fmt="o", color=BLUE, ms=4, capsize=2, label="drawn, 16 neurons a layer"
+        16 * depths, mean, sem, fmt="o", color=BLUE, ms=4, capsize=2, label="drawn, 16 neurons per layer"
     )
     axes[0].plot(16 * depths, 16 * depths + 1, color=BLUE, lw=1, label="neurons + 1")
     axes[0].set(yscale="log", ylim=(1, 1e20), xlabel="neurons", title="linear pieces on the line")

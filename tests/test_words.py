@@ -25,6 +25,7 @@ _IZE = "initial|standard|normal|regular|optim|minim|maxim|general|summar|recogn|
 WORDS = {  # what must not stand in a text, and what to write
     rf"\bone [\w-]+(?: (?!as\b)[\w-]+)? an? (?:{_EACH})\b": "one ... per ...",
     rf"\b(?:one|once|twice|times|factor|seconds|bytes|numbers|entries) an? (?:{_EACH}|line|core)\b": "per ...",
+    rf"\b\d+ (?!as\b)[\w-]+s an? (?:{_EACH}|run)\b": "... per ...",
     r"\bas of (?:`|the\b)": "same as `...`",
     r"\bwhole numbers?\b": "integer",
     r"\b(?:is|are) no (?:npz|archive|file|vector|number|function|fixed|model|kernel|table|text|power|tool)": "is not a",
