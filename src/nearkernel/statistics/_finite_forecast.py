@@ -15,7 +15,7 @@ from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_training import AbstractTraining, ExactTraining
 from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, say_missed
 from ._of_networks import OfNetworks
 from ._sampled_training import SampledTraining
 from ._stages import as_mlp, stages
@@ -147,7 +147,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         """The same networks at another `time` (steps for gradient descent); tensors and kernels are reused."""
         later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         found = FiniteForecast(self._training, later, self._options)
-        self._options.say_missed(found._accuracy, found.neurons, stacklevel=3)
+        say_missed(self._options, found._accuracy, found.neurons, stacklevel=3)
         return found
 
     @in_float64
@@ -266,7 +266,7 @@ def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:
             f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` here.",
             stacklevel=stacklevel + 1,
         )
-    found._options.say_missed(found._accuracy, found.neurons, stacklevel + 1)
+    say_missed(found._options, found._accuracy, found.neurons, stacklevel + 1)
     return found
 
 

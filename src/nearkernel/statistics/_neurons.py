@@ -37,13 +37,14 @@ class SampledNeurons(eqx.Module):
         whole(self.seed, "seed", 0)
         one_of(self.dtype, "dtype", ("float32", "float64"))
 
-    def say_missed(self, accuracy: float, neurons: int, stacklevel: int) -> None:
-        """Warns if `neurons` were not enough: `accuracy`, the largest standard error over standard deviations."""
-        if neurons and accuracy > self.tolerance:
-            enough = neurons * (accuracy / self.tolerance) ** 2
-            warnings.warn(
-                f"with {neurons:,} neurons per layer, standard errors reach {accuracy:.2g} of the standard deviation, "
-                f"above `tolerance` = {self.tolerance:g}: about {enough:.1e} neurons would do; give nk.forecast "
-                "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance`.",
-                stacklevel=stacklevel + 1,
-            )
+
+def say_missed(options: SampledNeurons, accuracy: float, neurons: int, stacklevel: int) -> None:
+    """Warns if `neurons` were not enough: `accuracy`, the largest standard error over standard deviations."""
+    if neurons and accuracy > options.tolerance:
+        enough = neurons * (accuracy / options.tolerance) ** 2
+        warnings.warn(
+            f"with {neurons:,} neurons per layer, standard errors reach {accuracy:.2g} of the standard deviation, "
+            f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would do; give nk.forecast "
+            "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance`.",
+            stacklevel=stacklevel + 1,
+        )
