@@ -321,9 +321,10 @@ def report(
     for flag, settings in options.items():
         parser.add_argument(f"--{flag}", **settings)
     chosen = parser.parse_args()
-    shared = " (while other programs shared the machine)" if others_work() else ""
-    made = f"Made by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
-    text = f"{make(chosen)}\n\n{made}"
+    busy = others_work()
+    text = make(chosen)
+    shared = " (while other programs shared the machine)" if busy or others_work() else ""
+    text = f"{text}\n\nMade by `python benchmarks/{name}.py`{shared} on {machine(*packages)}."
     print(text)
     quick = getattr(chosen, "quick", False)
     if chosen.write and not quick:
@@ -331,4 +332,4 @@ def report(
     whole = not getattr(chosen, "only", "")
     path = chosen.json or (committed(name, quick) if chosen.write and whole and kept() else None)
     if path is not None:
-        save(path, kept(), f"{machine(*packages)}{shared}")
+        save(path, kept(), f"{machine(*packages)}{shared}", bool(shared))

@@ -1,6 +1,8 @@
 """What GPyTorch is timed on; runs in an environment of its own. Parameters of the kernel are fixed, nothing is
 learned."""
 
+import contextlib
+
 import gpytorch
 import numpy as np
 import torch
@@ -20,7 +22,7 @@ class Regression(gpytorch.models.ExactGP):
         return gpytorch.distributions.MultivariateNormal(self.mean_module(x), self.covar_module(x))
 
 
-def _mean(folder, length, ridge, inducing):
+def _mean(folder, length, ridge, inducing, rank=None):
     x, y, x_new = (torch.tensor(each, dtype=torch.float32) for each in load(folder, "x", "y", "x_new"))
     points = (
         None if inducing is None else torch.tensor(load(folder, "centers")[0][:inducing], dtype=torch.float32)
@@ -41,15 +43,16 @@ def _mean(folder, length, ridge, inducing):
             torch.no_grad(),
             gpytorch.settings.skip_posterior_variances(),
             gpytorch.settings.eval_cg_tolerance(TOLERANCE),
+            contextlib.nullcontext() if rank is None else gpytorch.settings.max_preconditioner_size(rank),
         ):
             return {"mean": model(x_new).mean.numpy().astype(np.float64)}
 
     return run
 
 
-def machine(folder, length, ridge):
-    """All points, by conjugate gradients."""
-    return _mean(folder, length, ridge, None)
+def machine(folder, length, ridge, rank=None):
+    """All points, by conjugate gradients; `rank` of the preconditioner, its own choice (15) unless given."""
+    return _mean(folder, length, ridge, None, rank)
 
 
 def centers(folder, length, ridge, m):

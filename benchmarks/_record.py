@@ -48,9 +48,11 @@ def committed(script: str, quick: bool) -> Path:
     return RESULTS / f"{script}{'.quick' * quick}.json"
 
 
-def save(path: Path, ratios: tuple[Ratio, ...], machine: str) -> None:
+def save(path: Path, ratios: tuple[Ratio, ...], machine: str, shared: bool = False) -> None:
+    """Write a file of results; `shared`: other programs ran meanwhile, so that it should be made again."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": machine, "ratios": [dataclasses.asdict(each) for each in ratios], **_notes}
+    rows = [dataclasses.asdict(each) for each in ratios]
+    content = {"machine": machine, **({"refresh": True} if shared else {}), "ratios": rows, **_notes}
     path.write_text(json.dumps(content, indent=1) + "\n")
 
 
@@ -68,6 +70,10 @@ def load(path: Path) -> tuple[Ratio, ...]:
                 f"{path}: the ratio of {each.name!r} must be a number above 0; got {each.ratio!r}."
             )
     return found
+
+
+def was_shared(path: Path) -> bool:
+    return bool(json.loads(path.read_text()).get("refresh", False))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,7 +4,8 @@
     .venv/bin/python benchmarks/check.py [NAME ...]
 
 A ratio compares CPU seconds of a rival with ours in one run, so that machines hardly matter. What fell by more than
-a quarter is measured once more, then printed; the exit code is 1 if any did.
+a quarter is measured once more, then printed; the exit code is 1 if any did. Ratios of a quick run are committed with
+`python benchmarks/NAME.py --quick --write`; those that were made while other programs ran are named.
 """
 
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _record import RESULTS, Change, Ratio, changes, committed, load
+from _record import RESULTS, Change, Ratio, changes, committed, load, was_shared
 
 HERE = Path(__file__).parent
 
@@ -33,6 +34,10 @@ def measured(name: str) -> tuple[Ratio, ...]:
         return load(path)
 
 
+def refresh(name: str) -> str:
+    return f"python benchmarks/{name}.py --quick --write"
+
+
 def best(first: tuple[Ratio, ...], second: tuple[Ratio, ...]) -> tuple[Ratio, ...]:
     """The better of two runs, comparison by comparison: other programs only make us slower or the rival."""
     again = {each.name: each for each in second}
@@ -49,7 +54,7 @@ def compared(name: str) -> list[Change]:
 def main(typed: list[str]) -> int:
     if not names():
         sys.exit(
-            "error: no quick run is committed; make one, e.g. with `python benchmarks/solve.py --quick --write`."
+            f"error: no quick run is committed; make one, e.g. with `{refresh('solve')}`, and commit results/."
         )
     unknown = [name for name in typed if name not in names()]
     if unknown:
@@ -64,6 +69,8 @@ def main(typed: list[str]) -> int:
         )
         for change in bad:
             print(f"  {change}", flush=True)
+        if was_shared(committed(name, quick=True)):
+            print(f"  note: committed from a busy machine; refresh with `{refresh(name)}` on a quiet one.")
     return int(fell > 0)
 
 

@@ -93,7 +93,7 @@ def left_out(rows: int) -> list[dict[str, str]]:
         start = time.perf_counter()
         found = nk.solve(kernel, x[rest], y[rest], flow).predict(x[i : i + 1]).mean[0] - y[i]
         again += (time.perf_counter() - start) / 5
-        worst = max(worst, float(np.abs(found - left.residual[i]).max()))
+        worst = max(worst, float(np.abs(found - left.residuals[i]).max()))
     return [
         {
             "rows": str(rows),

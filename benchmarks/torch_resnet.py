@@ -9,6 +9,7 @@ each input by vmap(jacrev), a few inputs at a time, keeps all of them and multip
 memory for all gradients. CPU seconds are those of all threads, so that other programs on the machine count for little.
 """
 
+import importlib.util
 import json
 import resource
 import subprocess
@@ -133,6 +134,8 @@ if __name__ == "__main__":
         kernel, numbers = {"ours": ours, "theirs": theirs}[side](int(inputs), dtype)
         np.save(path, kernel)
         print(json.dumps(numbers))
+    elif importlib.util.find_spec("torch") is None:
+        print("torch_resnet: skipped, since PyTorch is not installed; `make torch` installs it.")
     else:
         report(
             __doc__,

@@ -79,6 +79,28 @@ def test_what_fell_is_measured_once_more(record, check, monkeypatch, capsys):
     )
 
 
+def test_results_of_a_busy_machine_are_named(record, check, monkeypatch, capsys):
+    record.save(record.committed("solve", quick=True), ratios(record, a=4.0), "", shared=True)
+    monkeypatch.setattr(check, "measured", lambda name: ratios(record, a=4.0))
+    assert check.main([]) == 0
+    assert (
+        "refresh with `python benchmarks/solve.py --quick --write` on a quiet one" in capsys.readouterr().out
+    )
+
+
+def test_seconds_at_equal_error_lie_between_those_of_the_runs_around_it(record):
+    large = importlib.import_module("large")
+    runs = [
+        large.Found(None, large.Measured(0, seconds, 2 * seconds, 0, 0), error, None)
+        for seconds, error in ((1.0, 0.8), (4.0, 0.2), (2.0, 0.9), (16.0, 0.05))  # the third is of no use
+    ]
+    best = lambda error: large.at_error(runs, error / large.EQUAL, lambda took: took.best)
+    assert best(0.8) == pytest.approx(1.0) and best(0.2) == pytest.approx(4.0)
+    assert best(0.4) == pytest.approx(2.0) and best(0.1) == pytest.approx(8.0)  # straight lines in logarithms
+    assert best(1.5) == pytest.approx(1.0) and best(0.04) is None
+    sys.modules.pop("large")
+
+
 def test_all_is_well(record, check, monkeypatch, capsys):
     record.save(record.committed("solve", quick=True), ratios(record, a=4.0), "")
     monkeypatch.setattr(check, "measured", lambda name: ratios(record, a=3.5))

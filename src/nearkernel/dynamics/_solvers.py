@@ -9,6 +9,7 @@ import numpy as np
 
 from .._check import inputs, nearest, plain_array, positive, shown, whole
 from .._memory import available_bytes, parse_bytes
+from .._precision import working_dtype
 from .._progress import report
 from ..kernels import AbstractKernel
 from ..scale._iterate import Iterated, conjugate_gradients, eigenpro, richardson
@@ -85,7 +86,7 @@ class ConjugateGradients(IterativeSolver):
     """Conjugate gradients, preconditioned by randomly pivoted Cholesky; for training to convergence and for ridges.
 
     **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default 3 sqrt(n)
-    for a matrix that is held and sqrt((d + 25) n / 2) for one that is computed again in every product, at most 3000
+    for a matrix that is held and sqrt(2 (d + 25) n) for one that is computed again in every product, at most 3000
     and what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
     `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
     `watch(iteration, residual)` called after each iteration.
@@ -113,7 +114,9 @@ class ConjugateGradients(IterativeSolver):
         n = products.n
         wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
         fits = wanted
-        while fits > 1 and bytes_for(n, fits) > self.budget() // 2:  # the rest is for tiles
+        while (
+            fits > 1 and bytes_for(n, fits, working_dtype().itemsize) > self.budget() // 2
+        ):  # the rest is for tiles
             fits = int(0.95 * fits)
         return max(1, min(wanted, fits, n))
 

@@ -13,6 +13,8 @@ from .._check import between, finite_result, inputs, positive, real_number, whol
 from .._memory import require_fits
 from ._base import InvariantKernel
 
+_LARGEST_EXPONENT = 8.0  # of which float32 keeps 1e-6
+
 
 def _dot(rows1, rows2, gap):
     return rows1["norm"] * rows2["norm"] * (1.0 - gap)
@@ -117,8 +119,40 @@ class RBF(_OfNorms):
             found /= np.float32(scale)
             return (np.exp(found, out=found),)
 
+    def quick_tile(self, side1, side2):
+        r"""One product of matrices gives the exponent: (u, -u.u/2, 1).(v, 1, -v.v/2) with u = x / length.
+
+        In float32, and where no u.u/2 is so large that its rounding would show: entries have six digits.
+        """
+        if side1.unit is None or side1.unit.dtype != np.float32:
+            return None
+        left, right = (
+            _exponent_factor(side, float(self.length), own) for side, own in ((side1, 0), (side2, 1))
+        )
+        if left is None or right is None:
+            return None
+
+        def tile(i: slice, j: slice) -> np.ndarray:
+            found = left[i] @ right[j].T
+            return np.exp(found, out=found)
+
+        return tile
+
     def diagonals(self, rows):
         return (0.0 * rows["norm"] + 1.0,)
+
+
+def _exponent_factor(side, length: float, second: int) -> np.ndarray | None:
+    """The rows (u, -u.u/2, 1), or (u, 1, -u.u/2) of the `second` side; None if some u.u/2 is large."""
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = side.unit * (np.asarray(side.rows["norm"], np.float64) / length).astype(np.float32)[:, None]
+        half = 0.5 * np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
+    if not half.max() <= _LARGEST_EXPONENT:
+        return None
+    found = np.ones((len(scaled), scaled.shape[1] + 2), np.float32)
+    found[:, :-2] = scaled
+    found[:, second - 2] = -half
+    return found
 
 
 class Laplace(_OfNorms):

@@ -193,13 +193,15 @@ class _Blocks:
     """The tiles of all matrices of a kernel; diagonal entries, known exactly from the rows, are not set."""
 
     def __init__(self, kernel, side1: Side, side2: Side):
-        self.kernel, self.units, self.repair = kernel, (side1.unit, side2.unit), kernel.needs_repair()
+        self.kernel, self.repair = kernel, kernel.needs_repair()
         self.size = tuple(_bucket(len(side), kernel.tile(len(side))) for side in (side1, side2))
         self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
         placed = not (on_host() or self.repair)
         whole = [_whole_tiles(s, size, placed) for s, size in zip((side1, side2), self.size, strict=True)]
         self.rows = [side.rows for side in whole]
         self.placed = PerDevice((self.leaves, *whole)) if placed else None
+        self.quick = kernel.quick_tile(side1, side2) if on_host() else None
+        self.units = (side1.unit, side2.unit) if self.quick is None else (None, None)
 
     def at(self, i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """The entries (i, j) of each matrix; `same`: the two are the same inputs."""
@@ -224,6 +226,8 @@ class _Blocks:
         return None if near else blocks
 
     def _on_host(self, i: slice, j: slice, same: bool) -> Any:
+        if self.quick is not None:
+            return (self.quick(i, j),)
         gap, (unit1, unit2), (m1, m2) = None, self.units, self.size
         if unit1 is not None and unit2 is not None:
             gap = gaps(unit1[i], unit2[j], same)
@@ -288,14 +292,17 @@ def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
 
 def tiles_of(kernel, side: Side) -> Tiles:
     """The same of inputs that are ready."""
-    blocks = _Blocks(kernel, side, side)
+    blocks, row_data = (
+        _Blocks(kernel, side, side),
+        side.rows,
+    )  # without the unit vectors, where tiles need none
 
     def tile(i: slice, j: slice) -> np.ndarray:
         same = i == j
         with jax.enable_x64(True):
             block = blocks.at(i, j, same)[0]
         if same:
-            rows = jax.tree.map(lambda a: a[..., i], side.rows)
+            rows = jax.tree.map(lambda a: a[..., i], row_data)
             np.fill_diagonal(block, kernel.diagonals(rows)[0])
         return block
 

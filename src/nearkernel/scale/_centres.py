@@ -6,15 +6,22 @@ G and the sum are additive: data of any length are read once, in chunks.
 """
 
 import time
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._executor import in_order, lanes
 from .._memory import rows_that_fit
-from .._precision import precision
+from .._precision import precision, working_dtype
 from ..kernels import AbstractKernel
+from ..kernels._tiles import pieces
+from ._sums import PIECE, columns_times, gram, summed
+
+_CLEAR = 1e-3  # of eigenvalues of centers: above this, sums in float32 change predictions by less than 1e-3
+_FEW = 1000  # rows whose mean is near that of all
 
 
 class Centred(NamedTuple):
@@ -53,22 +60,68 @@ def centred(
             nothing, np.zeros(0), nothing.T @ np.zeros((len(centres), y.shape[1])), _squares(y), 0.0
         )
     whiten = vectors[:, kept] / np.sqrt(lam[kept])
-    gram = np.zeros((len(centres), len(centres)), order="F")
-    moment, square = np.zeros((len(centres), y.shape[1])), np.zeros(y.shape[1])
-    for at in range(0, len(x), chunk := rows_that_fit(2 * 8 * len(centres), memory // 8)):
-        rows = kernel.entries(np.asarray(x[at : at + chunk], dtype=np.float64), centres).astype(
-            np.float64, copy=False
-        )
-        part = np.asarray(y[at : at + chunk], dtype=np.float64)
-        gram = scipy.linalg.blas.dsyrk(1.0, rows.T, beta=1.0, c=gram, overwrite_c=1)  # the upper half
-        moment += rows.T @ part
-        square += np.einsum("ij,ij->j", part, part)
-    gram += np.triu(gram, 1).T
-    lam, turn = _eigh(whiten.T @ gram @ whiten)
+    squares, moment, square = _sums(kernel, x, y, centres, memory, _bear_float32(lam, len(x)))
+    lam, turn = _eigh(whiten.T @ squares @ whiten)
     lam = np.maximum(lam, 0.0)
     kept = lam > lam[-1] * len(lam) * np.finfo(float).eps
     back = whiten @ turn[:, kept]
     return Centred(back, lam[kept], back.T @ moment, square, time.perf_counter() - begin)
+
+
+def _bear_float32(lam: np.ndarray, n: int) -> bool:
+    """Whether sums over `n` rows in float32 know all directions of centers whose matrix has the eigenvalues `lam`.
+
+    Rounding counts by the square of lam_max / lam_min, and that of different pieces averages out. The largest
+    eigenvalue is left out: it belongs to the mean, which is taken away.
+    """
+    if working_dtype() != np.float32 or len(lam) < 2:
+        return False
+    return lam[0] * max(n / PIECE, 1.0) ** 0.25 > _CLEAR * lam[-2]
+
+
+def _sums(kernel, x, y, centres, memory: int, single: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """sum k k^T (m, m), sum k y^T and sum y^2 over the rows k = k(x_i, C), chunk by chunk on all cores.
+
+    In float32 rows are taken from their `middle`, roughly their mean, which would cost digits: what it adds to the
+    sums is known.
+    """
+    m, threads = len(centres), lanes()
+    chunk = min(PIECE, rows_that_fit(2 * 8 * m, memory // (4 * (threads + 1))))
+    middle = _mean(kernel, x, centres) if single else None
+
+    def part(at: slice) -> tuple[np.ndarray, ...]:
+        values = np.asarray(y[at], dtype=np.float64)
+        rows = kernel.entries(np.asarray(x[at], dtype=np.float64), centres)
+        if middle is None:
+            rows = rows.astype(np.float64, copy=False)
+        else:
+            rows -= middle
+        ones_and_values = np.concatenate([np.ones((len(values), 1)), values], axis=1)
+        return gram(rows), columns_times(rows, ones_and_values), ones_and_values.sum(axis=0), _squares(values)
+
+    cross, count, square = np.zeros((m, 1 + y.shape[1])), np.zeros(1 + y.shape[1]), np.zeros(y.shape[1])
+
+    def grams() -> Iterator[np.ndarray]:
+        for own, *others in in_order(part, list(pieces(slice(0, len(x)), chunk)), threads):
+            for sums, more in zip((cross, count, square), others, strict=True):
+                sums += more
+            yield own
+
+    with one_thread():  # a chunk is one thread's work
+        total = summed(grams(), m)
+    if middle is not None:
+        mean = middle.astype(np.float64)
+        apart = np.outer(mean, cross[:, 0] + 0.5 * len(x) * mean)
+        total += apart
+        total += apart.T
+        cross += np.outer(mean, count)
+    return total, cross[:, 1:], square
+
+
+def _mean(kernel, x, centres) -> np.ndarray:
+    """The mean of a few rows."""
+    few = np.asarray(x[:: -(-len(x) // _FEW)], dtype=np.float64)
+    return kernel.entries(few, centres).mean(axis=0, dtype=np.float64).astype(np.float32)
 
 
 def _squares(y: np.ndarray) -> np.ndarray:

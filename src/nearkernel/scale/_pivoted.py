@@ -5,24 +5,29 @@ forgotten. Columns come in blocks, and a drawn pivot is accepted with the probab
 one (Epperly, Tropp, Webber 2024): the same law as drawing singly, at the speed of matrix products.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 
 from .._blas import one_thread
+from .._executor import in_order
+from .._precision import working_dtype
+from ..kernels._tiles import pieces
 from ._products import AbstractProducts
+from ._sums import PIECE, gram_of, times, transposed_times
 
-_ROWS = 8192  # of columns that are worked on at a time
+_SAFE = 1e-8  # of the trace
 
 
-def bytes_for(n: int, rank: int) -> int:
+def bytes_for(n: int, rank: int, itemsize: int = 8) -> int:
     """Memory of a factor in the making: itself, and blocks of columns of two types."""
-    return n * (8 * rank + 12 * max(16, rank // 16))
+    return n * (itemsize * rank + 12 * max(16, rank // 16))
 
 
 class PivotedCholesky(NamedTuple):
-    """`factor` F (n, rank), the `pivots` whose columns were used, and the mean diagonal of K - F F^T."""
+    """`factor` F (n, rank) in the type of the kernel's entries, `pivots`, and the mean diagonal of K - F F^T."""
 
     factor: np.ndarray
     pivots: np.ndarray
@@ -30,37 +35,54 @@ class PivotedCholesky(NamedTuple):
 
 
 def pivoted_cholesky(
-    products: AbstractProducts, rank: int, seed: int = 0, tol: float = 1e-12
+    products: AbstractProducts, rank: int, seed: int = 0, tol: float | None = None
 ) -> PivotedCholesky:
-    """Stops at `rank` columns, or when the trace left is below `tol` of the whole."""
+    """Stops at `rank` columns, or when the trace left is below `tol` of the whole: 1e-12, in float32 1e-6."""
     n, draw = products.n, np.random.default_rng(seed)
     left = products.diagonal()
     if left.min() < 0:
         at = int(left.argmin())
         raise ValueError(f"the kernel is not positive: k(x, x) = {left[at]:.3g} at point {at}.")
     trace = left.sum()
-    rank = min(rank, n)
-    factor, pivots = np.zeros((n, rank)), np.zeros(0, dtype=int)
+    rank, dtype = min(rank, n), working_dtype()
+    tol = {4: 1e-6, 8: 1e-12}[dtype.itemsize] if tol is None else tol
+    factor, pivots = np.zeros((n, rank), dtype), np.zeros(0, dtype=int)
     block = max(16, rank // 16)
     while len(pivots) < rank and left.sum() > tol * trace:
         found = len(pivots)
         proposed = draw.choice(n, size=min(block, n), p=left / left.sum())
         proposed = np.unique(proposed)  # a second draw of a pivot is always rejected
         columns, known = products.columns(proposed), factor[proposed, :found].T
-        gram = columns[proposed] - factor[proposed, :found] @ known
-        kept, lower = _accepted(gram, left[proposed], draw, rank - found)
-        if len(kept) == 0:
-            continue
-        for at in range(0, n, _ROWS):  # parts of the columns, so that there is no second array of their size
-            rows = slice(at, at + _ROWS)
-            part = columns[rows, kept] - factor[rows, :found] @ known[:, kept]
-            new = scipy.linalg.solve_triangular(lower, part.T, lower=True, check_finite=False).T
-            factor[rows, found : found + len(kept)] = new
-            left[rows] -= np.einsum("ij,ij->i", new, new)
+        with one_thread():  # some rows are one thread's work
+            gram = (columns[proposed] - factor[proposed, :found] @ known).astype(np.float64, copy=False)
+            kept, lower = _accepted(gram, left[proposed], draw, rank - found)
+            new = _New(columns, kept, known, lower, found)
+            if len(kept) == 0:
+                continue
+            for _ in in_order(functools.partial(new.fill, factor, left), list(pieces(slice(0, n), PIECE))):
+                pass
         pivots = np.concatenate([pivots, proposed[kept]])
         left = np.maximum(left, 0.0)
         left[pivots] = 0.0
     return PivotedCholesky(factor[:, : len(pivots)], pivots, float(left.mean()))
+
+
+class _New(NamedTuple):
+    """Columns that are accepted: `columns` of K and which are `kept`, what is known of them, their Cholesky factor."""
+
+    columns: np.ndarray
+    kept: np.ndarray
+    known: np.ndarray
+    lower: np.ndarray
+    found: int
+
+    def fill(self, factor: np.ndarray, left: np.ndarray, rows: slice) -> None:
+        """Some rows at a time, so that there is no second array of the size of the columns."""
+        part = self.columns[rows, self.kept] - factor[rows, : self.found] @ self.known[:, self.kept]
+        lower = self.lower.astype(part.dtype, copy=False)
+        new = scipy.linalg.solve_triangular(lower, part.T, lower=True, check_finite=False).T
+        factor[rows, self.found : self.found + len(self.kept)] = new
+        left[rows] -= np.einsum("ij,ij->i", new, new)
 
 
 def _accepted(gram: np.ndarray, diagonal: np.ndarray, draw: np.random.Generator, most: int):
@@ -81,20 +103,29 @@ def _accepted(gram: np.ndarray, diagonal: np.ndarray, draw: np.random.Generator,
 
 
 class Preconditioner:
-    """(F F^T + shift)^-1, from the eigenvalues of F^T F: exact where F F^T lives, 1/shift elsewhere.
+    """(F F^T + shift)^-1 = 1/shift - F (F^T F + shift)^-1 F^T / shift: exact where F F^T lives, 1/shift elsewhere.
 
-    With F^T F = V lam V^T it is 1/shift + F V (1/(lam + shift) - 1/shift)/lam V^T F^T: no second array of the size
-    of F.
+    No second array of the size of F is made.
     """
 
     def __init__(self, factor: np.ndarray, shift: float):
-        gram = scipy.linalg.blas.dsyrk(1.0, factor.T)  # the upper half; the transpose is as BLAS likes it
-        with one_thread(len(gram)):
-            lam, vectors = scipy.linalg.eigh(gram, lower=False, overwrite_a=True, check_finite=False)
-        kept = lam > lam.max(initial=0.0) * len(lam) * np.finfo(float).eps
-        lam, vectors = lam[kept], vectors[:, kept]
         self.factor, self.shift = factor, shift
-        self._between = (vectors * (1.0 / (lam + shift) - 1.0 / shift) / lam) @ vectors.T
+        self._between = _inverse(gram_of(factor), shift) / -shift
 
     def __call__(self, right: np.ndarray) -> np.ndarray:
-        return right / self.shift + self.factor @ (self._between @ (self.factor.T @ right))
+        return right / self.shift + times(self.factor, self._between @ transposed_times(self.factor, right))
+
+
+def _inverse(gram: np.ndarray, shift: float) -> np.ndarray:
+    """(gram + shift)^-1, by eigenvalues where the shift is so small that a Cholesky factor would know few digits."""
+    m = len(gram)
+    with one_thread(m):
+        if shift > _SAFE * np.trace(gram):
+            gram[np.diag_indices(m)] += shift
+            lower, _ = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+            found, _ = scipy.linalg.lapack.dpotri(lower, lower=1, overwrite_c=1)
+            return np.tril(found) + np.tril(found, -1).T
+        lam, vectors = scipy.linalg.eigh(gram, overwrite_a=True, check_finite=False)
+        kept = lam > lam.max(initial=0.0) * len(lam) * np.finfo(float).eps
+        lam, vectors = lam[kept], vectors[:, kept]
+        return (vectors / (lam + shift)) @ vectors.T

@@ -102,7 +102,7 @@ def plan(
         "read": _read(n, d, rates, dtype_bytes, free),
         "centers": _centers(n, d, m, rates, free),
     }
-    costs["solve"] = _solve(n, d, rates, iterations, costs["product"], free)
+    costs["solve"] = _solve(n, d, rates, iterations, costs["product"], dtype_bytes, free)
     solver, reason = _chosen(costs, iterations, patience)
     return PlanResult(
         n=n, d=d, workers=workers, iterations=iterations, m=m, solver=solver, reason=reason, **costs
@@ -163,12 +163,12 @@ def _product(n: int, d: int, rates: Rates, free: int) -> Cost:
     return Cost(0.5 * n**2 / (rates.product * rates.cores), held, "computing", possible=held <= free)
 
 
-def _solve(n: int, d: int, rates: Rates, iterations: int, product: Cost, free: int) -> Cost:
+def _solve(n: int, d: int, rates: Rates, iterations: int, product: Cost, size: int, free: int) -> Cost:
     """Conjugate gradients: products, the last one to check; a preconditioner of a few sqrt(n) columns."""
-    rank = min(n, 3000, math.isqrt(n * (d + 25) // 2))
-    while rank > 1 and bytes_for(n, rank) > 0.5 * free:
+    rank = min(n, 3000, math.isqrt(2 * n * (d + 25)))
+    while rank > 1 and bytes_for(n, rank, size) > 0.5 * free:
         rank = int(0.95 * rank)
-    held = product.memory + bytes_for(n, rank)
+    held = product.memory + bytes_for(n, rank, size)
     prepared = (1.5 * n * rank / rates.entries + 4.0 * n * rank**2 / rates.flops) / rates.cores
     seconds = (iterations + 1) * product.seconds + prepared
     return Cost(seconds, held, "computing", possible=held <= free)
