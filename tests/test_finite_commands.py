@@ -42,9 +42,9 @@ def test_the_ladder_is_climbed_drawn_and_written():
 
 def test_the_panel_over_richness_shows_every_network():
     from matplotlib.figure import Figure
-    from nearkernel._ladder.job import Rung, Settings, cases
 
     from nearkernel._ladder.picture import draw
+    from nearkernel.statistics._climb import Rung, Settings, cases
 
     settings = Settings(alphas=(0.25, 4.0), widths=(64, 1024), rich=True)
     rungs = [

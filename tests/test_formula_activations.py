@@ -16,7 +16,7 @@ TANH = "(exp(2*z) - 1)/(exp(2*z) + 1)"
 def numbers(tree):
     """All numbers of a JSON document, in order, but those of settings and versions."""
     if isinstance(tree, dict):
-        kept = [value for key, value in tree.items() if key not in ("settings", "versions", "seconds")]
+        kept = [value for key, value in tree.items() if key not in ("settings", "versions", "seconds", "training_seconds")]
         return [each for value in kept for each in numbers(value)]
     if isinstance(tree, list):
         return [each for value in tree for each in numbers(value)]
