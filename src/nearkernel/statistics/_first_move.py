@@ -106,6 +106,7 @@ def _three_slopes(activation: AbstractActivation, kernel: np.ndarray) -> np.ndar
         largest = float(np.diagonal(kernel).max())
         found = Smooth(activation, largest).averages(kernel, lambda four: len(set(four)) < 4)
     else:
+        assert isinstance(activation, PiecewiseLinear)
         found = Folded(activation).averages(kernel, False)
     return np.einsum("xxab->xab", found.four(1, 1, 1, 1))
 
