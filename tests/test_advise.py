@@ -352,6 +352,7 @@ def test_training_from_the_advised_initialization_does_not_lose(block, optimizer
         assert f"100 steps of {way} on 128 rows" in file.read()
 
 
+@pytest.mark.slow
 def test_a_tuned_rate_is_carried_over():
     """Factors of muP, and powers of the width as predicted: within 4 standard errors and 0.15 for narrow networks."""
     result = nearkernel("advise", "--activation", "tanh", "--depth", 2, "--width", 96, "--tuned-width", 24)

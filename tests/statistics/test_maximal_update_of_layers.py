@@ -108,7 +108,7 @@ def test_all_layers_move_alike_at_any_width(name, algorithm):
         ),
         (
             lambda: nk.MaximalUpdate(nk.Network((6,), [L.Concat([[L.Dense(8)], []]), L.Dense(1)])),
-            "`net` puts inputs and hidden channels side by side",
+            "`net` joins inputs and hidden channels in one layer",
         ),
         (lambda: nk.kernels.NTK(nk.MaximalUpdate(nk.MLP(6, (8,)))), "`net` must be an nk.MLP or nk.Network"),
         (lambda: CHECK(nk.ResMLP(6, 8), VECTORS, Y, nk.Adam(0.1, 1)), "`factors` for Adam exist only for"),

@@ -141,7 +141,7 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     over = None
     if options.tuned_width is not None:
         say("checking maximal updates")
-        over = carried(options, critical, inputs, scale)
+        over = carried(options, critical, scale)
     looked = None
     if options.tokens is not None:
         say("drawing networks with attention")

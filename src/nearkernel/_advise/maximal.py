@@ -10,9 +10,9 @@ import nearkernel as nk
 
 from . import blocks
 from .blocks import BLOCKS, Point
-from .options import Inputs, Options
+from .options import Options
 
-_WIDTHS, _DRAWS, _DEEPEST, _POINTS, _FEATURES = (32, 128), 16, 4, 8, 64
+_WIDTHS, _DRAWS, _DEEPEST, _POINTS, _FEATURES = (32, 128), 16, 4, 8, 4
 _RATES = {"sgd": 1e-3, "adam": 1e-4}
 
 
@@ -44,7 +44,7 @@ class Carried:
     code: dict[str, str]
 
 
-def carried(options: Options, point: Point, inputs: Inputs, scale: float) -> Carried:
+def carried(options: Options, point: Point, scale: float) -> Carried:
     assert options.tuned_width is not None
     ratio = options.width / options.tuned_width
     kinds = ("first layer, biases, norms", "hidden layers", "output layer")
@@ -58,19 +58,15 @@ def carried(options: Options, point: Point, inputs: Inputs, scale: float) -> Car
         widths=_WIDTHS,
         depth=depth,
         networks=_DRAWS,
-        moves=_moves(options, point, inputs, scale, depth),
+        moves=_moves(options, point, scale, depth),
         code=CODE,
     )
 
 
-def _moves(options: Options, point: Point, inputs: Inputs, scale: float, depth: int) -> tuple[Moved, ...]:
-    """Coordinate checks of narrow networks, on a few rows or on Gaussian inputs."""
+def _moves(options: Options, point: Point, scale: float, depth: int) -> tuple[Moved, ...]:
+    """Coordinate checks of narrow networks, on Gaussian inputs of fewer features than neurons, as powers suppose."""
     rng = np.random.default_rng(options.seed)
-    if inputs.rows is None:
-        x, y = rng.normal(size=(_POINTS, min(inputs.in_dim, _FEATURES))), rng.normal(size=_POINTS)
-    else:
-        assert inputs.targets is not None
-        x, y = inputs.rows[:_POINTS], inputs.targets[:_POINTS, 0]
+    x, y = rng.normal(size=(_POINTS, _FEATURES)), rng.normal(size=_POINTS)
     net = blocks.network(BLOCKS[options.block], point, x.shape[1], _WIDTHS[0], depth)
     found = []
     for optimizer, rate in _RATES.items():

@@ -119,7 +119,7 @@ class Attention(AbstractWideLayer):
         return Attention(1, 1, 1, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)
 
     def resized(self, change: Callable[[int], int]) -> "Attention":
-        """The same layer of another width, with the same number of heads."""
+        """The same layer with widths `change(width)`, and the same number of heads."""
         sizes = change(self.width), self.heads, change(self.head_dim)
         return Attention(*sizes, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)
 

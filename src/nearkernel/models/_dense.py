@@ -103,7 +103,7 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         return self.resized(lambda _: 1)
 
     def resized(self, change: Callable[[int], int]) -> "Dense":
-        """The same layer of another width."""
+        """The same layer of width `change(width)`."""
         return Dense(change(self.width), self.weight_var, self.bias_var, self.parametrization)
 
     def shifts(self) -> bool:

@@ -149,12 +149,11 @@ def _growth(net: AbstractNetwork) -> Params:
         raise ValueError(f"`net` cannot be made wider, as muP needs: {error}") from None
 
     def grows(path: Any, small: Any, large: Any) -> tuple[bool, bool]:
+        ratio = lambda axis: large.shape[axis] / small.shape[axis]
         axis = _FAN_IN.get(path[-1].key)
-        ratios = [large.shape[k] / small.shape[k] for k in (axis, -1) if k is not None]
-        if not set(ratios) <= {1.0, 2.0}:
-            raise ValueError(
-                "`net` puts inputs and hidden channels side by side; muP of such layers is not known."
-            )
-        return (False, *(each > 1 for each in ratios))[-2:]
+        before, after = 1.0 if axis is None else ratio(axis), ratio(-1)
+        if not {before, after} <= {1.0, 2.0}:
+            raise ValueError("`net` joins inputs and hidden channels in one layer; its muP is not known.")
+        return before > 1, after > 1
 
     return jax.tree_util.tree_map_with_path(grows, net.parameter_shapes(), wider)

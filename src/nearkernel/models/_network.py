@@ -89,7 +89,7 @@ class AbstractNetwork(AbstractModel):
         return Sequential(self.layers.layers[:-1])(params[:-1], x)
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        """Outputs of every layer with parameters, in the order in which they are computed."""
+        """Outputs of every layer with parameters, at `params` and `x`, in the order in which they are computed."""
         found: list[jax.Array] = []
 
         def leaf(layer: AbstractLayer, own: Params, x: jax.Array) -> jax.Array:

@@ -101,10 +101,11 @@ def coordinate_check(
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
     adam = isinstance(algorithm, Adam)
-    one, two = (resized(net, size) for size in (64, 128))
+    narrow, wide = (resized(net, size) for size in (64, 128))
+    rates, wide_rates = (_factors(each, adam, factors) for each in (narrow, wide))
     return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),
-        powers(one, two, _factors(one, adam, factors), _factors(two, adam, factors), adam),
+        powers(narrow, wide, rates, wide_rates, adam),
         np.array([_expected(each, x, y, algorithm, factors, moves.shape[1]) for each in nets]),
     )  # fmt: skip
 
