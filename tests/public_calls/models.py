@@ -116,7 +116,7 @@ CALLS = [
     Call("Scaled", nk.Scaled, dict(model=model, alpha=("positive", 2.0))),
     Call("MaximalUpdate", nk.MaximalUpdate, dict(net=("net", NET), base_width=("whole", 2))),
     Call("MaximalUpdate.init", nk.MaximalUpdate(NET).init, dict(key=key)),
-    Call("MaximalUpdate.__call__", nk.MaximalUpdate(NET).__call__, dict(params=params, x=x)),
+    Call("MaximalUpdate.__call__", nk.MaximalUpdate(NET).__call__, dict(params=("call params", PARAMS), x=x)),
     Call("MaximalUpdate.lr_factors", nk.MaximalUpdate(NET).lr_factors, dict(optimizer=("choice", "adam"))),
     Call("Scaled.init", nk.Scaled(NET).init, dict(key=key)),
     Call(

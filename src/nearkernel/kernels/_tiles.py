@@ -292,10 +292,8 @@ def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:
 
 def tiles_of(kernel, side: Side) -> Tiles:
     """The same of inputs that are ready."""
-    blocks, row_data = (
-        _Blocks(kernel, side, side),
-        side.rows,
-    )  # without the unit vectors, where tiles need none
+    blocks = _Blocks(kernel, side, side)
+    row_data = side.rows  # not `side`: unit vectors are let go where tiles need none
 
     def tile(i: slice, j: slice) -> np.ndarray:
         same = i == j
