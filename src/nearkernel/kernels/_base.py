@@ -189,7 +189,7 @@ class InvariantKernel(AbstractKernel):
         return None
 
     def quick_tile(self, side1: Side, side2: Side) -> Callable[[slice, slice], np.ndarray] | None:
-        """Tiles (i, j) between `side1` and `side2` in NumPy, without gaps, where that is quicker and as exact, or None."""
+        """Tiles (i, j) of `side1` and `side2` in NumPy, without gaps, where that is quicker and as exact, or None."""
         return None
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:

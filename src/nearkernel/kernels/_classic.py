@@ -120,8 +120,9 @@ class RBF(_OfNorms):
             return (np.exp(found, out=found),)
 
     def quick_tile(self, side1, side2):
-        r"""One product of matrices of `side1` and `side2` gives the exponent: (u, -u.u/2, 1).(v, 1, -v.v/2), u = x / length.
+        r"""One product of matrices of `side1` and `side2` gives the exponent: (u, -u.u/2, 1).(v, 1, -v.v/2).
 
+        u and v are inputs divided by the length scale.
         In float32, and where no u.u/2 is so large that its rounding would show: entries have six digits.
         """
         if side1.unit is None or side1.unit.dtype != np.float32:
