@@ -102,14 +102,6 @@ def neurons(name: str, order: float) -> np.ndarray:
     return np.concatenate([found.mean, found.cov.ravel()])
 
 
-def clouds() -> np.ndarray:
-    rich = nk.MLP(7, (32, 32), 1, "tanh", 1.5, parametrization="mean_field")
-    options = nk.statistics.Clouds(neurons=256, scrambles=4)
-    return nk.forecast(
-        rich, FEW[:4], X[:4, 0], nk.GradientDescent(0.1, 10), NEW[:5], clouds=options, key=jax.random.key(3)
-    ).mean
-
-
 ANSWERS = {  # how to find each, and the compiled function that does the work of a piece
     "relu": (lambda: both("relu", X), "_placed_pairs"),
     "tanh": (lambda: both("tanh", X), "_placed_pairs"),
@@ -122,7 +114,6 @@ ANSWERS = {  # how to find each, and the compiled function that does the work of
     "samples": (samples, "descend_by"),
     "neurons": (lambda: neurons("tanh", 1), "outcome"),
     "kinks": (lambda: neurons("relu", 0.5), "crossed"),
-    "clouds": (clouds, "_jit_value_and_slope"),
 }
 
 
