@@ -115,7 +115,10 @@ def test_forecasts_average_over_starts_too(name):
     assert isinstance(found, nk.statistics.StochasticForecast) and found.ok
     np.testing.assert_allclose(found.mean, mean, atol=1e-12)
     np.testing.assert_allclose(found.cov, cov, atol=1e-12)
-    np.testing.assert_allclose(found.variance, found.std**2, atol=1e-14)
+    variances = np.diagonal(cov.reshape(4, 4)).reshape(2, 2)
+    for each in (found, found.predict(NEW)):  # with and without the matrix
+        np.testing.assert_allclose(each.variance, variances, atol=1e-12)
+        np.testing.assert_allclose(each.std, np.sqrt(variances), atol=1e-7)
     assert found.sample(5, 0).shape == (5, 2, 2) and found.predict(X).mean.shape == (3, 2)
     if sgd.schedule is None:
         np.testing.assert_allclose(found.at(1).mean, every_path(sgd.at(1), PHI, PHI_NEW, Y)[0], atol=1e-12)
@@ -131,8 +134,9 @@ def test_an_expanded_model_decays_from_its_own_parameters():
         np.testing.assert_allclose(found.mean, mean[:, 0] + 0.3, atol=1e-12)
         if sgd.random:
             np.testing.assert_allclose(found.cov, cov[:, 0, :, 0], atol=1e-12)
+            np.testing.assert_allclose(found.std**2, np.diagonal(cov[:, 0, :, 0]), atol=1e-12)
         else:
-            assert found.cov is None
+            assert found.cov is None and found.std is None
 
 
 def test_outputs_of_shared_parameters_enter_a_batch_together():
@@ -149,6 +153,7 @@ def test_outputs_of_shared_parameters_enter_a_batch_together():
         ends.append(np.stack([PHI_NEW @ w, PHI_NEW[:, ::-1] @ w], axis=1).ravel())
     np.testing.assert_allclose(found.mean.ravel(), np.mean(ends, axis=0), atol=1e-12)
     np.testing.assert_allclose(found.cov.reshape(4, 4), np.cov(np.array(ends).T, bias=True), atol=1e-12)
+    np.testing.assert_allclose(found.std.ravel(), np.std(ends, axis=0), atol=1e-7)
 
 
 SCHEDULES = {

@@ -1,6 +1,7 @@
 """What every solution can be asked, whatever it was found by."""
 
 import abc
+import functools
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -22,15 +23,28 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+class AbstractSpread(abc.ABC):
+    """How outputs at new inputs spread, computed when it is asked for."""
+
+    @abc.abstractmethod
+    def covariance(self) -> np.ndarray:
+        """(m, m), or (m, out, m, out) for targets (n, out)."""
+
+    @abc.abstractmethod
+    def variance(self) -> np.ndarray:
+        """Its diagonal in the shape of the mean, without the matrix."""
+
+
 class Prediction(Result, eqx.Module):
     """Predicted outputs at new inputs, in the shape of `y`.
 
     **Fields:** `terms`, one array per order; `cov`, for `SGD` the covariance over batches and noise, (m, m), or (m,
-    out, m, out) for targets (n, out); otherwise None.
+    out, m, out) for targets (n, out), computed on first use; `std`, in the shape of `y`, which does not need it;
+    otherwise both are None.
     """
 
     terms: tuple[Float[np.ndarray, " m *out"], ...]
-    cov: np.ndarray | None = None
+    _spread: AbstractSpread | None = None
 
     @property
     def mean(self) -> Float[np.ndarray, " m *out"]:
@@ -53,14 +67,15 @@ class Prediction(Result, eqx.Module):
 
         return draw_orders(self.terms, axes)
 
+    @functools.cached_property
+    def cov(self) -> np.ndarray | None:
+        """The covariance over batches and noise, computed on first use."""
+        return None if self._spread is None else self._spread.covariance()
+
     @property
     def std(self) -> Float[np.ndarray, " m *out"] | None:
-        """The square root of the diagonal of `cov`, in the shape of the mean."""
-        if self.cov is None:
-            return None
-        shape = self.terms[0].shape
-        diagonal = np.diagonal(self.cov.reshape(math.prod(shape), -1)).reshape(shape)
-        return np.sqrt(np.maximum(diagonal, 0.0))
+        """The square root of the diagonal of `cov`, in the shape of the mean, without the matrix."""
+        return None if self._spread is None else np.sqrt(np.maximum(self._spread.variance(), 0.0))
 
 
 class AbstractSolution(Result, abc.ABC):

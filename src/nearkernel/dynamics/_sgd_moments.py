@@ -185,7 +185,7 @@ def _run(matrix, error, drift, weights, start, rates, numbers, started, drawn, d
 
 
 class NewOutputs(NamedTuple):
-    """What is needed at new points: `start` and `drift` (M, c), `cross` k (M, N) and `own` k (M, M)."""
+    """What is needed at new points: `start` and `drift` (M, c), `cross` k (M, N), `own` k (M, M) or its diagonal."""
 
     start: np.ndarray
     drift: np.ndarray
@@ -209,3 +209,22 @@ def output_covariance(
         own = own + mixed + mixed.T + share**2 * start[1]
     eye = np.eye(m.a.shape[1])[:, :, None, None]
     return new.cross @ m.aa @ new.cross.T + eye * own
+
+
+def output_variance(
+    new: NewOutputs, m: Moments, start: tuple[np.ndarray, np.ndarray] | None, share: float
+) -> np.ndarray:
+    """(M, c), the diagonal of `output_covariance` without the matrix.
+
+    `new.own` and the second part of `start` are (M,), the diagonals of theirs.
+    """
+    own = 2.0 * _products(new.cross @ m.a_eta, new.cross) + m.s[0] * new.own
+    if start is not None:
+        own = own + 2.0 * share * _products(new.cross @ m.with_start, start[0]) + share**2 * start[1]
+    columns = range(m.a.shape[1])
+    return np.stack([own + _products(new.cross @ m.aa[k, k], new.cross) for k in columns], axis=1)
+
+
+def _products(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Of row with row."""
+    return np.einsum("ij,ij->i", left, right)

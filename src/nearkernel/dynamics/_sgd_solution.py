@@ -8,7 +8,7 @@ import numpy as np
 from .._check import inputs
 from .._precision import in_float64
 from .._status import Status, StatusKind
-from ._abstract_solution import AbstractSolution, Prediction
+from ._abstract_solution import AbstractSolution, AbstractSpread, Prediction
 from ._divergence import judged
 from ._losses import Squared, loss_of_zero
 from ._sgd_moments import (
@@ -18,6 +18,7 @@ from ._sgd_moments import (
     moments_after,
     output_covariance,
     output_mean,
+    output_variance,
     weights_of,
 )
 from ._stochastic import SGD
@@ -68,28 +69,43 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def predict(self, x_new: Any, time: float | None = None) -> Prediction:
-        """The mean at `x_new` (m, d), in the shape of `y`, and `cov`, (m, m) or (m, out, m, out), if SGD is random."""
+        """The mean at `x_new` (m, d), in the shape of `y`; if SGD is random, also `std` and `cov`."""
         if time is not None:
             return self.at(time).predict(x_new)
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
         tangent, out = self._tangent, self._y.shape[1]
-        new = NewOutputs(
-            tangent.flat(tangent.start(x_new, out)),
-            tangent.flat(tangent.drift(x_new, out)),
-            tangent.cross(x_new, self._x),
-            tangent.cross(x_new, x_new) if self.algorithm.noise else np.zeros((1, 1)),
-        )
+        start, drift = (tangent.flat(make(x_new, out)) for make in (tangent.start, tangent.drift))
+        new = NewOutputs(start, drift, tangent.cross(x_new, self._x), np.zeros(1))
         mean = tangent.unflat(output_mean(new, self._reached), out)
-        cov = None
-        if self.algorithm.random:
-            pairs = output_covariance(new, self._reached, None, 1.0)
-            cov = squared_covariance(pairs, len(x_new), out, self._vector)
-        return Prediction(terms=(mean[:, 0] if self._vector else mean,), cov=cov)
+        spread = _Spread(self, x_new, new) if self.algorithm.random else None
+        return Prediction((mean[:, 0] if self._vector else mean,), spread)
 
     @in_float64
     def at(self, moment: float) -> Self:
         """The same training after another number of steps `moment`, which the schedule must cover."""
         return type(self)(self._tangent, self._x, self._y, self.algorithm.at(moment), self._vector)
+
+
+class _Spread(AbstractSpread):
+    """Over batches and noise."""
+
+    def __init__(self, solution: SGDSolution, x_new: np.ndarray, new: NewOutputs):
+        self._solution, self._x_new, self._new = solution, x_new, new
+
+    @in_float64
+    def covariance(self) -> np.ndarray:
+        of, x_new = self._solution, self._x_new
+        own = of._tangent.cross(x_new, x_new) if of.algorithm.noise else np.zeros((1, 1))
+        pairs = output_covariance(self._new._replace(own=own), of._reached, None, 1.0)
+        return squared_covariance(pairs, len(x_new), of._y.shape[1], of._vector)
+
+    @in_float64
+    def variance(self) -> np.ndarray:
+        of = self._solution
+        own = of._tangent.diagonal(self._x_new) if of.algorithm.noise else np.zeros(1)
+        found = output_variance(self._new._replace(own=own), of._reached, None, 1.0)
+        found = of._tangent.unflat(found, of._y.shape[1])
+        return found[:, 0] if of._vector else found
 
 
 def squared_covariance(pairs: np.ndarray, m: int, out: int, vector: bool) -> np.ndarray:

@@ -14,6 +14,7 @@ from .._memory import require_fits
 from .._precision import Portable
 from ..kernels import NTK, AbstractKernel, EmpiricalNTK
 from ..kernels._features import FeatureKernel
+from ..kernels._tiles import pieces
 from ..models import (
     AbstractDerivatives,
     AbstractModel,
@@ -34,6 +35,8 @@ from ._factor import (
     spectrum,
     tridiagonal,
 )
+
+_FEW = 16  # inputs whose tangent kernel with each other is made to have its diagonal
 
 
 class AbstractTangent(Portable, abc.ABC):
@@ -70,6 +73,10 @@ class AbstractTangent(Portable, abc.ABC):
     @abc.abstractmethod
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
         """The kernel between new and training inputs."""
+
+    @abc.abstractmethod
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        """The diagonal of `matrix`, without it."""
 
     def flat(self, columns: np.ndarray) -> np.ndarray:
         """Outputs as the right-hand sides that go with `matrix`."""
@@ -139,6 +146,9 @@ class KernelTangent(AbstractTangent):
 
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
         return self.kernel.entries(x_new, x)
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self.kernel.diagonal(x), dtype=np.float64)
 
 
 class HeldTangent(KernelTangent):
@@ -251,6 +261,10 @@ class ExpandedTangent(CurvedTangent):
     def cross(self, x_new: np.ndarray, x: np.ndarray) -> np.ndarray:
         full = self.kernel.full(x_new, x)
         return full.reshape(full.shape[0] * full.shape[1], -1)
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        parts = (self.cross(x[part], x[part]) for part in pieces(slice(0, len(x)), _FEW))
+        return np.concatenate([np.diagonal(part) for part in parts])
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
         return self.arrived(

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._blas import one_thread
 from .._check import inputs, positive, shown
 from .._executor import devices
 from .._memory import parse_bytes, rows_that_fit
@@ -184,8 +185,14 @@ class InvariantKernel(AbstractKernel):
         """`pairs` of a kernel that needs repair, by NumPy."""
         raise TypeError(f"{type(self).__name__} needs no repair.")
 
-    def pairs_on_host(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, ...] | None:
-        """`pairs` of `rows1` and `rows2` in NumPy where XLA is slower on a CPU, else None; `gap` may be overwritten."""
+    def pairs_on_host(
+        self, rows1: Callable[[], Any], rows2: Callable[[], Any], gap: np.ndarray
+    ) -> tuple[np.ndarray, ...] | None:
+        """`pairs` in NumPy where XLA is slower on a CPU, else None.
+
+        Row data `rows1` and `rows2` are given as functions, for the many kernels that do not ask for them; `gap` may be
+        overwritten.
+        """
         return None
 
     def quick_tile(self, side1: Side, side2: Side) -> Callable[[slice, slice], np.ndarray] | None:
@@ -193,8 +200,9 @@ class InvariantKernel(AbstractKernel):
         return None
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
-        kernel, side1, side2 = ready(self, x1, x2)
-        return matrices(kernel, side1, side2, 1)[0]
+        with one_thread():
+            kernel, side1, side2 = ready(self, x1, x2)
+            return matrices(kernel, side1, side2, 1)[0]
 
     def tiles(self, x: np.ndarray) -> Tiles:
         return symmetric_tiles(self, x)

@@ -115,7 +115,7 @@ class RBF(_OfNorms):
         if gap.dtype != np.float32 or not 1e-37 < -scale < 1e37:
             return None  # in float64 XLA's exponential is the quicker one
         with np.errstate(over="ignore"):
-            found = _squared_distance_on_host(rows1, rows2, gap)
+            found = _squared_distance_on_host(rows1(), rows2(), gap)
             found /= np.float32(scale)
             return (np.exp(found, out=found),)
 

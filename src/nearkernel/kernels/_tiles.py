@@ -5,7 +5,9 @@ of nearly parallel inputs is recomputed from their difference, since 1 - cos has
 kernels inherit that accuracy.
 """
 
+import dataclasses
 import functools
+import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -24,6 +26,9 @@ TILE = 400
 _SMALL = 128  # rows up to which a tile is padded to this
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
+_CORNER = 64  # rows of a symmetric block that are mirrored at a time
+# Half of the registers is what XLA uses if not asked; chains of operations wait for each other less in whole ones.
+_WIDE_REGISTERS = {"xla_cpu_prefer_vector_width": 512}
 
 
 class Side(NamedTuple):
@@ -35,6 +40,36 @@ class Side(NamedTuple):
 
     def __len__(self) -> int:
         return self.size
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class _Packed:
+    """Row data as one array (k, n): a compiled program is handed one argument instead of dozens."""
+
+    array: Any
+    tree: Any = dataclasses.field(metadata={"static": True})
+    shapes: tuple[tuple[int, ...], ...] = dataclasses.field(metadata={"static": True})
+
+    @classmethod
+    def of(cls, rows: Any, n: int, padding: int) -> "_Packed":
+        """Of `n` inputs, the last one repeated so many times more."""
+        leaves, tree = jax.tree.flatten(rows)
+        shapes = tuple(leaf.shape[:-1] for leaf in leaves)
+        array = np.empty((sum(map(math.prod, shapes)), n + padding), np.result_type(*leaves))
+        np.concatenate([leaf.reshape(-1, n) for leaf in leaves], out=array[:, :n])
+        array[:, n:] = array[:, n - 1 : n]
+        return cls(array, tree, shapes)
+
+    def part(self, start: int, size: int) -> "_Packed":
+        return _Packed(self.array[:, start : start + size], self.tree, self.shapes)
+
+    def rows(self) -> Any:
+        """The tree again, of NumPy or JAX arrays."""
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes]).tolist()
+        parts = (self.array[a:b] for a, b in zip([0, *ends], ends, strict=False))
+        leaves = [part.reshape(*shape, -1) for part, shape in zip(parts, self.shapes, strict=True)]
+        return jax.tree.unflatten(self.tree, leaves)
 
 
 class Tiles(NamedTuple):
@@ -61,7 +96,7 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
 def _lengths(x: np.ndarray, name: str) -> np.ndarray:
     """|x_i| (n,), refused where its square would overflow."""
     with np.errstate(over="ignore"):
-        found = np.linalg.norm(x, axis=1)
+        found = np.sqrt(np.einsum("ij,ij->i", x, x))
     most = float(np.finfo(working_dtype()).max) ** 0.5 / 4
     if not found.max() < most:
         row = int(np.abs(x).max(axis=1).argmax())
@@ -81,7 +116,7 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
         part = norm[at : at + size]
         rows = kernel.rows(part) if on_host else _rows(kernel, _padded(part, (size,)).astype(dtype))
         chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a, dtype)[..., :m], rows))
-    rows = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
+    rows = chunks[0] if len(chunks) == 1 else jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
     return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
 
 
@@ -197,7 +232,8 @@ class _Blocks:
         self.size = tuple(_bucket(len(side), kernel.tile(len(side))) for side in (side1, side2))
         self.leaves, self.tree = jax.tree.flatten(kernel)  # once, not for every tile
         placed = not (on_host() or self.repair)
-        whole = [_whole_tiles(s, size, placed) for s, size in zip((side1, side2), self.size, strict=True)]
+        whole = [_whole_tiles(side1, self.size[0], placed)]
+        whole.append(whole[0] if side2 is side1 else _whole_tiles(side2, self.size[1], placed))
         self.rows = [side.rows for side in whole]
         self.placed = PerDevice((self.leaves, *whole)) if placed else None
         self.quick = kernel.quick_tile(side1, side2) if on_host() else None
@@ -234,27 +270,32 @@ class _Blocks:
             if same:
                 np.fill_diagonal(gap, 1.0)  # where the fewest terms of a series do
             gap = _padded(gap, self.size)
-        rows1 = jax.tree.map(lambda a: a[..., i.start : i.start + m1], self.rows[0])
-        rows2 = jax.tree.map(lambda a: a[..., j.start : j.start + m2], self.rows[1])
+        rows1, rows2 = self.rows[0].part(i.start, m1), self.rows[1].part(j.start, m2)
         if self.repair:
-            return self.kernel.repaired_pairs(rows1, rows2, gap)
-        found = None if gap is None else self.kernel.pairs_on_host(rows1, rows2, gap)
+            return self.kernel.repaired_pairs(rows1.rows(), rows2.rows(), gap)
+        found = None if gap is None else self.kernel.pairs_on_host(rows1.rows, rows2.rows, gap)
         return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
 
 
 def mirrored(block: np.ndarray) -> np.ndarray:
     """A symmetric block by its lower triangle: the two may differ in the last bit."""
-    return np.where(_lower(len(block)), block, block.T)
+    found = np.array(block)
+    for start in range(0, len(found), _CORNER):
+        here = slice(start, start + _CORNER)
+        found[:start, here] = found[here, :start].T
+        corner = found[here, here]
+        np.copyto(corner, corner.T, where=_upper(len(corner)))  # NumPy copies where memory overlaps
+    return found
 
 
-@functools.lru_cache(maxsize=4)
-def _lower(n: int) -> np.ndarray:
-    return np.tri(n, dtype=bool)
+@functools.lru_cache(maxsize=_CORNER)
+def _upper(n: int) -> np.ndarray:
+    return ~np.tri(n, dtype=bool)
 
 
-@functools.partial(jax.jit, static_argnums=0)
+@functools.partial(jax.jit, static_argnums=0, compiler_options=_WIDE_REGISTERS)
 def _pairs(tree, leaves, rows1, rows2, gap):
-    return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap)
+    return jax.tree.unflatten(tree, leaves).pairs_of(rows1.rows(), rows2.rows(), gap)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -274,14 +315,14 @@ def _placed_pairs(tree, size, same, leaves, side1, side2, ends):
         down, right = (ends[k, 0] + jnp.arange(size[k]) < ends[k, 1] for k in range(2))
         inside = down[:, None] & right
         near = jnp.any(inside & ((gap < _NEAR) | (gap > 2.0 - _NEAR)))
-    return jax.tree.unflatten(tree, leaves).pairs_of(rows1, rows2, gap), near
+    return jax.tree.unflatten(tree, leaves).pairs_of(rows1.rows(), rows2.rows(), gap), near
 
 
 def _whole_tiles(side: Side, size: int, units: bool) -> Side:
     """With the last input repeated until any tile is whole, wherever it begins; unit vectors only if asked for."""
     n = len(side) + size
     unit = _padded(side.unit, (n, side.unit.shape[1])) if units and side.unit is not None else None
-    return Side(unit, jax.tree.map(lambda a: _padded(a, (*a.shape[:-1], n)), side.rows), 0)
+    return Side(unit, _Packed.of(side.rows, len(side), size), 0)
 
 
 def symmetric_tiles(kernel, x: np.ndarray) -> Tiles:

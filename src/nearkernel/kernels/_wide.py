@@ -13,6 +13,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._blas import one_thread
 from ..activations import AbstractActivation
 from ..models._compose import Sequential
 from ..models._host import Repairing
@@ -31,9 +32,17 @@ class Wide(InvariantKernel):
     layers: Sequential
     in_dim: Any  # a number, but not a static one: a new one must not compile anew
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
+    _ranged: bool = eqx.field(
+        static=True
+    )  # both of which all layers must be asked for: once, not in every call
+    _trusted: bool = eqx.field(static=True)
+
+    def __init__(self, layers: Sequential, in_dim: Any, outputs: tuple[str, ...]):
+        self.layers, self.in_dim, self.outputs = layers, in_dim, outputs
+        self._ranged, self._trusted = layers.depends_on_range(), trusted(layers)
 
     def compiles_rows(self) -> bool:
-        return not self.layers.depends_on_range()
+        return not self._ranged
 
     def _start(self, norms: Any) -> Row:
         size = norms / self.in_dim**0.5
@@ -75,7 +84,7 @@ class Wide(InvariantKernel):
         return overflow(self.layers, self._start(norm)) or super().overflow(norm)
 
     def needs_repair(self) -> bool:
-        return not trusted(self.layers)
+        return not self._trusted
 
     def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple:
         """Layer by layer, with quadrature where a series does not reach."""
@@ -99,8 +108,9 @@ class Wide(InvariantKernel):
 
     def both(self, x1: np.ndarray, x2: np.ndarray | None) -> tuple[np.ndarray, ...]:
         """All its matrices, of checked, concrete inputs."""
-        kernel, side1, side2 = ready(self, x1, x2)
-        return matrices(kernel, side1, side2, len(self.outputs))
+        with one_thread():
+            kernel, side1, side2 = ready(self, x1, x2)
+            return matrices(kernel, side1, side2, len(self.outputs))
 
     def traced_both(self, x1: Any, x2: Any) -> tuple[jax.Array, ...]:
         """The same as JAX expressions."""

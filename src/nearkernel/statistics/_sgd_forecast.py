@@ -1,6 +1,7 @@
 """Forecasts of training by random steps: mean and covariance over initializations, batches and noise."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from ..dynamics._sgd_moments import (
     moments_after,
     output_covariance,
     output_mean,
+    output_variance,
     start_share,
     weights_of,
 )
@@ -69,12 +71,21 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def _covariance(self) -> np.ndarray:
-        zero = np.zeros((len(self._x_new), self._y.shape[1]))
-        start, train = self._pair.both(self._x_new, None)
-        new = NewOutputs(zero, zero, self._crossing[1], train)
-        share = float(start_share(self._moments.shift, self._task.drifting))
-        pairs = output_covariance(new, self._moments, (self._crossing[0], start), share)
+        pairs = self._spread(output_covariance, *self._pair.both(self._x_new, None))
         return squared_covariance(pairs, len(self._x_new), self._y.shape[1], self._vector)
+
+    @in_float64
+    def _variance(self) -> np.ndarray:
+        kernels = self._pair.start, self._pair.train
+        found = self._spread(output_variance, *(kernel.diag(self._x_new) for kernel in kernels))
+        return found[:, 0] if self._vector else found
+
+    def _spread(self, of: Callable[..., np.ndarray], start: np.ndarray, train: np.ndarray) -> np.ndarray:
+        """`of` the new outputs, from both kernels between them or their diagonals."""
+        zero = np.zeros((len(self._x_new), self._y.shape[1]))
+        share = float(start_share(self._moments.shift, self._task.drifting))
+        new = NewOutputs(zero, zero, self._crossing[1], train)
+        return of(new, self._moments, (self._crossing[0], start), share)
 
     @functools.cached_property
     def terms(self) -> tuple[np.ndarray, ...]:
