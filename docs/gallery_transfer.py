@@ -90,5 +90,5 @@ def transfer() -> plt.Figure:
         row[0].set_ylabel("loss after 60 steps")
     for panel in panels[1]:
         panel.set_xlabel("learning rate (muP: at width 64)")
-    panels[0, 0].legend(loc="lower left")
+    panels[0, 1].legend(loc="lower left")
     return drawn

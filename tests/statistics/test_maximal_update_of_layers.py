@@ -9,7 +9,7 @@ import nearkernel as nk
 L = nk.layers
 RNG = np.random.default_rng(8)
 VECTORS, Y = RNG.normal(size=(5, 6)), RNG.normal(size=5)
-IMAGES, WORDS = RNG.normal(size=(5, 4, 4, 2)), RNG.normal(size=(5, 4, 3))
+IMAGES = RNG.normal(size=(5, 4, 4, 2))
 CHECK = nk.statistics.coordinate_check
 
 
@@ -68,7 +68,6 @@ def test_layers_in_ntk_scaling_train_as_those_in_standard_scaling(algorithm):
 NETWORKS = {
     "residual": (lambda: nk.ResMLP(6, 32, 2, activation="gelu", weight_var=1.5), VECTORS),
     "convolutions": (lambda: nk.CNN((4, 4, 2), (32, 64), activation="tanh", head="flatten"), IMAGES),
-    "attention": (lambda: nk.Transformer((4, 3), 32, 1, 2), WORDS),
 }
 
 
@@ -98,7 +97,7 @@ def test_all_layers_move_alike_at_any_width(name, algorithm):
         (lambda: nk.MaximalUpdate(nk.MLP(6, (8,))).lr_factors("sam"), "`optimizer` must be one of"),
         (
             lambda: nk.MaximalUpdate(
-                nk.Network((4, 3), [L.Dense(8), L.Attention(8, scaling="sqrt"), L.GlobalAvgPool(), L.Dense(1)])
+                nk.Network((4, 3), [L.Dense(8), L.Attention(8), L.GlobalAvgPool(), L.Dense(1)])
             ),
             "for which muP is not known: use Dense, Conv",
         ),

@@ -1,7 +1,6 @@
 """Global self-attention, in the two scalings that have a deterministic wide limit."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -117,11 +116,6 @@ class Attention(AbstractWideLayer):
 
     def limit(self, shape: Shape) -> "Attention":
         return Attention(1, 1, 1, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)
-
-    def resized(self, change: Callable[[int], int]) -> "Attention":
-        """The same layer with widths `change(width)`, and the same number of heads."""
-        sizes = change(self.width), self.heads, change(self.head_dim)
-        return Attention(*sizes, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)
 
     def need(self, every: bool) -> bool:
         return True

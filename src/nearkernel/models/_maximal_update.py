@@ -16,7 +16,6 @@ import numpy as np
 from .._check import one_of, whole
 from .._keys import Key
 from .._precision import drawing, in_float64
-from ._attention import Attention
 from ._base import AbstractModel, Params
 from ._compose import Sequential
 from ._conv import AbstractFilter
@@ -26,7 +25,7 @@ from ._layer import AbstractLayer
 from ._mlp import MLP
 from ._network import AbstractNetwork, Network, leaves
 
-_FAN_IN = {"weight": -2, "output": -2, "query": -3, "value": -3}  # axes; other parameters have none
+_FAN_IN = {"weight": -2}  # axes; other parameters have none
 
 
 class MaximalUpdate(AbstractModel):
@@ -46,8 +45,8 @@ class MaximalUpdate(AbstractModel):
     and those of layers in "ntk" parametrization are equivalent to them.
 
     **Arguments:** `net`, an `nk.Network` or `nk.MLP` whose last layer is `Dense`, with `Dense`, `Conv`,
-    `LocallyConnected`, `PositionEmbedding`, `Attention` of scaling "linear", and any layers without parameters;
-    `base_width`. Parameters are those of `net`.
+    `LocallyConnected`, `PositionEmbedding`, and any layers without parameters; `base_width`. Parameters are those of
+    `net`.
     """
 
     net: AbstractNetwork
@@ -108,7 +107,7 @@ def widened(net: AbstractNetwork, factor: float) -> AbstractNetwork:
     if isinstance(net, MLP):
         options = (net.activation, net.weight_var, net.bias_var, net.parametrization, net.base_width)
         return MLP(net.in_dim, tuple(map(times, net.widths)), net.out_dim, *options)
-    resizes = lambda node: isinstance(node, Dense | AbstractFilter | Attention)
+    resizes = lambda node: isinstance(node, Dense | AbstractFilter)
     *hidden, last = net.layers.layers
     wider = jax.tree.map(
         lambda node: node.resized(times) if resizes(node) else node, Sequential(hidden), is_leaf=resizes
@@ -127,16 +126,14 @@ def _require_known(net: AbstractNetwork) -> None:
     for layer in leaves(net.layers):
         if layer.has_params() and not _known(layer):
             raise ValueError(
-                f"`net` has {layer!r}, for which muP is not known: use Dense, Conv, LocallyConnected, "
-                'PositionEmbedding or Attention(scaling="linear").'
+                f"`net` has {layer!r}, for which muP is not known: use Dense, Conv, LocallyConnected or "
+                "PositionEmbedding."
             )
     if not isinstance(next(each for each in leaves(net.layers) if each.has_params()), Dense | AbstractFilter):
         raise ValueError("`net` must begin with Dense or Conv, whose width counts in units of `base_width`.")
 
 
 def _known(layer: AbstractLayer) -> bool:
-    if isinstance(layer, Attention):
-        return layer.scaling == "linear"
     return isinstance(layer, Dense | AbstractFilter | PositionEmbedding)
 
 

@@ -57,7 +57,7 @@ def _passed(model: Any, rates: Any) -> list[_Passed]:
         shape = layer.shape(x.shape[1:])
         if layer.has_params():
             fan_in = 1 if "embedding" in own else x.shape[-1]
-            rate = next(own[name] for name in ("weight", "value", "embedding") if name in own)
+            rate = own["embedding"] if "embedding" in own else own["weight"]
             found.append(_Passed(layer, fan_in, shape[-1], float(rate)))
         return jnp.zeros((1, *shape))
 
