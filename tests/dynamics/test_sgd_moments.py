@@ -320,7 +320,7 @@ NET = nk.MLP(2, (4,))
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3, weight_decay=0.1), NEW),
-            'with decay_to="zero" is forecast for an nk.FeatureModel.*use decay_to="start"',
+            'with decay_to="zero" can be forecast only for an nk.FeatureModel.*use decay_to="start"',
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW, loss="huber", key=0),

@@ -9,7 +9,7 @@ import pytest
 import helpers
 import nearkernel as nk
 from nearkernel.kernels import layer_kernels
-from nearkernel.statistics import SampledNeurons, _kink_forecast, _sampled
+from nearkernel.statistics import SampledNeurons, _crossings, _sampled
 from nearkernel.statistics._pair_functions import layers_of, mean_corrections
 
 X, NEW = helpers.points(4, 3, 21), helpers.points(2, 3, 22)
@@ -143,7 +143,7 @@ def test_neurons_that_were_not_enough_are_told():
         assert [each.filename for each in told] == [__file__]
 
 
-@pytest.mark.parametrize("order, activation, where", [(1, "tanh", _sampled), (0.5, "relu", _kink_forecast)])
+@pytest.mark.parametrize("order, activation, where", [(1, "tanh", _sampled), (0.5, "relu", _crossings)])
 def test_neurons_that_are_counted_are_those_that_were_drawn(order, activation, where, monkeypatch):
     """Also if the number of scrambles is no power of two."""
     drawn, run = [], where.run

@@ -236,7 +236,7 @@ class _Blocks:
         whole.append(whole[0] if side2 is side1 else _whole_tiles(side2, self.size[1], placed))
         self.rows = [side.rows for side in whole]
         self.placed = PerDevice((self.leaves, *whole)) if placed else None
-        self.quick = kernel.quick_tile(side1, side2) if on_host() else None
+        self.quick = kernel.quick_tile(side1, side2) if on_host() and side1.unit is not None else None
         self.units = (side1.unit, side2.unit) if self.quick is None else (None, None)
 
     def at(self, i: slice, j: slice, same: bool) -> list[np.ndarray]:
