@@ -68,7 +68,7 @@ def sizes(quick: bool, large: bool) -> list[dict[str, str]]:
         ]
     if large:
         cases += [
-            ("tanh", 1000, 1, 1000, Clouds(neurons=2048, scrambles=3, every=1000)),
+            ("tanh", 1000, 1, 1000, Clouds(neurons=2048, scrambles=3, every=1000, dtype="float32")),
             ("tanh", 100, 2, 500,
              Clouds(neurons=8192, scrambles=4, every=500, tol=0.03, look=8, dtype="float32")),
         ]  # fmt: skip
