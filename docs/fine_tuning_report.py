@@ -165,7 +165,7 @@ def seconds(rows, names, steps):
         *lines,
         "",
         "Seconds of one inspection at 30 images with 5 outputs each, and of training by full-batch gradient descent, "
-        "on two cores in float64, compiled before; medians.",
+        "on two cores in float64, compiled before; medians. Other programs shared the machine.",
     ]
 
 
