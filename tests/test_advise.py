@@ -274,7 +274,7 @@ def test_init_of_flax_gives_every_parameter_its_variance(bias_var):
     for path, p in jax.tree_util.tree_leaves_with_path(new):
         names = [key.key for key in path]
         if names[-1] == "kernel":
-            fan_in = 96 if names[0] == "Dense_1" else 32
+            fan_in = 96 if p.shape == (96, 20) else 32  # names follow the order of construction
             assert has_variance(p, 1.98 / fan_in), names
         elif "LayerNorm" not in names[0] and names[-1] == "bias":
             assert has_variance(p, bias_var), names
@@ -282,7 +282,7 @@ def test_init_of_flax_gives_every_parameter_its_variance(bias_var):
             old = params[names[0]][names[1]]
             assert np.array_equal(p, old), names
     ends = typed("Flax", 0.04, 0.0, 1, True, jax=jax)(params, jax.random.key(1))
-    assert has_variance(ends["Dense_0"]["kernel"], 1 / 32) and has_variance(ends["Dense_1"]["kernel"], 1 / 96)
+    assert has_variance(ends["Dense_1"]["kernel"], 1 / 32) and has_variance(ends["Dense_0"]["kernel"], 1 / 96)
     assert has_variance(ends["MultiHeadDotProductAttention_0"]["out"]["kernel"], 0.04 / 32)
 
 
@@ -340,11 +340,11 @@ def test_training_from_the_advised_initialization_does_not_lose(block, optimizer
         found = json.load(file)["training"]
     runs = {run["name"]: run for run in found["runs"]}
     assert list(runs) == ["critical", "PyTorch", "Flax", "Keras"] and found["width"] == 64
-    least = min(run["after"] for run in runs.values())
-    assert runs["critical"]["after"] < 0.95 * runs["critical"]["before"]
-    assert runs["critical"]["after"] <= 3 * least  # normalized networks learn from any of them
+    after = {name: float(run["after"]) for name, run in runs.items()}  # "inf" where all rates diverge
+    assert after["critical"] < 0.95 * runs["critical"]["before"]
+    assert after["critical"] <= 3 * min(after.values())  # normalized networks learn from any of them
     if block == "plain":
-        assert runs["critical"]["after"] < 0.8 * runs["PyTorch"]["after"]
+        assert after["critical"] < 0.8 * after["PyTorch"]
     way = "gradient descent" if optimizer == "gd" else "Adam"
     assert f"100 steps of {way} on 128 rows, from each initialization" in result.stdout
     assert ("At width 96 muP keeps this rate" in result.stdout.replace("\n", " ")) == (optimizer == "adam")

@@ -81,7 +81,8 @@ def trained(
             )  # (networks, rates, before and after)
             ends = np.where(np.isfinite(losses[:, :, 1]), losses[:, :, 1], np.inf)
             best = int(ends.mean(axis=0).argmin())
-            error = float(ends[:, best].std(ddof=1) / _NETWORKS**0.5)
+            finite = np.isfinite(ends[:, best]).all()
+            error = float(ends[:, best].std(ddof=1) / _NETWORKS**0.5) if finite else np.inf
             before = float(losses[:, 0, 0].mean())
             runs.append(Run(start.name, before, float(ends[:, best].mean()), error, float(rates[best])))
     return Training(optimizer, _STEPS, len(x), width, _NETWORKS, tuple(runs))
