@@ -6,7 +6,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from .._check import inputs, one_of
 from .._memory import require_fits, rows_that_fit
@@ -18,7 +17,7 @@ from ..models._params import checked_factors, floating_params
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._outer import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
-from ._tapped import jacobian_side, tapped_side
+from ._tapped import jacobian_side, roots_of, tapped_side
 from ._tiles import pieces
 
 METHODS = ("auto", "layers", "jacobian", "products")
@@ -160,7 +159,7 @@ class EmpiricalNTK(AbstractKernel):
         for at in range(0, len(x1), chunk):
             rows = _jacobian_rows(self, x1[at : at + chunk], chunk).reshape(-1, count)
             if self.lr_factors is not None:
-                rows = rows * np.asarray(_roots(self))
+                rows = rows * np.asarray(roots_of(self.lr_factors, self.params))
             block = derivatives.push(rows).reshape(-1, out, len(x2), out)
             found[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
         return found
@@ -201,7 +200,7 @@ class EmpiricalNTK(AbstractKernel):
         found = jacobian(self.model, params, x)
         if self.lr_factors is None:
             return found
-        return found * _roots(self)
+        return found * roots_of(self.lr_factors, self.params)
 
     def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
         left = self._jacobian(x1)
@@ -217,14 +216,6 @@ class EmpiricalNTK(AbstractKernel):
         return np.concatenate(
             [np.diagonal(self.matrix(x[at : at + 64], None)) for at in range(0, len(x), 64)]
         )
-
-
-def _roots(kernel: EmpiricalNTK) -> jax.Array:
-    """The root of the learning-rate factor of each parameter, (P,)."""
-    factors = jax.tree.map(
-        lambda f, leaf: jnp.broadcast_to(f, jnp.shape(leaf)), kernel.lr_factors, kernel.params
-    )
-    return jnp.sqrt(ravel_pytree(factors)[0])
 
 
 def _operations(model: AbstractModel, params: Any, x: np.ndarray) -> float:

@@ -55,11 +55,16 @@ class _Product(NamedTuple):
     operand: int
 
 
+def roots_of(factors: Any, params: Any) -> jax.Array:
+    """The root of the learning-rate factor of each parameter, (P,)."""
+    spread = jax.tree.map(lambda factor, leaf: jnp.broadcast_to(factor, jnp.shape(leaf)), factors, params)
+    return jnp.sqrt(ravel_pytree(spread)[0])
+
+
 @jax.jit
 def jacobian_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -> Side:
     """All gradients, each entry times the root of its factor; `factors` is a tree like `params`."""
-    spread = jax.tree.map(lambda factor, leaf: jnp.broadcast_to(factor, jnp.shape(leaf)), factors, params)
-    found = jacobian(model, params, x) * jnp.sqrt(ravel_pytree(spread)[0])
+    found = jacobian(model, params, x) * roots_of(factors, params)
     return [LayerSide(jnp.ones((len(found), 1, 1), found.dtype), found[:, :, None])]
 
 
