@@ -44,8 +44,7 @@ def finite_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) ->
     """For smooth activations, with data."""
     assert inputs.rows is not None and inputs.targets is not None
     total = points_for(len(net.widths))
-    rows, first = np.unique(inputs.rows, axis=0, return_index=True)
-    chosen = first[np.linspace(0, len(rows) - 1, min(total, len(rows))).astype(int)]
+    chosen = inputs.spread_rows(total)
     new = 2 if len(chosen) >= 6 else 1
     x, x_new = scale * inputs.rows[chosen[new:]], scale * inputs.rows[chosen[:new]]
     target = inputs.targets[:, 0]

@@ -33,8 +33,7 @@ class KinkWidth:
 def kink_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) -> KinkWidth:
     """For the relu family, with data."""
     assert inputs.rows is not None and inputs.targets is not None
-    rows, first = np.unique(inputs.rows, axis=0, return_index=True)
-    chosen = first[np.linspace(0, len(rows) - 1, min(_MOST_ROWS, len(rows))).astype(int)]
+    chosen = inputs.spread_rows(_MOST_ROWS)
     new = max(1, min(_NEW, len(chosen) // 3))
     x, x_new = scale * inputs.rows[chosen[new:]], scale * inputs.rows[chosen[:new]]
     with warnings.catch_warnings():  # said in words below

@@ -96,3 +96,9 @@ class Inputs:
     def size(self) -> float:
         """Mean square of a feature."""
         return 1.0 if self.rows is None else float(np.mean(self.rows**2))
+
+    def spread_rows(self, most: int) -> np.ndarray:
+        """Where to find at most so many rows that differ, spread over all of them in order."""
+        assert self.rows is not None
+        rows, first = np.unique(self.rows, axis=0, return_index=True)
+        return first[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]
