@@ -1,6 +1,6 @@
-"""Progress of long verbs: a line on a terminal or in a notebook, a function of the caller's, or nothing.
+"""Progress of long computations: a line on a terminal or in a notebook, a function of the caller's, or nothing.
 
-A verb opens a `task` and tells it what is done. Verbs that call other verbs are one task: the outermost.
+A function opens a `task` and tells it what is done. Functions that call others are one task: the outermost.
 """
 
 import contextlib

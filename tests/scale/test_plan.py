@@ -56,7 +56,7 @@ def test_the_last_blocks_leave_workers_idle():
     assert many == pytest.approx(three, rel=0.01)  # there are three blocks
 
 
-def test_a_pass_over_centers_adds_entries_sums_and_eigenvalues():
+def test_a_pass_over_centers_adds_entries_sums_and_factors():
     found = plan(1_000_000, centers=2000)
     assert found.centers.limit == "sums of squares"
     entries, sums = 2e9 / 2e8, 4e12 / 6e10

@@ -25,6 +25,10 @@ _SCIKIT_LEARN = {
         "StandardScaler",
     ),
 }
+_OF_CENTERS = {
+    "nearkernel.scale._centres": "Centred",
+    "nearkernel.scale._whitened": "Basis",
+}  # sums of `Nystrom`
 _NUMBERS = "biufcUS"
 
 
@@ -209,8 +213,8 @@ _KINDS = (
 def _allowed(module: str, name: str) -> bool:
     if module in _SCIKIT_LEARN:
         return name in _SCIKIT_LEARN[module]
-    if module == "nearkernel.scale._centres":
-        return name == "Centred"  # the sums of `Nystrom`
+    if module in _OF_CENTERS:
+        return name == _OF_CENTERS[module]
     package, _, rest = module.partition(".")
     return package == "nearkernel" and rest.split(".")[0] in _ROOMS and "." not in name
 

@@ -1,8 +1,8 @@
-"""What a neuron does to Gaussian inputs: the contract of every activation.
+r"""What a neuron does to Gaussian inputs: the contract of every activation.
 
-Let (u, v) be centered Gaussians with variances q1, q2 and correlation 1 - gap. The *gap* and not the
-correlation c is the variable throughout: near c = 1 the angle is sqrt(2 gap), and 1 - c would have lost
-half of its digits there.
+Let $u$ and $v$ be centered Gaussians with variances $q_1$, $q_2$ and correlation $c = 1 - \text{gap}$. Functions take
+the *gap* instead of $c$: near $c = 1$ the angle is $\sqrt{2\, \text{gap}}$, and $1 - c$ would have lost half of its
+digits there.
 """
 
 import abc
@@ -20,9 +20,9 @@ Rows = dict[str, jax.Array]
 
 
 class Moments(eqx.Module):
-    """Gaussian averages over one input z ~ N(0, q); each field has the shape of `q`.
+    r"""Gaussian averages over one input $z \sim \mathcal{N}(0, q)$; each field has the shape of `q`.
 
-    **Fields:** `value` E[s^2]; `slope` E[s'^2]; `curvature` E[s s''].
+    **Fields:** `value` $\mathbb{E}[s^2]$; `slope` $\mathbb{E}[s'^2]$; `curvature` $\mathbb{E}[s s'']$.
     """
 
     value: Any
@@ -41,22 +41,25 @@ class AbstractActivation(eqx.Module):
 
     @abc.abstractmethod
     def moments(self, q: Any) -> Moments:
-        """E[s^2], E[s'^2] and E[s s''] for z ~ N(0, `q`)."""
+        r"""$\mathbb{E}[s^2]$, $\mathbb{E}[s'^2]$ and $\mathbb{E}[s s'']$ for inputs of variance `q`."""
 
     @abc.abstractmethod
     def rows(self, q: Any) -> Rows:
-        """The contribution of one input of variance `q` to a pair, with inputs on the last axis.
+        r"""The contribution of one input of variance `q` to a pair, with inputs on the last axis.
 
-        It contains at least "size", the root of E[s^2], and "slope", E[s'^2].
+        It contains at least "size", the root of $\mathbb{E}[s^2]$, and "slope", $\mathbb{E}[s'^2]$.
         """
 
     @abc.abstractmethod
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """(1 - correlation of s(u) and s(v), E[s'(u) s'(v)]), broadcasting `rows1` and `rows2` against `gap`."""
+        r"""1 minus the correlation of $s(u)$ and $s(v)$, and $\mathbb{E}[s'(u)\, s'(v)]$.
+
+        `rows1` and `rows2` broadcast against `gap`.
+        """
 
     @abc.abstractmethod
     def mean(self, q: Any) -> Any:
-        """E[s] for z ~ N(0, `q`); None for odd functions, for which it is zero."""
+        r"""$\mathbb{E}[s]$ at the variance `q`; None for odd functions, for which it is zero."""
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
         """This activation prepared for variances within the range of `q` (concrete, not traced).
@@ -87,7 +90,10 @@ def _require_activation(activation: Any) -> None:
 
 @in_float64
 def moments(activation: AbstractActivation, q: Any) -> Moments:
-    """E[s^2], E[s'^2] and E[s s''] of `activation` for z ~ N(0, q), as NumPy arrays in the shape of `q`."""
+    r"""$\mathbb{E}[s^2]$, $\mathbb{E}[s'^2]$ and $\mathbb{E}[s s'']$ of `activation` for $z \sim \mathcal{N}(0, q)$.
+
+    They are NumPy arrays in the shape of `q`.
+    """
     _require_activation(activation)
     q = numeric(q, "q")
     if np.any(q < 0):
@@ -105,13 +111,13 @@ _pair = jax.jit(lambda activation, rows1, rows2, gap: activation.pair(rows1, row
 
 @in_float64
 def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = None, *, gap: Any = None):
-    r"""E[s(u) s(v)] and E[s'(u) s'(v)] of an activation s for Gaussians u, v with variances `q1`, `q2`.
+    r"""$\mathbb{E}[s(u)\, s(v)]$ and $\mathbb{E}[s'(u)\, s'(v)]$ for Gaussians $u$, $v$ with variances `q1`, `q2`.
 
     **Arguments:** `activation`; `q1`, `q2`; either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation
     in [0, 2]. All arrays broadcast against each other.
 
-    **Returns:** two NumPy arrays. The error is relative to sqrt(E[s(u)^2] E[s(v)^2]) and to
-    sqrt(E[s'(u)^2] E[s'(v)^2]): below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
+    **Returns:** two NumPy arrays. The error is relative to $\sqrt{\mathbb{E}[s(u)^2]\, \mathbb{E}[s(v)^2]}$, and to the
+    same of $s'$: below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
     """
     _require_activation(activation)
     if (correlation is None) == (gap is None):

@@ -25,7 +25,8 @@ class PiecewiseLinear(AbstractActivation):
     \mathbb{E}[s' s'] = m^2 + h^2 \left(1 - \tfrac{2 \varphi}{\pi}\right).$$
 
     It is scale invariant, so the angle of the outputs depends only on the angle of the inputs:
-    gap' = w gap + (1 - w) gap_abs with gap_abs = gap - (2/pi)(sin phi - phi cos phi), all terms positive.
+    $\text{gap}' = w\, \text{gap} + (1 - w)\, [\text{gap} - \tfrac{2}{\pi} (\sin\varphi - \varphi \cos\varphi)]$ with
+    $w = m^2/(m^2 + h^2)$, all terms positive.
     """
 
     right: float = eqx.field(static=True)

@@ -77,8 +77,8 @@ def names() -> list[str]:
 def get(activation: Any) -> AbstractActivation:
     """The `activation` of a name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", of a formula, or of any JAX function.
 
-    A formula is a text with z, such as "tanh(z) + 0.1*z^2". It is parsed and never executed as code: numbers, z, pi, e,
-    + - * / ^, brackets, and functions such as tanh, erf, relu, mish, exp, max(z, 0).
+    A formula is a text with `z`, such as `"tanh(z) + 0.1*z^2"`. It is parsed and never executed as code: numbers, `z`,
+    `pi`, `e`, `+ - * / ^`, brackets, and functions such as `tanh`, `erf`, `relu`, `mish`, `exp`, `max(z, 0)`.
     """
     if isinstance(activation, AbstractActivation):
         return activation

@@ -1,8 +1,9 @@
 r"""Gaussian averages of any callable by its Hermite series.
 
-With a_k(q) = E[s(sqrt(q) z) h_k(z)], h_k the normalized Hermite polynomials, Mehler's formula gives
+With $a_k(q) = \mathbb{E}[s(\sqrt q\, z)\, h_k(z)]$, $h_k$ the normalized Hermite polynomials, Mehler's formula gives
 
-    E[s(u) s(v)] = sum_k a_k(q1) a_k(q2) c^k,   E[s'(u) s'(v)] = its derivative by c / sqrt(q1 q2):
+$$\mathbb{E}[s(u)\, s(v)] = \sum_k a_k(q_1)\, a_k(q_2)\, c^k, \qquad
+\mathbb{E}[s'(u)\, s'(v)] = \frac{1}{\sqrt{q_1 q_2}} \frac{d}{dc}\, \mathbb{E}[s(u)\, s(v)]:$$
 
 the integrals are done once per input, not once per pair. For smooth functions the series converges at
 every correlation; for kinked ones, or far beyond the scale of the function, only below `trusted_correlation`,
@@ -19,14 +20,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import array_of
-from .._precision import is_traced
+from .._precision import is_traced, working_dtype
 from ._base import AbstractActivation, Moments, Rows
 from ._chebyshev import interpolated
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_nodes, pair_quadrature
 
 REACH = 12.0  # exp(-REACH^2 / 2) = 5e-32: no more Gaussian beyond
-_TOLERANCE = 1e-11
+_TOLERANCE = {8: 1e-11, 4: 1e-8}  # by bytes of a number
 _SMALLEST_Q = 1e-20
 _TRACED_Q = 64.0  # variances that traced calls are made for: theirs are not known
 _CHUNK = 32  # terms of a pass
@@ -113,9 +114,9 @@ class Series(AbstractActivation):
             low, high = _rounded(low, np.floor), _rounded(high, np.ceil)
         else:
             low = high = _rounded(low, np.round)
-        return _prepared(self, low, high, pairs)
+        return _prepared(self, low, high, pairs, _TOLERANCE[working_dtype().itemsize])
 
-    def _prepared(self, low: float, high: float, pairs: bool) -> "Series":
+    def _prepared(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
         if not pairs:
@@ -123,7 +124,7 @@ class Series(AbstractActivation):
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
             trial = self._with(terms, dense)
-            if trial._tail(samples) <= _TOLERANCE:
+            if trial._tail(samples) <= tolerance:
                 return trial
         return self._with(trial.terms, trial.spacing, converged=False)
 
@@ -209,8 +210,12 @@ class Series(AbstractActivation):
             return None
         xp = namespace(q)
         shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
+        return (interpolated(self._means, q) if xp is np else self._means(q)).reshape(shape)
+
+    def _means(self, q: Any) -> Any:
+        """E[s], (1, n)."""
         z, weights = self._nodes(q)
-        return (weights * self._derivatives(q)[0](xp.sqrt(q) * z)).sum(axis=0).reshape(shape)
+        return (weights * self._derivatives(q)[0](namespace(q).sqrt(q) * z)).sum(axis=0, keepdims=True)
 
     def _towards_zero(self, asked: Any, q: Any, value: Any) -> Any:
         """E[s^2] at variances `asked` below the smallest that is integrated, `q`: a line down to s(0)^2."""
@@ -219,7 +224,7 @@ class Series(AbstractActivation):
         return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
     def coefficients(self, q: Any) -> Any:
-        """a_k at variances `q` (n,) for k < terms: (terms, n)."""
+        """$a_k$ at variances `q` (n,) for $k$ below the number of terms: (terms, n)."""
         xp = namespace(q)
         function = self._derivatives(q)[0]
         if self.spacing:
@@ -294,9 +299,9 @@ class Series(AbstractActivation):
 
 
 @functools.lru_cache(maxsize=512)
-def _prepared(activation: Series, low: float, high: float, pairs: bool) -> Series:
+def _prepared(activation: Series, low: float, high: float, pairs: bool, tolerance: float) -> Series:
     """Layer after layer, and call after call, asks for nearly the same range."""
-    return activation._prepared(low, high, pairs)
+    return activation._prepared(low, high, pairs, tolerance)
 
 
 def _rounded(q: float, to: Callable) -> float:

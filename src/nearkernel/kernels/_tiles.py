@@ -111,7 +111,7 @@ def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
     chunks, on_host = [], not kernel.compiles_rows()
-    size = _bucket(len(x), 4 * TILE)
+    size = 16 * TILE if on_host else _bucket(len(x), 4 * TILE)
     for at in range(0, len(x), size):
         part = norm[at : at + size]
         rows = kernel.rows(part) if on_host else _rows(kernel, _padded(part, (size,)).astype(dtype))
@@ -280,12 +280,17 @@ class _Blocks:
 def mirrored(block: np.ndarray) -> np.ndarray:
     """A symmetric block by its lower triangle: the two may differ in the last bit."""
     found = np.array(block)
+    mirror(found)
+    return found
+
+
+def mirror(found: np.ndarray) -> None:
+    """The same in place."""
     for start in range(0, len(found), _CORNER):
         here = slice(start, start + _CORNER)
         found[:start, here] = found[here, :start].T
         corner = found[here, here]
         np.copyto(corner, corner.T, where=_upper(len(corner)))  # NumPy copies where memory overlaps
-    return found
 
 
 @functools.lru_cache(maxsize=_CORNER)

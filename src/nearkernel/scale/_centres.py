@@ -2,45 +2,49 @@ r"""Nystrom centers: a kernel machine on m chosen points, from one pass over all
 
 f(x) = k(x, C) b. With K_CC = W^-T W^-1 the rows phi(x) = k(x, C) W are features of the kernel
 k(x, C) K_CC^-1 k(C, x'), so whatever a filter g does to a kernel it does to G = sum phi^T phi: b = W g(G) sum phi^T y.
-G and the sum are additive: data of any length are read once, in chunks.
+G and the sum are additive: data of any length are read once, in chunks. W is triangular where K_CC has a Cholesky
+factor that can be trusted: eigenvectors, which cost ten times as much, are made only where a filter asks for them.
 """
 
+import dataclasses
+import functools
 import time
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 
 from .._blas import one_thread
 from .._executor import in_order, lanes
 from .._memory import rows_that_fit
 from .._precision import precision, working_dtype
+from .._unlocked import gram
 from ..kernels import AbstractKernel
 from ..kernels._tiles import pieces
-from ._sums import PIECE, columns_times, gram, summed
+from ._sums import PIECE, columns_times, summed
+from ._whitened import Basis, basis_of, eigh
 
 _CLEAR = 1e-3  # of eigenvalues of centers: above this, sums in float32 change predictions by less than 1e-3
 _FEW = 1000  # rows whose mean is near that of all
 
 
-class Centred(NamedTuple):
-    """Eigenvalues `lam` and vectors of G in the basis `back`, with `moment` = vectors^T sum phi^T y, and |y|^2."""
+@dataclasses.dataclass(frozen=True)
+class Centred:
+    """The `basis` W, G = `gram` (r, r), `moment` = sum phi^T y (r, columns), and |y|^2 by column."""
 
-    back: np.ndarray
-    lam: np.ndarray
+    basis: Basis
+    gram: np.ndarray
     moment: np.ndarray
     square: np.ndarray
     seconds: float
 
-    def coefficients(self, gain: np.ndarray) -> np.ndarray:
-        """b for the filter values `gain` = g(lam)."""
-        return self.back @ (gain[:, None] * self.moment)
+    @functools.cached_property
+    def spectrum(self) -> tuple[np.ndarray, np.ndarray]:
+        """Eigenvalues and eigenvectors of G."""
+        return eigh(self.gram.copy())
 
-    def residual(self, gain: np.ndarray) -> float:
-        """|y - f(X)| / |y|, the worst column, without a second pass."""
-        fitted = gain[:, None] * self.moment
-        left = self.square + np.einsum("ij,ij->j", fitted, self.lam[:, None] * fitted - 2.0 * self.moment)
+    def residual(self, fitted: np.ndarray) -> float:
+        """|y - f(X)| / |y| of `fitted` = g(G) moment, the worst column, without a second pass."""
+        left = self.square + np.einsum("ij,ij->j", fitted, self.gram @ fitted - 2.0 * self.moment)
         return float(np.sqrt(np.maximum(left / np.where(self.square > 0, self.square, 1.0), 0.0)).max())
 
 
@@ -51,32 +55,21 @@ def centred(
     begin = time.perf_counter()
     # Rounding of K_CC would be divided by its eigenvalues; that of the rows averages out.
     with precision("float64"):
-        lam, vectors = _eigh(kernel.entries(centres, None))
-    # Sums of squares know half of the digits: below this, a direction of the centres would hold rounding alone.
-    kept = lam > lam[-1] * np.sqrt(np.finfo(float).eps)
-    if not kept.any():  # the kernel is 0 on all centres
-        nothing = np.zeros((len(centres), 0))
-        return Centred(
-            nothing, np.zeros(0), nothing.T @ np.zeros((len(centres), y.shape[1])), _squares(y), 0.0
-        )
-    whiten = vectors[:, kept] / np.sqrt(lam[kept])
-    squares, moment, square = _sums(kernel, x, y, centres, memory, _bear_float32(lam, len(x)))
-    lam, turn = _eigh(whiten.T @ squares @ whiten)
-    lam = np.maximum(lam, 0.0)
-    kept = lam > lam[-1] * len(lam) * np.finfo(float).eps
-    back = whiten @ turn[:, kept]
-    return Centred(back, lam[kept], back.T @ moment, square, time.perf_counter() - begin)
+        basis = basis_of(kernel.entries(centres, None))
+    squares, moment, square = _sums(kernel, x, y, centres, memory, _bear_float32(*basis.known, len(x)))
+    gram, moment = basis.within(squares), basis.enter(moment)
+    return Centred(basis, gram, moment, square, time.perf_counter() - begin)
 
 
-def _bear_float32(lam: np.ndarray, n: int) -> bool:
-    """Whether sums over `n` rows in float32 know all directions of centers whose matrix has the eigenvalues `lam`.
+def _bear_float32(least: float, second: float, n: int) -> bool:
+    """Whether sums over `n` rows in float32 know all directions of centers whose matrix has such eigenvalues.
 
     Rounding counts by the square of lam_max / lam_min, and that of different pieces averages out. The largest
-    eigenvalue is left out: it belongs to the mean, which is taken away.
+    eigenvalue is left out, `second` is the next: the largest belongs to the mean, which is taken away.
     """
-    if working_dtype() != np.float32 or len(lam) < 2:
+    if working_dtype() != np.float32:
         return False
-    return lam[0] * max(n / PIECE, 1.0) ** 0.25 > _CLEAR * lam[-2]
+    return least * max(n / PIECE, 1.0) ** 0.25 > _CLEAR * second
 
 
 def _sums(kernel, x, y, centres, memory: int, single: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -86,7 +79,7 @@ def _sums(kernel, x, y, centres, memory: int, single: bool) -> tuple[np.ndarray,
     sums is known.
     """
     m, threads = len(centres), lanes()
-    chunk = min(PIECE, rows_that_fit(2 * 8 * m, memory // (4 * (threads + 1))))
+    chunk = min(_even(len(x)), rows_that_fit(2 * 8 * m, memory // (4 * (threads + 1))))
     middle = _mean(kernel, x, centres) if single else None
 
     def part(at: slice) -> tuple[np.ndarray, ...]:
@@ -118,6 +111,11 @@ def _sums(kernel, x, y, centres, memory: int, single: bool) -> tuple[np.ndarray,
     return total, cross[:, 1:], square
 
 
+def _even(n: int) -> int:
+    """Rows of a piece of `n`: an even number of equal pieces, so that two threads end together."""
+    return -(-n // (2 * -(-n // (2 * PIECE))))
+
+
 def _mean(kernel, x, centres) -> np.ndarray:
     """The mean of a few rows."""
     few = np.asarray(x[:: -(-len(x) // _FEW)], dtype=np.float64)
@@ -126,8 +124,3 @@ def _mean(kernel, x, centres) -> np.ndarray:
 
 def _squares(y: np.ndarray) -> np.ndarray:
     return np.square(np.asarray(y, dtype=np.float64)).sum(axis=0)
-
-
-def _eigh(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    with one_thread(len(matrix)):
-        return scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)

@@ -14,6 +14,7 @@ import scipy.linalg
 from .._blas import one_thread
 from .._executor import in_order
 from .._precision import working_dtype
+from .._unlocked import solved
 from ..kernels._tiles import pieces
 from ._products import AbstractProducts
 from ._sums import PIECE, gram_of, times, transposed_times
@@ -80,7 +81,7 @@ class _New(NamedTuple):
         """Some rows at a time, so that there is no second array of the size of the columns."""
         part = self.columns[rows, self.kept] - factor[rows, : self.found] @ self.known[:, self.kept]
         lower = self.lower.astype(part.dtype, copy=False)
-        new = scipy.linalg.solve_triangular(lower, part.T, lower=True, check_finite=False).T
+        new = solved(lower, part.T).T
         factor[rows, self.found : self.found + len(self.kept)] = new
         left[rows] -= np.einsum("ij,ij->i", new, new)
 

@@ -1,4 +1,4 @@
-"""How fast one core makes kernel entries, multiplies with them and writes them: a second or two on this machine."""
+"""How fast one core makes kernel entries, multiplies with them and writes them: a few seconds on this machine."""
 
 import dataclasses
 import os
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from .._blas import one_thread
 from .._check import one_of, positive, whole
@@ -17,13 +16,14 @@ from .._files import unfinished
 from .._memory import cores
 from .._precision import in_float64, precision
 from .._result import Result
+from .._unlocked import gram
 from ..kernels import AbstractKernel
 from ._build import build
 from ._layout import DTYPES
 from ._products import Recomputed
 
-_POINTS, _CENTERS, _NUMBERS = 4000, 1000, 3e7  # fewer points where they have many features
-_REPEATS = 3  # the best counts: other programs only add time
+_POINTS, _CENTERS, _NUMBERS = 8000, 1000, 3e7  # fewer points where they have many features
+_REPEATS = 2  # the best counts: other programs only add time
 _DISK = 128 * 2**20  # bytes written and waited for
 
 
@@ -56,7 +56,7 @@ class Rates(Result):
 def measure_rates(
     kernel: AbstractKernel, d: int, *, dtype: str = "float64", folder: "str | Path | None" = None
 ) -> Rates:
-    """The rates of this machine for `kernel` on inputs of `d` features, measured in a second or two.
+    """The rates of this machine for `kernel` on inputs of `d` features, measured in a few seconds.
 
     **Arguments:** `dtype` of the entries, "float64" or "float32"; `folder` on the disk that is meant, the one for
     temporary files unless given. Network and scheduler cannot be measured on one machine; their rates are 10 Gbit/s
@@ -74,9 +74,9 @@ def measure_rates(
         built = _best(lambda k: build(kernel, x, Path(name) / f"K{k}", block=block, dtype=dtype))
         multiplied = _best(lambda k: products.times(ones))
         crossed = _best(lambda k: kernel.entries(x, x[:m]))
-        rows = np.asfortranarray(np.broadcast_to(x[:, :1], (n, m)))
+        rows = np.array(np.broadcast_to(x[:, :1], (n, m)), order="C")
         with one_thread():
-            summed = _best(lambda k: scipy.linalg.blas.dsyrk(1.0, rows, trans=1))
+            summed = _best(lambda k: gram(rows))
         disk = _DISK / _best(lambda k: _written(Path(name) / f"disk{k}"), 1)
     count = cores()
     return Rates(

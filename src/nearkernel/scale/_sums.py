@@ -7,20 +7,14 @@ independently: what is added up in float64 keeps them at any length.
 from collections.abc import Iterable
 
 import numpy as np
-import scipy.linalg
 
 from .._blas import one_thread
 from .._executor import in_order
-from ..kernels._tiles import pieces
+from .._unlocked import gram
+from ..kernels._tiles import mirror, pieces
 
 PIECE = 4096  # rows of a Gram matrix, which BLAS sums in pieces itself
 _SHORT = 512  # terms of a product with a vector
-
-
-def gram(rows: np.ndarray) -> np.ndarray:
-    """The upper half of rows^T rows (m, m), as BLAS leaves it, in the type of `rows`."""
-    syrk = scipy.linalg.blas.ssyrk if rows.dtype == np.float32 else scipy.linalg.blas.dsyrk
-    return syrk(1.0, rows.T)
 
 
 def summed(parts: Iterable[np.ndarray], m: int) -> np.ndarray:
@@ -28,7 +22,7 @@ def summed(parts: Iterable[np.ndarray], m: int) -> np.ndarray:
     total = np.zeros((m, m), order="F")
     for part in parts:
         total += part
-    total += np.triu(total, 1).T
+    mirror(total.T)
     return total
 
 
