@@ -67,6 +67,7 @@ CALLS = [
             qk_var=("positive", 1.0),
             ov_var=("positive", 1.0),
             bias_var=bias_var,
+            parametrization=("choice", "standard"),
         ),
     ),
     Call(

@@ -12,12 +12,10 @@ import numpy as np
 import nearkernel as nk
 
 from ..statistics._gradient_spread import outside
-from . import blocks
-from .attention import Attended, attended
+from . import blocks, flow, transformer
 from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
-from .flow import Flow, measured, predicted, verdict
-from .kinks import KinkWidth, kink_width
+from .flow import Flow, verdict
 from .maximal import Carried, carried
 from .options import Inputs, Options
 from .starts import DEFAULTS, Start, critical_start
@@ -71,10 +69,9 @@ class Advice:
     rates: Rates
     spread: Spread
     outcomes: tuple[Outcome, ...]
-    finite: FiniteWidth | KinkWidth | None  # if a tolerance was given
+    finite: FiniteWidth | None  # if a tolerance was given
     training: Training | None = None  # if networks were to be trained
     carried: Carried | None = None  # if a tuned width was given
-    attended: Attended | None = None  # if tokens were given
 
 
 def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advice:
@@ -87,29 +84,20 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     say("computing learning rates")
     net = network(options, critical, inputs.in_dim, options.width)
     rates = _rates(net, inputs, scale, options.width, critical)
-    finite: FiniteWidth | KinkWidth | None = None
+    finite = None
     if options.tolerance is not None:
         assert isinstance(net, nk.MLP)
         say("forecasting trained networks")
-        correct = kink_width if options.kinked else finite_width
-        finite = correct(net, inputs, scale, options.tolerance)
-    outcomes = []
+        finite = finite_width(net, inputs, scale, options.tolerance, options.kinked)
+    block, outcomes = BLOCKS[options.block], []
     for start in (
-        critical_start(critical.weight_var, critical.bias_var, BLOCKS[options.block].skip),
+        critical_start(critical.weight_var, critical.bias_var, block.skip),
         *DEFAULTS,
     ):
         say(f"drawing networks, {start.name}")
         size = inputs.size * (scale**2 if start.name == "critical" else 1.0)
-        shape = (
-            options.activation,
-            BLOCKS[options.block],
-            start,
-            options.depth,
-            options.width,
-            inputs.in_dim,
-            size,
-        )
-        theory, found = predicted(*shape), measured(*shape, options.seed)
+        shape = (start, options.depth, options.width, inputs.in_dim, size)
+        theory, found = _flows(options, shape)
         variances = start.variances(options.width, options.width)
         outcomes.append(Outcome(start, *variances, theory, found, verdict(theory)))
     spread = (
@@ -117,7 +105,6 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         if isinstance(net, nk.MLP)
         else _measured_spread(options, inputs.in_dim, outcomes[0].measured)
     )
-    block = BLOCKS[options.block]
     typed = how_to_type(
         critical.weight_var, critical.bias_var, options.depth, unit_ends=block.skip and not block.norm
     )
@@ -142,12 +129,16 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     if options.tuned_width is not None:
         say("checking maximal updates")
         over = carried(options, critical, scale)
-    looked = None
-    if options.tokens is not None:
-        say("drawing networks with attention")
-        sizes = (max(options.depth - 1, 1), options.width, options.tokens)
-        looked = attended(options.activation, critical.weight_var, *sizes, options.seed)
-    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training, over, looked)
+    return Advice(critical, scale, typed, rates, spread, tuple(outcomes), finite, training, over)
+
+
+def _flows(options: Options, shape: tuple[Start, int, int, int, float]) -> tuple[Flow, Flow]:
+    """Predicted and measured."""
+    s, block, seed = options.activation, BLOCKS[options.block], options.seed
+    if block.attends:
+        tokens = options.sequence
+        return transformer.predicted(s, tokens, *shape), transformer.measured(s, tokens, *shape, seed)
+    return flow.predicted(s, block, *shape), flow.measured(s, block, *shape, seed)
 
 
 def network(options: Options, critical: Point, in_dim: int, width: int) -> nk.MLP | nk.Network:

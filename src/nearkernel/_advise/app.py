@@ -15,6 +15,7 @@ class Block(enum.StrEnum):
     residual = "residual"
     prenorm = "prenorm"
     normalized = "normalized"
+    transformer = "transformer"
 
 
 class Train(enum.StrEnum):
@@ -32,7 +33,7 @@ def advise(
         Block,
         typer.Option(
             help="What a hidden layer is: plain, W s(z); residual, z + W s(z); prenorm, z + W s(LayerNorm(z)); "
-            "normalized, W s(LayerNorm(z)).",
+            "normalized, W s(LayerNorm(z)); transformer, z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z)).",
             rich_help_panel=NETWORK,
         ),
     ] = Block.plain,
@@ -40,8 +41,8 @@ def advise(
         int | None,
         typer.Option(
             min=2,
-            max=4096,
-            help="Report what attention between this many tokens, put into every prenorm block, does to them.",
+            max=1024,
+            help="Length of the sequences that a transformer sees. [default: 64]",
             show_default=False,
             rich_help_panel=NETWORK,
         ),
@@ -92,9 +93,9 @@ def advise(
     """How should a deep network be initialized, and how fast may it be trained?
 
     Prints the critical initialization (of residual blocks, how small their branches must be) as PyTorch, Flax and
-    Keras spell it, stable learning rates, how much networks of this depth and width differ from draw to draw, and what
-    the frameworks' defaults would do to signals and gradients, predicted and measured on random networks. Writes
-    report.html, advice.json and advice.png.
+    Keras spell it, attention included, stable learning rates, how much networks of this depth and width differ from
+    draw to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
+    networks. Writes report.html, advice.json and advice.png.
 
     Examples:
 
@@ -102,7 +103,7 @@ def advise(
 
     `nearkernel advise --activation tanh --depth 50 --width 256 --data houses.csv --target price`
 
-    `nearkernel advise --activation gelu --block prenorm --tokens 64 --depth 24`
+    `nearkernel advise --block transformer --activation gelu --depth 24 --width 768 --tuned-width 128`
 
     `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
 

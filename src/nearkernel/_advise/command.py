@@ -17,6 +17,7 @@ from .._terminal import console, progress
 from .._versions import versions
 from . import words
 from .advice import BAD_FACTOR, Advice, Outcome, advise
+from .blocks import BLOCKS
 from .options import Inputs, Options
 from .picture import picture
 from .report import report_html
@@ -63,7 +64,6 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
         "fluctuations": {**dataclasses.asdict(advice.spread), "bad_factor": BAD_FACTOR},
         "finite_width": None if advice.finite is None else dataclasses.asdict(advice.finite),
         "training": None if advice.training is None else dataclasses.asdict(advice.training),
-        "attention": None if advice.attended is None else dataclasses.asdict(advice.attended),
         "maximal_update": None if advice.carried is None else dataclasses.asdict(advice.carried),
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
@@ -88,8 +88,19 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
             }
             for name in ("signal", "gradient")
         },
+        **({} if found.alike is None else {"correlation_of_tokens": _alike(outcome)}),
         "networks": found.networks,
         "network_width": found.width,
+    }
+
+
+def _alike(outcome: Outcome) -> dict[str, Any]:
+    """Layer by layer."""
+    found = outcome.measured
+    return {
+        "predicted": outcome.predicted.alike,
+        "measured": found.alike,
+        "standard_error": found.alike_error,
     }
 
 
@@ -124,10 +135,10 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page.print(_table(words.CHANGES_HEAD, words.changes(advice)))
     for line in words.measured(options, inputs, advice):
         say(line)
-    if advice.attended is not None:
-        title, lines = words.attention(advice.attended)
+    if BLOCKS[options.block].attends:
+        title, lines = words.attention(options)
         say(f"\n{title}", style="bold")
-        page.print(_table(words.ATTENTION_HEAD, words.attention_rows(advice.attended)))
+        page.print(_table(words.ATTENTION_HEAD, words.attention_rows(advice)))
         for line in lines:
             say(line)
     if advice.training is not None:

@@ -1,10 +1,14 @@
-"""Trained networks of finite width on a few rows of the data: how far from infinite width, and which depth is best."""
+"""Trained networks of finite width on a few rows of the data: how far from infinite width, and which depth is best.
+
+Of smooth activations to order 1/width, of activations with a kink to order width^(-1/2).
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +18,13 @@ from .options import Inputs
 
 _MOST_POINTS = 8
 _AVERAGES = 2000  # of four inputs in one layer, all layers together: half a minute
+_KINK_ROWS, _KINK_NEW = 20, 4
 LARGE = 0.25  # parts of the correction beyond which the next order may matter
 
 
 @dataclasses.dataclass(frozen=True)
 class FiniteWidth:
-    """The correction of order 1/width to networks trained by gradient flow to the end, largest over the new rows."""
+    """The first correction to networks trained by gradient flow to the end, largest over the new rows."""
 
     tolerance: float
     train_rows: int
@@ -27,8 +32,14 @@ class FiniteWidth:
     mean_shift: float  # in deviations of infinitely wide networks
     variance_shift: float  # relative
     distance: float  # the larger of the two
-    expansion: float  # the same with all contributions counted positive
     width_within: float  # of every hidden layer, for distance <= tolerance
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothWidth(FiniteWidth):
+    """The correction of order 1/width."""
+
+    expansion: float  # the distance with all contributions counted positive
     contributions: dict[str, dict[str, float]]
     losses: tuple[float, ...]  # expected, of a row left out, for 1 hidden layer and more, at this width
     losses_when_wide: tuple[float, ...]  # the same at infinite width
@@ -40,31 +51,41 @@ class FiniteWidth:
         return max(self.contributions, key=lambda name: max(map(abs, self.contributions[name].values())))
 
 
-def finite_width(net: nk.MLP, inputs: Inputs, scale: float, tolerance: float) -> FiniteWidth:
-    """For smooth activations, with data."""
+@dataclasses.dataclass(frozen=True)
+class KinkWidth(FiniteWidth):
+    """The correction of order width^(-1/2)."""
+
+    error: float  # the largest standard error of both shifts, from sampled neurons
+    movement: float  # of preactivations in training, in their deviations
+    far: bool  # whether the next order may not be small
+
+
+def finite_width(
+    net: nk.MLP, inputs: Inputs, scale: float, tolerance: float, kinked: bool
+) -> SmoothWidth | KinkWidth:
+    """For smooth activations and the relu family, with data."""
     assert inputs.rows is not None and inputs.targets is not None
-    total = points_for(len(net.widths))
-    chosen = inputs.spread_rows(total)
-    new = 2 if len(chosen) >= 6 else 1
-    x, x_new = scale * inputs.rows[chosen[new:]], scale * inputs.rows[chosen[:new]]
-    target = inputs.targets[:, 0]
+    chosen = inputs.spread_rows(_KINK_ROWS if kinked else points_for(len(net.widths)))
+    new = max(1, min(_KINK_NEW, len(chosen) // 3)) if kinked else 2 if len(chosen) >= 6 else 1
+    x, y = scale * inputs.rows[chosen], inputs.targets[chosen, 0]
     with warnings.catch_warnings():  # said in words below
         warnings.simplefilter("ignore", UserWarning)
-        found = nk.forecast(net, x, target[chosen[new:]], None, x_new, order=1)
-    assert isinstance(found, nk.statistics.FiniteForecast)
-    losses = nk.statistics.depth_losses(net, scale * inputs.rows[chosen], target[chosen])
-    mean, var = found.terms[1] / np.sqrt(np.diagonal(found.cov_terms[0])), np.diagonal(found.cov_terms[1])
-    worst = int(np.argmax(np.maximum(np.abs(mean), np.abs(var / np.diagonal(found.cov_terms[0])))))
-    spread = float(found.cov_terms[0][worst, worst])
-    return FiniteWidth(
-        tolerance=tolerance,
-        train_rows=len(x),
-        new_rows=new,
-        mean_shift=float(np.abs(mean).max()),
-        variance_shift=float(np.abs(var / np.diagonal(found.cov_terms[0])).max()),
-        distance=found.distance,
+        found: Any = nk.forecast(net, x[new:], y[new:], None, x[:new], order=0.5 if kinked else 1)
+    wide = np.diagonal(found.cov_terms[0])
+    relative = lambda mean, cov: np.abs([mean / np.sqrt(wide), np.diagonal(cov) / wide])
+    shifts = relative(found.terms[1], found.cov_terms[1])
+    mean_shift, variance_shift = shifts.max(axis=1).tolist()
+    distance = (mean_shift, variance_shift, found.distance, found.width_within(tolerance))
+    common = (tolerance, len(x) - new, new, *distance)
+    if kinked:
+        error = float(relative(found.error.mean, found.error.cov).max())
+        return KinkWidth(*common, error, found.movement, found.far)
+    losses = nk.statistics.depth_losses(net, x, y)
+    worst = int(shifts.max(axis=0).argmax())
+    spread = float(wide[worst])
+    return SmoothWidth(
+        *common,
         expansion=found.expansion,
-        width_within=found.width_within(tolerance),
         contributions={
             name: {
                 "mean": float(part.mean[worst]) / math.sqrt(spread),

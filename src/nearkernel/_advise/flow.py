@@ -20,7 +20,7 @@ _MOST_WEIGHTS = 4 * 10**8  # ... if so few networks as below need more
 _MOST_NETWORKS = 32
 _FEWEST_NETWORKS = 4
 # Of a uniform number: its range, the factor that makes its variance 1, whether erfinv makes it normal before that.
-_LAWS = {
+LAWS = {
     "uniform": (1.0, math.sqrt(3.0), False),
     "normal": (1.0, math.sqrt(2.0), True),
     "truncated_normal": (math.erf(math.sqrt(2.0)), math.sqrt(2.0) / 0.87962566103423978, True),  # cut at 2
@@ -37,6 +37,8 @@ class Flow:
     gradient_error: np.ndarray
     networks: int = 0
     width: int = 0
+    alike: np.ndarray | None = None  # correlation of two tokens, of transformers
+    alike_error: np.ndarray | None = None
 
     @property
     def signal_factor(self) -> float:
@@ -91,7 +93,7 @@ def measured(
         signal, gradient = _draw(
             nk.activations.get(activation),
             (block.norm, block.skip),
-            _LAWS[start.law],
+            LAWS[start.law],
             depth,
             drawn_width,
             min(in_dim, 4096),
@@ -100,12 +102,12 @@ def measured(
             size,
             keys,
         )
-    mean_signal, signal_error = _mean_and_error(np.asarray(signal))
-    mean_gradient, gradient_error = _mean_and_error(np.asarray(gradient))
+    mean_signal, signal_error = mean_and_error(np.asarray(signal))
+    mean_gradient, gradient_error = mean_and_error(np.asarray(gradient))
     return Flow(mean_signal, mean_gradient, signal_error, gradient_error, networks, drawn_width)
 
 
-def _mean_and_error(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_error(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean over networks and its relative standard error; squares of 1e-200 would be lost."""
     mean = draws.mean(axis=0)
     relative = draws / np.where(mean > 0, mean, 1.0)
@@ -124,8 +126,8 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
         weight_key, bias_key = jax.random.split(key)
         weight_var, bias_var = variances
         fan_in = vectors.shape[1]
-        weight = _standard(law, weight_key, (fan_in, width)).astype(vectors.dtype)
-        bias = _standard(law, bias_key, (width,)).astype(vectors.dtype)
+        weight = standard(law, weight_key, (fan_in, width)).astype(vectors.dtype)
+        bias = standard(law, bias_key, (width,)).astype(vectors.dtype)
         moved = jnp.sqrt(weight_var / fan_in) * (vectors @ weight)
         return moved.at[0].add(jnp.sqrt(bias_var) * bias)
 
@@ -159,10 +161,10 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
 
 def standard_draws(start: Start, key, shape) -> jax.Array:
     """Numbers of mean 0 and variance 1, by the law of an initialization."""
-    return _standard(_LAWS[start.law], key, shape)
+    return standard(LAWS[start.law], key, shape)
 
 
-def _standard(law, key, shape) -> jax.Array:
+def standard(law, key, shape) -> jax.Array:
     """Mean 0 and variance 1, in float32, since drawing takes the time here; one compilation for all laws."""
     reach, scale, normal = (jnp.asarray(part) for part in law)
     uniform = reach.astype(jnp.float32) * jax.random.uniform(key, shape, jnp.float32, -1 + 1e-7, 1)

@@ -11,9 +11,11 @@ import nearkernel as nk
 
 from ..statistics._crossings import has_kink
 from ..statistics._fluctuations import is_smooth
+from . import transformer
 from .blocks import BLOCKS, Point, block_point, plain_point
 
 _MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
+_TOKENS = 64  # of a transformer, if none are given
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,8 +45,10 @@ class Options:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.train is not None and self.data is None:
             raise ValueError("--train needs --data, the rows on which networks are trained.")
-        if self.tokens is not None and self.block != "prenorm":
-            raise ValueError(f"--tokens is for --block prenorm, as in transformers; got {self.block}.")
+        if self.tokens is not None and not BLOCKS[self.block].attends:
+            raise ValueError(f"--tokens is for --block transformer; got --block {self.block}.")
+        if self.data is not None and BLOCKS[self.block].attends:
+            raise ValueError("--data has rows, not sequences of tokens: --block transformer needs none.")
         if self.tolerance is not None and self.data is None:
             raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":
@@ -62,11 +66,18 @@ class Options:
         """Whether the activation is of the relu family, with a kink."""
         return has_kink(nk.activations.get(self.activation))
 
+    @property
+    def sequence(self) -> int:
+        """Tokens of one input of a transformer."""
+        return self.tokens or _TOKENS
+
     @functools.cached_property
     def critical(self) -> Point:
         """The initialization to advise; where layers are plain, an activation without a critical point is refused."""
         if self.block == "plain":
             return plain_point(self.activation)
+        if BLOCKS[self.block].attends:
+            return transformer.point(self.activation, self.depth, self.sequence)
         return block_point(BLOCKS[self.block], self.activation, self.depth)
 
     def inputs(self) -> Inputs:

@@ -11,6 +11,7 @@ from .._terminal import command_line
 from .._versions import versions
 from . import words
 from .advice import Advice
+from .blocks import BLOCKS
 from .options import Inputs, Options
 
 
@@ -26,9 +27,9 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         title, lines = words.training(options, advice.training)
         table = _look.table(words.TRAINED_HEAD, words.trained_rows(advice.training))
         trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
-    if advice.attended is not None:
-        title, lines = words.attention(advice.attended)
-        table = _look.table(words.ATTENTION_HEAD, words.attention_rows(advice.attended))
+    if BLOCKS[options.block].attends:
+        title, lines = words.attention(options)
+        table = _look.table(words.ATTENTION_HEAD, words.attention_rows(advice))
         trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
     over: tuple[Html, ...] = ()
     if advice.carried is not None:

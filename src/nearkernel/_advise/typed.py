@@ -1,6 +1,7 @@
 """The advised initialization as code: functions `init_` that initialize a whole model in PyTorch, Flax and Keras.
 
-Matrices and convolutions have the variance C_W / fan-in, biases C_b; norms and embeddings keep what they have.
+Matrices and convolutions have the variance C_W / fan-in, biases C_b; norms and embeddings keep what they have. Packed
+weights of attention (`in_proj_weight` of PyTorch) and heads of separate axes (Flax, Keras) have the fan-in of a head.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ def init_(model):{begin}
         if "Norm" in type(module).__name__ or isinstance(module, torch.nn.Embedding):
             continue
         for name, p in module.named_parameters(recurse=False):
-            if p.ndim > 1:
-                torch.nn.init.normal_(p, std=({scale} / p[0].numel()) ** 0.5){more}
-            elif "bias" in name:
-                torch.nn.init.{bias}"""
+            if "bias" in name:
+                torch.nn.init.{bias}
+            elif p.ndim > 1 and "embed" not in name and "token" not in name:
+                fan_in = len(p) if type(module).__name__ == "Conv1D" else p[0].numel()  # of GPT-2
+                torch.nn.init.normal_(p, std=({scale} / fan_in) ** 0.5){more}"""
 _TORCH_ENDS = """
     for p in (weights[0], weights[-1]):  # outside of the blocks
         torch.nn.init.normal_(p, std=p[0].numel() ** -0.5)"""

@@ -6,10 +6,8 @@ import math
 
 from . import blocks, maximal
 from .advice import BAD_FACTOR, Advice
-from .attention import Attended
 from .blocks import BLOCKS
-from .finite import LARGE, FiniteWidth
-from .kinks import KinkWidth
+from .finite import LARGE, FiniteWidth, KinkWidth, SmoothWidth
 from .maximal import Carried
 from .options import Inputs, Options
 from .train import BASE_WIDTH, Training
@@ -24,14 +22,15 @@ CALLS = {
 TRAINED_HEAD = ("", "loss before", "after", "rate")
 CARRIED_HEAD = ("", "initial variance", "gradient descent", "Adam")
 ATTENTION_HEAD = ("", "predicted", "measured")
-MOVES_HEAD = ("", "power predicted", "measured")
+MOVES_HEAD = ("", "predicted", "measured")  # powers; as wide as 80 columns allow
 CHANGES_HEAD = ("", "signal", "measured", "gradient", "measured", "verdict")
 
 
 def network(options: Options) -> str:
     if options.block != "plain":
-        blocks = f"{options.depth - 1} {BLOCKS[options.block].words}"
-        return f"a first layer and {blocks} of width {options.width}"
+        block = BLOCKS[options.block]
+        tokens = f", for {options.sequence} tokens" if block.attends else ""
+        return f"a first layer and {options.depth - 1} {block.words} of width {options.width}{tokens}"
     return f"{options.depth} hidden layer{'s' * (options.depth > 1)} of width {options.width}"
 
 
@@ -77,7 +76,7 @@ def spread(advice: Advice) -> tuple[str, list[str]]:
     ]
 
 
-def finite(options: Options, found: FiniteWidth | KinkWidth) -> tuple[str, list[str]]:
+def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     """Title and sentences on trained networks of this width."""
     rows = f"{found.train_rows} rows, tested on {found.new_rows} other{'s' * (found.new_rows > 1)}"
     title = f"Networks trained to the end on {rows}, against infinite width"
@@ -89,6 +88,7 @@ def finite(options: Options, found: FiniteWidth | KinkWidth) -> tuple[str, list[
     within = within if math.isfinite(found.width_within) else []
     if isinstance(found, KinkWidth):
         return title, [f"{off} (± {found.error:.1g}).", *within, *_kinks(options, found)]
+    assert isinstance(found, SmoothWidth)
     lines = [f"{off}; largest part: {found.largest}.", *within]
     lines.append(
         f"Expected loss of a row left out: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
@@ -140,32 +140,26 @@ def trained_rows(found: Training) -> list[tuple[str, ...]]:
     ]
 
 
-def attention(found: Attended) -> tuple[str, list[str]]:
+def attention(options: Options) -> tuple[str, list[str]]:
     """Title and sentences on blocks with attention."""
-    title = f"With attention between {found.tokens} tokens in each of {found.blocks} blocks"
+    title = (
+        f"Correlation of two of {options.sequence} tokens after the last block, independent before the first"
+    )
     return title, [
-        "Blocks z + Attention(LayerNorm(z)), then z + W s(LayerNorm(z)); scores divided by the dimension of a head, so "
-        "that attention begins as a mean over tokens. Tokens of correlation 1 are all the same: attention then learns "
-        "nothing about their order.",
-        f"Measured on {found.networks} random networks of width {found.width}, ± one standard error.",
+        "Blocks are z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z)), with scores divided by the dimension of "
+        "a head: attention begins as a mean over tokens. Tokens of correlation 1 are all the same, and attention "
+        "cannot tell them apart."
     ]
 
 
-def attention_rows(found: Attended) -> list[tuple[str, ...]]:
-    """One row per quantity, below `ATTENTION_HEAD`."""
-    names = {
-        "signal": "growth of signals",
-        "gradient": "growth of gradients",
-        "correlation": "correlation of tokens",
-    }
-    return [
-        (
-            words,
-            f"{getattr(found.predicted, name):.3g}",
-            f"{getattr(found.measured, name):.3g} ±{getattr(found.errors, name):.1g}",
-        )
-        for name, words in names.items()
-    ]
+def attention_rows(advice: Advice) -> list[tuple[str, ...]]:
+    """One row per initialization, below `ATTENTION_HEAD`."""
+    rows: list[tuple[str, ...]] = []
+    for outcome in advice.outcomes:
+        theory, found, error = outcome.predicted.alike, outcome.measured.alike, outcome.measured.alike_error
+        assert theory is not None and found is not None and error is not None
+        rows.append((outcome.start.name, f"{theory[-1]:.3g}", f"{found[-1]:.3g} ±{error[-1]:.1g}"))
+    return rows
 
 
 def carried(options: Options, found: Carried) -> tuple[str, list[str], dict[str, str]]:
@@ -174,13 +168,16 @@ def carried(options: Options, found: Carried) -> tuple[str, list[str], dict[str,
         f"A learning rate tuned at width {found.tuned_width}, carried over to width {options.width} (muP, "
         f"r = {found.ratio:.4g})"
     )
+    size = f"{found.depth} hidden layer{'s' * (found.depth > 1)}"
+    if options.block != "plain":
+        size = f"a first layer and {found.depth - 1} block{'s' * (found.depth != 2)}"
     lines = [
         "Factors on the variance of initial weights, C_W / fan_in, and on the rate that was tuned. `base` below is the "
-        f"same model at width {found.tuned_width}; attention must divide its scores by the dimension of a head, not by "
-        "its root.",
+        f"same model at width {found.tuned_width}. With attention, add heads of the same dimension; if their dimension "
+        "grows instead, divide scores by it, not by its root.",
         f"Coordinate check: powers of the width with which layers move in the first step, 0 where a rate carries over; "
-        f"measured on {found.networks} networks of {found.depth} hidden layer{'s' * (found.depth > 1)} at widths "
-        f"{' and '.join(map(str, found.widths))} each, ± one standard error.",
+        f"measured on {found.networks} networks of {size} at widths {' and '.join(map(str, found.widths))} each, ± one "
+        "standard error.",
     ]
     return title, lines, maximal.CALLS
 

@@ -1,6 +1,7 @@
 """Global self-attention, in the two scalings that have a deterministic wide limit."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -34,7 +35,9 @@ class Attention(AbstractWideLayer):
 
     **Arguments:** `width`, output channels; `heads`, number of heads; `head_dim`, d (default: `width`); `scaling`,
     "linear" or "sqrt"; `mechanism`, the function $\zeta$: "softmax" over positions, "identity", "relu" or "abs";
-    `qk_var` = C_QK, `ov_var` = C_OV > 0; `bias_var` = C_b >= 0. Parameters are dict(query, key (for scaling "sqrt"),
+    `qk_var`, $C_{QK} > 0$; `ov_var`, $C_{OV} > 0$; `bias_var`, $C_b \ge 0$; `parametrization`: "ntk", entries of
+    variance 1 with factors before them, or "standard", entries of variance $\sqrt{C_{QK}}$ / fan-in (queries and
+    keys), $\sqrt{C_{OV}}$ / fan-in (values and outputs) and $C_b$. Parameters are dict(query, key (for scaling "sqrt"),
     value, output, bias).
     """
 
@@ -46,6 +49,7 @@ class Attention(AbstractWideLayer):
     qk_var: Any
     ov_var: Any
     bias_var: Any
+    parametrization: str = eqx.field(static=True)
     gives = "gaussian"
 
     def __init__(
@@ -58,6 +62,7 @@ class Attention(AbstractWideLayer):
         qk_var: Any = 1.0,
         ov_var: Any = 1.0,
         bias_var: Any = 0.0,
+        parametrization: str = "ntk",
     ):
         self.width = whole(width, "width", 1)
         self.heads = whole(heads, "heads", 1)
@@ -67,6 +72,7 @@ class Attention(AbstractWideLayer):
         self.qk_var = positive(qk_var, "qk_var")
         self.ov_var = positive(ov_var, "ov_var")
         self.bias_var = positive(bias_var, "bias_var", zero=True)
+        self.parametrization = one_of(parametrization, "parametrization", ("ntk", "standard"))
 
     def __repr__(self) -> str:
         return f"Attention({self.width}, scaling={self.scaling!r}, mechanism={self.mechanism!r})"
@@ -97,22 +103,60 @@ class Attention(AbstractWideLayer):
         if self.scaling == "sqrt":
             found["key"] = normal(keys[2], inner)
         found["output"] = normal(keys[3], (self.heads * self.head_dim, self.width))
-        return found | {"bias": normal(keys[4], (self.width,))}
+        found["bias"] = normal(keys[4], (self.width,))
+        if self.parametrization == "standard":
+            sizes = self._sizes(shape[-1])
+            found = {name: jnp.asarray(sizes[name], each.dtype) * each for name, each in found.items()}
+        return found
+
+    def _sizes(self, channels: int) -> Params:
+        """Standard deviations of weights and biases with their factors, for inputs of so many `channels`."""
+        looking, passing = self.qk_var**0.25, self.ov_var**0.25
+        found = {"query": looking / channels**0.5, "value": passing / channels**0.5}
+        if self.scaling == "sqrt":
+            found["key"] = found["query"]
+        found["output"] = passing / (self.heads * self.head_dim) ** 0.5
+        return found | {"bias": self.bias_var**0.5}
 
     def lr_factors(self, shape: Shape) -> Params:
-        names = ["query", "value", "output", "bias"] + ["key"] * (self.scaling == "sqrt")
-        return {name: 1.0 for name in names}
+        """As for `Dense`: "standard" trained with them is "ntk" trained with 1."""
+        standard = self.parametrization == "standard"
+        return {name: size**2 if standard else 1.0 for name, size in self._sizes(shape[-1]).items()}
+
+    def _through(self, name: str, params: Params, x: jax.Array) -> jax.Array:
+        """Inputs (n, positions, channels) times weights: (n, heads, positions, head_dim)."""
+        return self._factor(name, x) * jnp.einsum("npc,chd->nhpd", x, params[name])
+
+    def _factor(self, name: str, x: jax.Array) -> jax.Array:
+        """What stands before parameters, for inputs `x` of the layer."""
+        factor = 1.0 if self.parametrization == "standard" else self._sizes(x.shape[-1])[name]
+        return jnp.asarray(factor, x.dtype)
+
+    def scores(self, params: Params, x: jax.Array) -> jax.Array:
+        """The scores of every two positions in each head, at `params` and `x`: (n, heads, positions, positions)."""
+        flat = x.reshape(len(x), -1, x.shape[-1])
+        query = self._through("query", params, flat)
+        key = query if self.scaling == "linear" else self._through("key", params, flat)
+        power = 1.0 if self.scaling == "linear" else 0.5
+        return jnp.einsum("nhpd,nhqd->nhpq", query, key) / self.head_dim**power
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
-        flat = x.reshape(len(x), -1, x.shape[-1]) / x.shape[-1] ** 0.5
-        query, value = (jnp.einsum("npc,chd->nhpd", flat, params[name]) for name in ("query", "value"))
-        key = query if self.scaling == "linear" else jnp.einsum("npc,chd->nhpd", flat, params["key"])
-        power = 1.0 if self.scaling == "linear" else 0.5
-        scores = jnp.sqrt(self.qk_var) / self.head_dim**power * jnp.einsum("nhpd,nhqd->nhpq", query, key)
-        heads = jnp.einsum("nhpq,nhqd->nphd", MECHANISMS[self.mechanism](scores), value)
+        flat = x.reshape(len(x), -1, x.shape[-1])
+        looks = MECHANISMS[self.mechanism](self.scores(params, x))
+        heads = jnp.einsum("nhpq,nhqd->nphd", looks, self._through("value", params, flat))
         inner = heads.reshape(*flat.shape[:2], -1)
-        found = jnp.sqrt(self.ov_var / inner.shape[-1]) * inner @ params["output"]
-        return (found + jnp.sqrt(self.bias_var) * params["bias"]).reshape(*x.shape[:-1], self.width)
+        found = self._factor("output", x) * inner @ params["output"]
+        return (found + self._factor("bias", x) * params["bias"]).reshape(*x.shape[:-1], self.width)
+
+    def resized(self, change: Callable[[int], int]) -> "Attention":
+        """The same layer of width `change(width)`. What grows with it is what has a limit: the dimension of heads if
+        scores are divided by it, their number if scores are divided by its root."""
+        heads, head_dim = self.heads, self.head_dim
+        heads, head_dim = (change(heads), head_dim) if self.scaling == "sqrt" else (heads, change(head_dim))
+        return Attention(
+            change(self.width), heads, head_dim, self.scaling, self.mechanism, self.qk_var, self.ov_var,
+            self.bias_var, self.parametrization,
+        )  # fmt: skip
 
     def limit(self, shape: Shape) -> "Attention":
         return Attention(1, 1, 1, self.scaling, self.mechanism, self.qk_var, self.ov_var, self.bias_var)

@@ -163,7 +163,7 @@ class Sum(AbstractBranches, AbstractPiecewiseLayer):
 
 
 class Residual(AbstractContainer, AbstractPiecewiseLayer):
-    """A residual block, x + branch(x); `layers` is the list of layers of the branch."""
+    r"""A residual block, $x + \text{branch}(x)$; `layers` is the list of layers of the branch."""
 
     branch: Sequential
 

@@ -18,7 +18,7 @@ from ._repeat import Repeat
 
 
 class ResMLP(Network):
-    """A fully connected residual network: blocks x + W s(LayerNorm(x)) between a first and a last layer.
+    r"""A fully connected residual network: blocks $x + W s(\text{LayerNorm}(x))$ between a first and a last layer.
 
     **Arguments:** `in_dim`; `width`; `blocks`, number of blocks; `out_dim`; `activation`; `weight_var` and `bias_var`
     of the branches; `norm`, whether each branch begins with layer normalization.

@@ -134,8 +134,8 @@ class Conv(AbstractFilter, AbstractOuterLayer):
 
     **Arguments:** `width`, number of output channels; `filter`, e.g. (3, 3) or, for sequences, 3; `strides`;
     `padding`, "SAME" (zeros outside), "VALID" or "CIRCULAR"; `dilation`; `weight_var`, `bias_var`, `parametrization`
-    ("ntk" or "standard"): same as `Dense`, with fan_in = channels times positions of the filter. Parameters are
-    dict(weight=(*filter, channels, width), bias=(width,)).
+    ("ntk" or "standard"): same as `Dense`, with a fan-in of channels times positions of the filter. Parameters are
+    `dict(weight=(*filter, channels, width), bias=(width,))`.
     """
 
     __init__ = AbstractFilter.__init__  # said again for type checkers
@@ -170,7 +170,8 @@ class LocallyConnected(AbstractFilter):
     """Same as `Conv`, but with separate weights and biases at each position.
 
     **Arguments:** `width`, `filter`, `strides`, `padding`, `dilation`, `weight_var`, `bias_var`, `parametrization`:
-    same as `Conv`. Parameters are dict(weight=(*positions, channels * filter, width), bias=(*positions, width)).
+    same as `Conv`. Parameters are
+    `dict(weight=(*positions, channels * filter, width), bias=(*positions, width))`.
     """
 
     __init__ = AbstractFilter.__init__

@@ -46,7 +46,7 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
     | "mean_field" | $\mathcal{N}(0, 1)$ | $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
 
     **Arguments:** `width`, number of output channels; `weight_var` > 0; `bias_var` >= 0; `parametrization`.
-    Parameters are dict(weight=(fan_in, width), bias=(width,)).
+    Parameters are `dict(weight=(fan_in, width), bias=(width,))`.
     """
 
     width: int = eqx.field(static=True)

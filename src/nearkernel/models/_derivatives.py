@@ -1,18 +1,20 @@
-"""The derivatives of a model by its parameters, on a set of inputs, without arrays of them.
+r"""The derivatives of a model with respect to its parameters, on a set of inputs, without arrays of them.
 
-With f the first derivative of the outputs, psi the second and Psi the third, and all (input, output) pairs as one
-index a of m = n * out, everything that solvers need is one of
+With $f$ the first derivative of the outputs, $\psi$ the second and $\Psi$ the third, and all (input, output) pairs as
+one index $a$ of m = n · out values, everything that solvers need is one of
 
-    push(v)            f_a . v                pull(p)            sum_a p_a f_a
-    bend(u, v)         psi_a[u, v]            bend_pull(p, v)    sum_a p_a psi_a v
-    twist(u)           Psi_a[u, u, u]
+| method | result |
+|---|---|
+| `push(v)` | $f_a \cdot v$ |
+| `pull(p)` | $\sum_a p_a f_a$ |
+| `bend(u, v)` | $\psi_a[u, v]$ |
+| `bend_pull(p, v)` | $\sum_a p_a \psi_a v$ |
+| `twist(u)` | $\Psi_a[u, u, u]$ |
+| `curve(k, w)` | what curvature adds to the outputs at $t^{k+1}$ |
+| `curved(k, r, w)` | that, and what curvature adds to the gradient $\sum_a r_a f_a$ at $t^k$ |
 
-for a batch of R directions (R, P) and weights (R, m), and along the curve w = t w_0 + t^2 w_1 + ... that training takes
-
-    curve(k, w)        what curvature adds to the outputs at t^(k+1)
-    curved(k, r, w)    that, and what curvature adds to the gradient sum_a r_a f_a at t^k, r = r_0 + t r_1 + ...
-
-Each costs a few passes of the model, in bounded memory.
+for a batch of R directions (R, P) and weights (R, m); the last two along the curve $w = t w_0 + t^2 w_1 + \ldots$ that
+training takes, with $r = r_0 + t r_1 + \ldots$ Each costs a few passes of the model, in bounded memory.
 """
 
 import abc
@@ -52,35 +54,43 @@ class AbstractDerivatives(Portable, abc.ABC):
 
     @abc.abstractmethod
     def push(self, v: np.ndarray) -> np.ndarray:
-        """f_a . v for directions `v` (R, P): (R, m)."""
+        r"""$f_a \cdot v$ for directions `v` (R, P): (R, m)."""
 
     @abc.abstractmethod
     def pull(self, p: np.ndarray) -> np.ndarray:
-        """sum_a p_a f_a for weights `p` (R, m): (R, P)."""
+        r"""$\sum_a p_a f_a$ for weights `p` (R, m): (R, P)."""
 
     @abc.abstractmethod
     def bend(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """psi_a[u, v] for directions `u` and `v` (R, P): (R, m)."""
+        r"""$\psi_a[u, v]$ for directions `u` and `v` (R, P): (R, m)."""
 
     @abc.abstractmethod
     def bend_pull(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """H[p] v = sum_a p_a psi_a v for weights `p` (R, m) and directions `v` (R, P): (R, P)."""
+        r"""$H[p]\, v = \sum_a p_a \psi_a v$ for weights `p` (R, m) and directions `v` (R, P): (R, P)."""
 
     @abc.abstractmethod
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """sum_r H[p_r] v_r of `bend_pull(p, v)`, (P,), for `p` and `v` as there."""
+        r"""$\sum_r H[p_r]\, v_r$ of `bend_pull(p, v)`, (P,), for `p` and `v` as there."""
 
     @abc.abstractmethod
     def twist(self, u: np.ndarray) -> np.ndarray:
-        """Psi_a[u, u, u] for directions `u` (R, P): (R, m)."""
+        r"""$\Psi_a[u, u, u]$ for directions `u` (R, P): (R, m)."""
 
     @abc.abstractmethod
     def curve(self, k: int, w: Batches) -> np.ndarray:
-        """b_`k` of `w`: b_1 = 1/2 psi[w_0, w_0] or b_2 = psi[w_0, w_1] + 1/6 Psi[w_0, w_0, w_0], (R, m)."""
+        r"""$b_k$ of `w`, (R, m), for `k` 1 or 2.
+
+        $$b_1 = \tfrac12 \psi[w_0, w_0], \qquad b_2 = \psi[w_0, w_1] + \tfrac16 \Psi[w_0, w_0, w_0]$$
+        """
 
     @abc.abstractmethod
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
-        """b_`k` of `w`, and with `r` h_1 = H[r_0] w_0 or h_2 = H[r_1] w_0 + H[r_0] w_1 + 1/2 T[r_0] w_0 w_0, (R, P)."""
+        r"""$b_k$ of `w`, same as `curve`, and with `r` $h_k$, (R, P), for `k` 1 or 2.
+
+        $$h_1 = H[r_0]\, w_0, \qquad h_2 = H[r_1]\, w_0 + H[r_0]\, w_1 + \tfrac12 T[r_0]\, w_0 w_0$$
+
+        $T[r] = \sum_a r_a \Psi_a$.
+        """
 
 
 class ModelDerivatives(AbstractDerivatives):

@@ -22,7 +22,7 @@ class DiagonalNetwork(AbstractModel):
     sparse weights.
 
     **Arguments:** `in_dim`; `alpha` > 0, the scale of the initialization; `theta0` (in_dim,), its shape, 1 by
-    default. Parameters are dict(plus=(d,), minus=(d,)).
+    default. Parameters are `dict(plus=(d,), minus=(d,))`.
     """
 
     in_dim: int = eqx.field(static=True)
@@ -48,7 +48,7 @@ class DiagonalNetwork(AbstractModel):
         return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
     def weights(self, params: Params) -> Any:
-        """The weights of the linear function of `params`, plus^2 - minus^2, (d,)."""
+        """The weights of the linear function of `params`, $u^2 - v^2$, (d,)."""
         return params["plus"] ** 2 - params["minus"] ** 2
 
     @in_float64

@@ -19,7 +19,8 @@ class PositionEmbedding(AbstractWideLayer):
     between positions, or independent without `decay`. Without embeddings, attention and pooling do not see the order
     of positions.
 
-    **Arguments:** `var` = C > 0; `decay` >= 0, or None. Parameters are dict(embedding=(*positions, channels)).
+    **Arguments:** `var`, $C > 0$; `decay` >= 0, or None. Parameters are
+    `dict(embedding=(*positions, channels))`.
     """
 
     var: Any = 1.0

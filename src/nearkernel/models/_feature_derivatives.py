@@ -14,7 +14,7 @@ _ROWS = 16  # sets of inputs are filled up to a multiple of this
 
 
 class FeatureDerivatives(AbstractDerivatives):
-    """Derivatives of one output of a quadratic or cubic `model` on inputs `x`, at W = 0 and eps = 1.
+    r"""Derivatives of one output of a quadratic or cubic `model` on inputs `x`, at $W = 0$ and $\epsilon = 1$.
 
     Features are an array, meta-features are products. All outputs share them."""
 
@@ -47,7 +47,7 @@ class FeatureDerivatives(AbstractDerivatives):
         return self._run("twist", u)
 
     def twist_pull(self, p: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """sum_a p_a Psi_a[u, u, .] for weights `p` and directions `u`."""
+        r"""$\sum_a p_a \Psi_a[u, u, \cdot]$ for weights `p` and directions `u`."""
         return self._run("twist_pull", p, u)
 
     def curve(self, k: int, w: Batches) -> np.ndarray:
@@ -91,7 +91,7 @@ class FeatureDerivatives(AbstractDerivatives):
         return (slice(at, at + rows) for at in range(0, len(self.x), rows))
 
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """sum_a psi_a (sum_r p_ra v_r): each input has its own direction, so all R cost one pass."""
+        r"""$\sum_a \psi_a \sum_r p_{ra} v_r$: each input has its own direction, so all R cost one pass."""
         self.passes["bend_pull_sum"] += len(p)
         found = np.zeros(self.size)
         p = padded(p, len(p), len(self.x))
@@ -100,7 +100,7 @@ class FeatureDerivatives(AbstractDerivatives):
         return found
 
     def drifts(self, u: np.ndarray) -> Iterator[np.ndarray]:
-        """psi(x) `u`, (n, f): how the features move with the weights."""
+        r"""$\psi(x)\, u$, (n, f), for directions `u`: how the features move with the weights."""
         for direction in u:
             parts = [_meta(self.model, self.x[part], direction) for part in self._parts(1)]
             yield np.concatenate(parts)[: self.outputs]

@@ -78,7 +78,7 @@ class FeatureModel(AbstractModel):
 
     @in_float64
     def features(self, x: jax.Array) -> jax.Array:
-        """The features phi at `x`, checked to have shape (n, f)."""
+        r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @drawing

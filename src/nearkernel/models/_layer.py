@@ -1,8 +1,8 @@
 """A layer: what it does to numbers, and what it does to the second moments of infinitely many channels.
 
-The second moments of one input are a `Row`, those of two inputs a `Pair`. A `Row` is made n times, a `Pair` n^2 times;
-so a layer's `rows` also returns all that it will need of one input when pairs are made (`data`), and `pairs` is kept
-short.
+The second moments of one input are a `Row`, those of two inputs a `Pair`. A `Row` is made n times, a `Pair` $n^2$
+times; so a layer's `rows` also returns all that it will need of one input when pairs are made (`data`), and `pairs` is
+kept short.
 
 Angles are carried as gaps, 1 - correlation: near equal inputs the correlation has lost its digits, the gap has not.
 """

@@ -1,12 +1,19 @@
-"""Maximal updates of networks of layers: learning rates with which every layer moves alike at any width.
+r"""Maximal updates of networks of layers: learning rates with which every layer moves alike at any width.
 
-A weight matrix whose fan-in and fan-out grow with the width by a_in and a_out = 1 or r has, with multiplier m,
+A weight matrix whose fan-in and fan-out grow with the width by $a_{\text{in}}$ and $a_{\text{out}}$, each 1 or $r$, has
+with multiplier $m$ the learning-rate factors
 
-    gradient descent: a_out / a_in times (m_base / m)^2,      Adam: 1 / a_in times m_base / m,
+| gradient descent | Adam |
+|---|---|
+| $(a_{\text{out}} / a_{\text{in}})\, (m_{\text{base}} / m)^2$ | $(1 / a_{\text{in}})\, (m_{\text{base}} / m)$ |
 
-and the weights of the last layer are divided by sqrt(r) at initialization.
+and the weights of the last layer are divided by $\sqrt r$ at initialization. Queries, keys, values and outputs of
+attention are such matrices. Once queries and keys have moved, a score is a sum of terms of one sign over the dimension
+$d$ of a head: it stays of order one if it is divided by $d$, or by $\sqrt d$ where $d$ does not grow.
+`Attention.resized` grows heads accordingly.
 """
 
+import math
 from typing import Any
 
 import equinox as eqx
@@ -16,16 +23,18 @@ import numpy as np
 from .._check import one_of, whole
 from .._keys import Key
 from .._precision import drawing, in_float64
+from ._attention import Attention
 from ._base import AbstractModel, Params
 from ._compose import Sequential
 from ._conv import AbstractFilter
 from ._dense import Dense
 from ._embedding import PositionEmbedding
-from ._layer import AbstractLayer
 from ._mlp import MLP
 from ._network import AbstractNetwork, Network, leaves
 
-_FAN_IN = {"weight": -2}  # axes; other parameters have none
+# Axes of the fan-in; other parameters have none.
+_FAN_IN = {"weight": -2, "query": -3, "key": -3, "value": -3, "output": -2}
+_WIDE = (Dense, AbstractFilter, Attention)  # layers that can be made wider
 
 
 class MaximalUpdate(AbstractModel):
@@ -42,11 +51,13 @@ class MaximalUpdate(AbstractModel):
     | hidden layers | 1 | $1/r$ | |
     | last layer | $1/r$ | $1/r$ | divided by $\sqrt r$ |
 
-    and those of layers in "ntk" parametrization are equivalent to them.
+    and those of layers in "ntk" parametrization are equivalent to them. Queries, keys, values and outputs of attention
+    are hidden layers. A wider network has heads of a larger dimension if `scaling="linear"`, and more heads of the same
+    dimension if `scaling="sqrt"`: scores divided by the root of a dimension that grows would move further and further.
 
     **Arguments:** `net`, an `nk.Network` or `nk.MLP` whose last layer is `Dense`, with `Dense`, `Conv`,
-    `LocallyConnected`, `PositionEmbedding`, and any layers without parameters; `base_width`. Parameters are those of
-    `net`.
+    `LocallyConnected`, `Attention`, `PositionEmbedding`, and any layers without parameters; `base_width`. Parameters
+    are those of `net`.
     """
 
     net: AbstractNetwork
@@ -107,7 +118,7 @@ def widened(net: AbstractNetwork, factor: float) -> AbstractNetwork:
     if isinstance(net, MLP):
         options = (net.activation, net.weight_var, net.bias_var, net.parametrization, net.base_width)
         return MLP(net.in_dim, tuple(map(times, net.widths)), net.out_dim, *options)
-    resizes = lambda node: isinstance(node, Dense | AbstractFilter)
+    resizes = lambda node: isinstance(node, _WIDE)
     *hidden, last = net.layers.layers
     wider = jax.tree.map(
         lambda node: node.resized(times) if resizes(node) else node, Sequential(hidden), is_leaf=resizes
@@ -124,17 +135,19 @@ def _require_known(net: AbstractNetwork) -> None:
             "`net` must have hidden layers and end in nk.layers.Dense, whose weights muP scales."
         )
     for layer in leaves(net.layers):
-        if layer.has_params() and not _known(layer):
+        if layer.has_params() and not isinstance(layer, (*_WIDE, PositionEmbedding)):
             raise ValueError(
-                f"`net` has {layer!r}, for which muP is not known: use Dense, Conv, LocallyConnected or "
+                f"`net` has {layer!r}, for which muP is not known: use Dense, Conv, LocallyConnected, Attention or "
                 "PositionEmbedding."
             )
     if not isinstance(next(each for each in leaves(net.layers) if each.has_params()), Dense | AbstractFilter):
         raise ValueError("`net` must begin with Dense or Conv, whose width counts in units of `base_width`.")
 
 
-def _known(layer: AbstractLayer) -> bool:
-    return isinstance(layer, Dense | AbstractFilter | PositionEmbedding)
+def fans(name: str, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Fan-in and fan-out of a parameter of an array `shape`, up to what does not grow: positions, taps, blocks."""
+    fan_in = shape[_FAN_IN[name]] if name in _FAN_IN else 1
+    return fan_in, math.prod(shape) // fan_in
 
 
 @in_float64
@@ -146,9 +159,8 @@ def _growth(net: AbstractNetwork) -> Params:
         raise ValueError(f"`net` cannot be made wider, as muP needs: {error}") from None
 
     def grows(path: Any, small: Any, large: Any) -> tuple[bool, bool]:
-        ratio = lambda axis: large.shape[axis] / small.shape[axis]
-        axis = _FAN_IN.get(path[-1].key)
-        before, after = 1.0 if axis is None else ratio(axis), ratio(-1)
+        name = path[-1].key
+        before, after = np.divide(fans(name, large.shape), fans(name, small.shape)).tolist()
         if not {before, after} <= {1.0, 2.0}:
             raise ValueError("`net` joins inputs and hidden channels in one layer; its muP is not known.")
         return before > 1, after > 1

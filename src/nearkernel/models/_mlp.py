@@ -45,7 +45,7 @@ class MLP(AbstractNetwork):
     - `parametrization`: "ntk", "standard", "mean_field" or "mup".
     - `base_width`: for "mup" only.
 
-    Parameters are a list with one dict(weight=(fan_in, fan_out), bias=(fan_out,)) per layer.
+    Parameters are a list with one `dict(weight=(fan_in, fan_out), bias=(fan_out,))` per layer.
     """
 
     in_dim: int = eqx.field(static=True)
@@ -157,7 +157,7 @@ class MLP(AbstractNetwork):
         return self.layer_outputs(params, rows_of(x, self.in_dim))[-1]
 
     def layer_outputs(self, params: Params, x: jax.Array) -> list[jax.Array]:
-        """Preactivations z^1 ... z^L of the network with `params` at `x`, each (n, width)."""
+        r"""Preactivations $z^1, \ldots, z^L$ of the network with `params` at `x`, each (n, width)."""
         outputs: list[jax.Array] = []
         for layer, entry in enumerate(params):
             s = self.activation_of(layer)(outputs[-1]) if layer else x
@@ -170,12 +170,12 @@ class MLP(AbstractNetwork):
 
     @in_float64
     def lr_factors(self, optimizer: str = "sgd") -> Params:
-        """Learning-rate factors, a tree like the parameters, that the parametrization implies.
+        r"""Learning-rate factors, a tree like the parameters, that the parametrization implies.
 
-        "ntk": 1. "standard": C_W / fan_in and C_b, with which the network trains exactly like the "ntk" network.
-        "mean_field": the width of the last hidden layer, so that outputs move by O(1) at any width. "mup": with
-        widths in units of `base_width`, fan_out / fan_in for gradient descent (`optimizer` "sgd") and 1 / fan_in for
-        "adam"; inputs and outputs count as width 1, biases have fan_in 1, and with C_b = 0 they stay 0.
+        "ntk": 1. "standard": $C_W / \text{fan-in}$ and $C_b$, with which the network trains exactly like the "ntk"
+        network. "mean_field": the width of the last hidden layer, so that outputs move by $O(1)$ at any width. "mup":
+        with widths in units of `base_width`, fan-out/fan-in for gradient descent (`optimizer` "sgd") and 1/fan-in for
+        "adam"; inputs and outputs count as width 1, biases have fan-in 1, and with $C_b = 0$ they stay 0.
         """
         one_of(optimizer, "optimizer", ("sgd", "adam"))
         if self.parametrization == "mup":

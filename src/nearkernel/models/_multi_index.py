@@ -1,9 +1,13 @@
-"""Targets that see only a few directions of their input: polynomials g(U x), written in Hermite polynomials.
+r"""Targets that see only a few directions of their input: polynomials g(U x), written in Hermite polynomials.
 
-For x ~ N(0, 1) and orthonormal directions U the projections z = U x are independent standard normals, and
-g = sum_a c_a He_a(z), He_a(z) = He_a1(z_1) ... He_ar(z_r), has all averages in closed form, since He_k' = k He_(k-1):
+For $x \sim \mathcal{N}(0, 1)$ and orthonormal directions $U$ the projections $z = U x$ are independent standard
+normals, and $g = \sum_a c_a\, He_a(z)$ with $He_a(z) = He_{a_1}(z_1) \cdots He_{a_r}(z_r)$ has all averages in closed
+form, since $He_k' = k\, He_{k-1}$:
 
-    E[f] = c_0,    Var f = sum_(a != 0) a! c_a^2,    (C_k)_(i1 ... ik) = E[d_i1 ... d_ik f] = a! c_a in latent indices.
+$$\mathbb{E}[f] = c_0, \qquad \operatorname{Var} f = \sum_{a \ne 0} a!\, c_a^2, \qquad
+(C_k)_{i_1 \ldots i_k} = \mathbb{E}[\partial_{i_1} \cdots \partial_{i_k} f] = a!\, c_a$$
+
+in latent indices.
 """
 
 import itertools
@@ -65,10 +69,10 @@ class MultiIndexPolynomial(eqx.Module):
 
     @classmethod
     def of(cls, g: Callable[[np.ndarray], Any], directions: Any, degree: int) -> "MultiIndexPolynomial":
-        """f(x) = g(x @ directions.T) for a polynomial `g`, (n, r) -> (n,), of at most `degree`.
+        r"""The function $f(x) = g(U x)$ for a polynomial `g`, (n, r) -> (n,), of at most `degree`.
 
-        `directions` (r, d) must be linearly independent; f is rewritten in an orthonormal basis of their span. The
-        coefficients are E[g He_a]/a!, by Gauss-Hermite quadrature, which is exact here.
+        $U$ = `directions` (r, d) must be linearly independent; $f$ is rewritten in an orthonormal basis of their span.
+        The coefficients are $\mathbb{E}[g\, He_a]/a!$, by Gauss-Hermite quadrature, which is exact here.
         """
         if not callable(g):
             raise TypeError(f"`g` must be a function (n, r) -> (n,); got {shown(g)}.")
@@ -102,7 +106,7 @@ class MultiIndexPolynomial(eqx.Module):
         return made
 
     def __call__(self, x: Any) -> np.ndarray:
-        """(n, d) -> (n,)."""
+        """The values $f(x)$: (n, d) -> (n,)."""
         return self._of_latent(inputs(x, "x", self.directions.shape[1]) @ self.directions.T)
 
     def _of_latent(self, z: np.ndarray) -> np.ndarray:
@@ -117,12 +121,12 @@ class MultiIndexPolynomial(eqx.Module):
 
     @property
     def mean(self) -> float:
-        """E[f] for standard normal inputs."""
+        r"""The mean $\mathbb{E}[f]$ for standard normal inputs."""
         return float(self.coefficients[self.powers.sum(axis=1) == 0].sum())
 
     @property
     def variance(self) -> float:
-        """Var f for standard normal inputs."""
+        r"""The variance of $f$ for standard normal inputs."""
         weights = np.array([prod(map(factorial, map(int, powers))) for powers in self.powers])
         return float(np.sum((weights * self.coefficients**2)[self.powers.sum(axis=1) > 0]))
 
@@ -136,7 +140,7 @@ class MultiIndexPolynomial(eqx.Module):
         return MultiIndexPolynomial(self.directions, kept or {(0,) * len(self.directions): 0.0})
 
     def latent_tensor(self, k: int) -> np.ndarray:
-        """C_k of degree `k` in the coordinates of the directions, (r,) * k."""
+        """$C_k$ of degree `k` in the coordinates of the directions, (r,) * k."""
         k, r = whole(k, "k", 0, most=_MOST_INDICES), len(self.directions)
         require_fits(8 * r**k, f"a tensor of {k} indices of {r} values", "use fewer indices")
         found = np.zeros((r,) * k)
@@ -158,7 +162,7 @@ class MultiIndexPolynomial(eqx.Module):
 
     @property
     def hessian(self) -> np.ndarray:
-        """H = C_2, the average Hessian (d, d)."""
+        """$H = C_2$, the average Hessian (d, d)."""
         return self.tensor(2)
 
     @property

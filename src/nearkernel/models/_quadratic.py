@@ -26,8 +26,8 @@ class QuadraticModel(AbstractModel):
 
     - `phi`: features, a JAX function (n, d) -> (n, f).
     - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, if that array
-      would not fit, a product (x, u) -> psi(x) u that maps (n, d) and (f,) to (n, f). Of an array only the symmetric
-      part is used; `solve` raises `ValueError` for a product that is not symmetric.
+      would not fit, a product (x, u) -> $\psi(x)\, u$ that maps (n, d) and (f,) to (n, f). Of an array only the
+      symmetric part is used; `solve` raises `ValueError` for a product that is not symmetric.
     - `eps`: the strength of feature learning; 0 gives a linear model.
     - `out_dim`: number of outputs, each with its own weights.
     - `in_dim`: needed if you call `init` before the model has seen an input.
@@ -52,7 +52,7 @@ class QuadraticModel(AbstractModel):
 
     @in_float64
     def features(self, x: Any) -> jax.Array:
-        """The features phi at `x`, checked to have shape (n, f)."""
+        r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
     @drawing
@@ -69,11 +69,11 @@ class QuadraticModel(AbstractModel):
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
 
     def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
-        """What the output adds to phi.w at `x`, (n,), for one output's weights `w` (f,)."""
+        r"""What the output adds to $\phi \cdot w$ at `x`, (n,), for one output's weights `w` (f,)."""
         return 0.5 * self.eps * (self.meta(x, w) @ w)
 
     def meta(self, x: jax.Array, u: jax.Array) -> jax.Array:
-        """psi at `x`, times `u`: (n, f)."""
+        r"""$\psi$ at `x`, times `u`: (n, f)."""
         return _applied(self.psi, "psi", x, u)
 
 
@@ -83,8 +83,8 @@ class CubicModel(QuadraticModel):
     The term is $\frac{\epsilon^2}{6} \sum_{jkl} W_{ij} W_{ik} W_{il}\, \Psi_{jkl}(x)$.
 
     **Arguments:** `phi`, `psi`, `eps`, `out_dim`, `in_dim`: same as `QuadraticModel`; `Psi`, symmetric in its last
-    three indices: a function (n, d) -> (n, f, f, f), or a product (x, u, v) -> Psi(x) u v that maps (n, d), (f,),
-    (f,) to (n, f).
+    three indices: a function (n, d) -> (n, f, f, f), or a product (x, u, v) -> $\Psi(x)\, u\, v$ that maps (n, d),
+    (f,), (f,) to (n, f).
     """
 
     Psi: Callable = eqx.field(static=True)  # type: ignore[misc]  # __init__ below takes it before eps

@@ -21,7 +21,7 @@ class Scaled(AbstractModel):
     $1/\alpha^2$.
 
     **Arguments:** `model`; `alpha` > 0; `centred`: whether the output is zero at initialization. The parameters of a
-    centered model are dict(params=theta, start=theta_0), made by `init(key)` or from the model's parameters by
+    centered model are `dict(params=theta, start=theta_0)`, made by `init(key)` or from the model's parameters by
     `at(theta)`; only `params` are trained.
     """
 

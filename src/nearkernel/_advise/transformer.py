@@ -1,0 +1,140 @@
+"""`nearkernel advise --block transformer`: what blocks of attention and two dense layers do to tokens and gradients.
+
+A block is z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z)). Scores are divided by the dimension d of a head;
+at large d they vanish at initialization, and attention is a mean over tokens. Of T tokens with variance k and
+covariance p, and of small changes with g and h,
+
+    k' = k + C (1 + (T - 1) p/k) / T,     p' the same from p;      g' = g + C (g + (T - 1) h) / (T k),    h' from h
+
+with C the product of C_W of values and of outputs; then the dense layers, by averages at the variance C_b + C_W.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import nearkernel as nk
+
+from .blocks import BLOCKS, Point, in_words
+from .flow import LAWS, Flow, mean_and_error, standard
+from .starts import Start, critical_start
+
+_NETWORKS, _FEWEST, _WIDEST, _WEIGHTS = 8, 4, 256, 2 * 10**8
+
+
+def point(activation: str, depth: int, tokens: int) -> Point:
+    """The initialization to advise: any variance trains, as in all normalized residual blocks."""
+    weight_var, bias_var = 1.0, 0.0
+    found = predicted(activation, tokens, critical_start(weight_var, bias_var), depth, 1, 1, 1.0)
+    assert found.alike is not None
+    numbers = {
+        "blocks": max(depth - 1, 1),
+        "tokens": tokens,
+        "signal_growth": float(found.signal[-1] / found.signal[0]),
+        "gradient_growth": float(found.gradient[-1]),
+        "depth_scale": np.inf,
+        "correlation_from": float(found.alike[0]),
+        "correlation_to": float(found.alike[-1]),
+    }
+    block = BLOCKS["transformer"]
+    text = in_words(block, numbers, weight_var, bias_var)
+    s = nk.activations.get(activation)
+    return Point(s, weight_var, bias_var, np.nan, block.name, text, numbers)
+
+
+def predicted(
+    activation: str, tokens: int, start: Start, depth: int, width: int, in_dim: int, size: float
+) -> Flow:
+    """At infinite width, for inputs of mean square `size` whose tokens are independent."""
+    s = nk.activations.get(activation)
+    weight_var, bias_var = start.first(in_dim, width)
+    values, outputs = start.attention(width)
+    k, p, g, h = bias_var + weight_var * size, bias_var, 1.0, 0.0
+    signal, gradient, alike = [k], [g], [p / k]
+    weight_var, bias_var = start.variances(width, width)
+    for _ in range(depth - 1):
+        mixed = values * outputs * (1 + (tokens - 1) * p / k) / tokens
+        moved = values * outputs * (g + (tokens - 1) * h) / (tokens * k)
+        k, p, g, h = k + mixed, p + mixed, g + moved, h + moved
+        inner = bias_var + weight_var
+        at = np.array([1.0, min((bias_var + weight_var * p / k) / inner, 1.0)])
+        products, slopes = nk.activations.dual(s, inner, inner, at)
+        g, h = g * (1 + weight_var**2 * slopes[0] / k), h * (1 + weight_var**2 * slopes[1] / k)
+        k, p = k + bias_var + weight_var * products[0], p + bias_var + weight_var * products[1]
+        for found, value in zip((signal, gradient, alike), (k, g, p / k), strict=True):
+            found.append(float(value))
+    zero = np.zeros(depth)
+    return Flow(np.array(signal), np.array(gradient), zero, zero, alike=np.array(alike), alike_error=zero)
+
+
+def measured(
+    activation: str, tokens: int, start: Start, depth: int, width: int, in_dim: int, size: float, seed: int
+) -> Flow:
+    """The same on random networks of at most 256 neurons per layer, drawn as the framework draws them."""
+    drawn_width = min(width, _WIDEST)
+    networks = int(np.clip(_WEIGHTS // (6 * depth * drawn_width**2), _FEWEST, _NETWORKS))
+    with jax.enable_x64(True):
+        draws = _draw(
+            nk.activations.get(activation),
+            LAWS[start.law],
+            depth,
+            drawn_width,
+            tokens,
+            min(in_dim, 4096),
+            start.first(in_dim, width),
+            start.attention(width),
+            start.variances(width, width),
+            size,
+            jax.random.split(jax.random.key(seed), networks),
+        )
+    signal, gradient, alike = (np.asarray(each) for each in draws)
+    mean_signal, signal_error = mean_and_error(signal)
+    mean_gradient, gradient_error = mean_and_error(gradient)
+    alike_error = alike.std(axis=0, ddof=1) / networks**0.5
+    return Flow(
+        mean_signal, mean_gradient, signal_error, gradient_error, networks, drawn_width,
+        alike.mean(axis=0), alike_error,
+    )  # fmt: skip
+
+
+@functools.partial(jax.jit, static_argnums=(2, 3, 4, 5))
+def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, size, keys):
+    """(networks, depth) each: mean squares of tokens and of a change of them, and correlations of two tokens."""
+    norm = lambda z: nk.layers.LayerNorm()(None, z)
+
+    def dense(key, x, weight_var, bias_var=0.0):
+        keys, fan_in = jax.random.split(key), x.shape[-1]
+        weight, bias = (standard(law, k, s) for k, s in zip(keys, ((fan_in, width), (width,)), strict=True))
+        return jnp.sqrt(weight_var / fan_in) * (x @ weight.astype(x.dtype)) + jnp.sqrt(bias_var) * bias
+
+    def block(z, key):
+        (values, outputs), x = heads, norm(z)
+        query, key_, value, output, before, after = jax.random.split(key, 6)
+        looks = jax.nn.softmax(dense(query, x, values) @ dense(key_, x, values).T / width, axis=-1)
+        z = z + dense(output, looks @ dense(value, x, values), outputs)
+        return z + dense(after, activation(dense(before, norm(z), *inner)), *inner)
+
+    def moments(z, change):
+        gram = z @ z.T
+        alike = (gram.sum() - jnp.trace(gram)) / ((tokens - 1) * jnp.trace(gram))
+        return jnp.mean(z**2), jnp.mean(change**2), alike
+
+    def network(key):
+        keys = jax.random.split(key, depth + 2)
+        x = jax.random.normal(keys[0], (tokens, in_dim))
+        z = dense(keys[1], x * jnp.sqrt(size / jnp.mean(x**2, axis=1, keepdims=True)), *first)
+        change = jax.random.normal(keys[2], z.shape)
+        change = change / jnp.sqrt(jnp.mean(change**2))
+
+        def step(carry, key):
+            z, change = jax.jvp(lambda z: block(z, key), carry[:1], carry[1:])
+            return (z, change), moments(z, change)
+
+        _, later = jax.lax.scan(step, (z, change), keys[3:])
+        return [jnp.append(a, b) for a, b in zip(moments(z, change), later, strict=True)]
+
+    return jax.lax.map(network, keys)
