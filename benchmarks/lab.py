@@ -28,6 +28,8 @@ from nearkernel.lab import NAMES, find
 PICTURE = Path(__file__).parents[1] / "docs" / "figures" / "lab.png"
 COLD, WARM, SIZE, MEDIAN = 8000, 2000, 1000, 300  # ms that are asked for
 MOVES, SIZES = 10, 4
+ANSWERED = """([before, error]) => document.getElementById('content').dataset.answered !== before
+    || Boolean(document.getElementById(error)?.textContent)"""
 QUIET = [
     "--no-sandbox",
     "--disable-gpu",
@@ -71,12 +73,12 @@ def moved(page: Any, name: str, moves: int) -> list[float]:
     for _ in range(moves):
         before = page.locator("#content").get_attribute("data-answered")
         slider = page.locator(f"#slider-{name}")
-        page.keyboard.press(
-            "ArrowLeft" if slider.input_value() == slider.get_attribute("max") else "ArrowRight"
-        )
-        page.wait_for_function(
-            "before => document.getElementById('content').dataset.answered !== before", arg=before
-        )
+        last = slider.input_value() == slider.get_attribute("max")
+        page.keyboard.press("ArrowLeft" if last else "ArrowRight")
+        page.wait_for_function(ANSWERED, arg=[before, f"error-{name}"])
+        if page.locator("#content").get_attribute("data-answered") == before:  # not for these data
+            page.keyboard.press("ArrowLeft")
+            break
         found.append(spoken(page))
     return found
 
@@ -101,6 +103,7 @@ def measured(name: str, quick: bool) -> dict[str, str]:
             warm = opened(page, name)
             times = {each.name: moved(page, each.name, moves) for each in settings if each.kind is float}
             sizes = {each.name: moved(page, each.name, SIZES)[1:] for each in settings if each.kind is int}
+            times, sizes = ({name: each for name, each in some.items() if each} for some in (times, sizes))
     median = lambda each: np.median(times[each])
     slow, large = (
         max(times, key=median, default=""),

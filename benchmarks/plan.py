@@ -3,7 +3,7 @@ passes and clusters.
 
     .venv/bin/python benchmarks/plan.py [--quick] [--write]
 
-Rates come from 4,000 points; predictions are for up to 100,000, and for local Dask clusters whose workers share
+Rates come from 8,000 points; predictions are for up to 100,000, and for local Dask clusters whose workers share
 this machine. A prediction within a quarter is asked for. The number of iterations is not predicted: the plan is given
 the one that was needed. The run takes ten minutes on 2 cores.
 """
@@ -18,6 +18,7 @@ from _common import report, table
 from distributed import LocalCluster
 
 import nearkernel as nk
+from nearkernel._precision import in_float64
 from nearkernel.scale._centres import centred
 from nearkernel.scale._products import Recomputed
 
@@ -50,6 +51,7 @@ def line(
     }  # fmt: skip
 
 
+@in_float64
 def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict[str, str]]:
     """On this machine, all cores."""
     rates = nk.scale.measure_rates(kernel, DIM)
@@ -60,6 +62,7 @@ def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict
             found.append(line("matrix on disk", name, n, nk.scale.plan(n, DIM, rates).build.seconds, took))
     for n in (10_000,) if quick else (20_000, 50_000, 100_000):
         products = Recomputed(kernel, points(n), 2**30)
+        products.tile(slice(0, products.size), slice(0, products.size))  # compiles
         took = seconds(lambda n=n, products=products: products.times(np.ones((n, 1))))
         found.append(line("product", name, n, nk.scale.plan(n, DIM, rates).product.seconds, took))
     for n in (12_000,) if quick else (20_000, 40_000):
@@ -73,6 +76,7 @@ def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict
         found.append(line(f"conjugate gradients, {solved.iterations} iterations", name, n, wanted, took))
     for n, m in ((20_000, 500),) if quick else ((50_000, 1000), (100_000, 2000)):
         x = points(n)
+        centred(kernel, x[:m], x[:m, :1], x[:m], 2**30)  # compiles
         took = seconds(lambda x=x, m=m: centred(kernel, x, x[:, :1], x[:m], 2**30))
         wanted = nk.scale.plan(n, DIM, rates, centers=m).centers.seconds
         found.append(line(f"pass, {m:,} centers", name, n, wanted, took))

@@ -13,8 +13,8 @@ from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
 from ._images import CHECK, END, THEORY
 from ._ridge import PART, Pace, descended, pace
 
-_TRAIN, _TEST = 100, 100
-_SIZES = (10, 20, 40, 70, _TRAIN)
+_TRAIN, _TEST = 80, 80
+_SIZES = (10, 20, 40, 60, _TRAIN)
 _ORDERS = 5  # in which examples come
 _WIDTHS = {"dense": 256, "convolution": 32, "convolution, pooled": 32}
 _NETWORKS = 3
