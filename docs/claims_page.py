@@ -13,8 +13,11 @@ import io
 import itertools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from claims_formulas import plain, typeset
 
 import nearkernel as nk
 from nearkernel import claims
@@ -87,14 +90,13 @@ def one_of_each_topic(records: list[dict[str, Any]]) -> str:
     count = (
         f"In all, {good} of {len(records)} are confirmed, {errata} of them with an erratum of the literature."
     )
-    return f"{_table(chosen, '../claims.md')}\n\n{count}"
+    return f"{_table(chosen, '../claims.md', typeset)}\n\n{count}"
 
 
 def some(records: list[dict[str, Any]]) -> str:
-    """Those of README.md."""
-    return _table(
-        [_telling([each for each in records if each["claim"] == name]) for name in SOME], "docs/claims.md"
-    )
+    """Those of README.md, as plain text: PyPI shows it too and typesets nothing."""
+    chosen = [_telling([each for each in records if each["claim"] == name]) for name in SOME]
+    return _table(chosen, "docs/claims.md", plain)
 
 
 def _telling(records: list[dict[str, Any]]) -> tuple[str, Row]:
@@ -103,11 +105,12 @@ def _telling(records: list[dict[str, Any]]) -> tuple[str, Row]:
     return next((pair for pair in rows if pair[1].sigmas is not None), rows[0])
 
 
-def _table(chosen: list[tuple[str, Row]], page: str) -> str:
+def _table(chosen: list[tuple[str, Row]], page: str, shown: Callable[[str], str]) -> str:
     lines = ["| claim | quantity | theory | measured | off by |", "|---|---|---|---|---|"]
     for name, row in chosen:
-        said = f"[{plain(claims.find(name).statement)}]({page}#{name})"
-        lines.append("| " + " | ".join([said, *map(plain, cells(row)[:4])]) + " |")
+        said = f"[{shown(claims.find(name).statement)}]({page}#{name})"
+        quantity, *numbers = cells(row)[:4]
+        lines.append("| " + " | ".join([said, shown(quantity), *map(plain, numbers)]) + " |")
     return "\n".join(lines)
 
 
@@ -126,18 +129,14 @@ def command(quick: bool) -> str:
 
 
 def section(record: dict[str, Any]) -> list[str]:
-    lines = [f"### {record['claim']}", "", plain(record["statement"]), ""]
-    lines += [f"Erratum: {plain(record['erratum'])}", ""] * bool(record["erratum"])
+    lines = [f"### {record['claim']}", "", typeset(record["statement"]), ""]
+    lines += [f"Erratum: {typeset(record['erratum'])}", ""] * bool(record["erratum"])
     lines += [f"{record['verdict']} in {record['seconds']:.1f} s. Source: {record['source']}.", ""]
     lines += ["| quantity | theory | measured | off by | |", "| --- | --- | --- | --- | --- |"]
-    return lines + ["| " + " | ".join(map(plain, cells(row_of(row)))) + " |" for row in record["rows"]]
-
-
-def plain(text: str) -> str:
-    """Markdown would take these for markup."""
-    for sign in "|*_<":
-        text = text.replace(sign, "\\" + sign)
-    return text
+    for row in record["rows"]:
+        quantity, *numbers = cells(row_of(row))
+        lines.append("| " + " | ".join([typeset(quantity), *map(plain, numbers)]) + " |")
+    return lines
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from site_hooks import NAMES
 
 _CODE = re.compile(r"(```.*?```|`[^`]*`|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
+_SIGNS = {">=": "≥", "<=": "≤", "->": "→"}
 _RECORDS = {"equinox.Module", "typing.NamedTuple"}
 _PUBLIC = {name.rpartition(".")[2] for name in NAMES}
 
@@ -97,9 +98,11 @@ def default(value):
 
 
 def literal(text: str) -> str:
-    """Outside of code `<f, g>` is an inner product, not HTML."""
+    """Outside of code `<f, g>` is an inner product, not HTML, and signs that are typed as two are one."""
     parts = _CODE.split(text)
-    parts[::2] = [re.sub(r"<(?=[A-Za-z/])", "&lt;", part) for part in parts[::2]]
+    for k, part in list(enumerate(parts))[::2]:
+        part = re.sub(r"<(?=[A-Za-z/])", "&lt;", part)
+        parts[k] = re.sub("|".join(_SIGNS), lambda sign: _SIGNS[sign[0]], part)
     return "".join(parts)
 
 

@@ -12,7 +12,7 @@ from latex2mathml.converter import convert
 ROOT = Path(__file__).parents[1]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]+?(?:\n[^$\n]+?)?)(?<! )\$", re.DOTALL)
-PAGES = [ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOLDERS = sorted(path for path in (ROOT / "src/nearkernel").iterdir() if (path / "__init__.py").exists())
 
 

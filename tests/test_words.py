@@ -15,7 +15,7 @@ SOURCE = ROOT / "src/nearkernel"
 CODE = sorted(SOURCE.rglob("*.py"))
 SCRIPTS = sorted((ROOT / "docs").rglob("*.py"))  # figures and tables of the site
 LAB = [path for path in sorted((SOURCE / "lab/static").iterdir()) if path.suffix in (".js", ".html", ".css")]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "benchmarks/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FOR_DEVELOPERS = [ROOT / f"{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "SECURITY")]
 _EACH = (
     "point|feature|output|input|order|step|record|row|layer|degree|eigenvalue|direction|initialization|fold|file|width"

@@ -105,7 +105,7 @@ class AbstractSolution(Result, abc.ABC):
 
     @in_float64
     def residual(self, time: float | None = None) -> Float[np.ndarray, " n *out"]:
-        """z - y on the training set, in the shape of `y`; by default at the end of training, else at `time`."""
+        """$z - y$ on the training set, in the shape of `y`; by default at the end of training, else at `time`."""
         fitted = self.predict(self._x, time).mean
         return fitted - (self._y[:, 0] if self._vector else self._y)
 

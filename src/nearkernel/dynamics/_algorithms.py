@@ -1,7 +1,7 @@
 r"""How a model is trained: small frozen objects that know their effect on one eigenvalue.
 
-With a linear model and the loss 1/2 sum (z - y)^2, the residual along an eigenvector of the kernel decays by a
-factor p(lam), and the prediction is z - k V g(lam) V^T e with the filter g = (1 - p)/lam.
+With a linear model and the loss $\frac12 \sum (z - y)^2$, the residual $e$ along an eigenvector of the kernel decays by
+a factor $p(\lambda)$, and the prediction is $z - k\, V g(\lambda) V^\top e$ with the filter $g = (1 - p)/\lambda$.
 """
 
 import abc
@@ -25,10 +25,10 @@ class SpectralAlgorithm(AbstractAlgorithm):
 
     @abc.abstractmethod
     def filter(self, lam: np.ndarray) -> np.ndarray:
-        """The filter g(lam) for eigenvalues `lam` > 0."""
+        r"""The filter $g(\lambda)$ for eigenvalues `lam` > 0."""
 
     def decay(self, lam: np.ndarray) -> np.ndarray:
-        """The factor 1 - lam g(lam) by which the residual along eigenvalues `lam` has decayed."""
+        r"""The factor $1 - \lambda\, g(\lambda)$ by which the residual along eigenvalues `lam` has decayed."""
         return 1.0 - lam * self.filter(lam)
 
     def end(self) -> float:
@@ -44,7 +44,7 @@ class SpectralAlgorithm(AbstractAlgorithm):
         return ""
 
     def shift(self) -> float | None:
-        """The ridge if g(lam) = 1/(lam + ridge), which one Cholesky factor solves; otherwise None."""
+        r"""The ridge $s$ if $g(\lambda) = 1/(\lambda + s)$, which one Cholesky factor solves; otherwise None."""
         return None
 
     def ridges(self, lam_max: float) -> Ridges | None:

@@ -25,7 +25,7 @@ def catapult(z: Any, ntk: Any, y: Any, curvature: Any, lr: Any, steps: int) -> C
     where $c = |x|^2 / (m d)$. The network itself follows these equations as long as no neuron crosses its kink.
 
     **Arguments:** `z`, output at initialization; `ntk` > 0, tangent kernel $\Theta$ at initialization; `y`, target;
-    `curvature`, $c \ge 0$ (0 is a linear model; multiply it by weight_var^2 for an `nk.MLP`); `lr`, $\eta$ > 0;
+    `curvature`, $c \ge 0$ (0 is a linear model; multiply it by $C_W^2$ for an `nk.MLP`); `lr`, $\eta$ > 0;
     `steps`. All but `steps` may be arrays, which are broadcast against each other, e.g. for a sweep over `lr`.
 
     **Returns:** a `CatapultPath`: arrays of z and ntk at steps 0, ..., `steps`; infinite after divergence.

@@ -1,6 +1,7 @@
 r"""Kernel parameters by the marginal likelihood of a Gaussian process, and its gradients.
 
-log p(y) = -1/2 sum_columns [ y^T (K + noise)^-1 y + log det(K + noise) + n log 2 pi ]
+$$\log p(y) = -\frac12 \sum_{\text{columns}} \left[y^\top (K + \text{noise})^{-1} y + \log\det(K + \text{noise})
++ n \log 2\pi\right]$$
 """
 
 import math

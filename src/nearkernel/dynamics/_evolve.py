@@ -21,7 +21,7 @@ from ._tangent import AbstractTangent
 
 
 class FunctionSpaceSolution(AbstractSolution):
-    """A linear(ized) model trained with any differentiable loss, by integrating a' = -dL/dz.
+    r"""A linear(ized) model trained with any differentiable loss, by integrating $\dot a = -\partial L/\partial z$.
 
     Gradient descent, with or without momentum, is stepped exactly; flows are integrated to a relative error of 1e-8.
 

@@ -4,6 +4,7 @@ K by Cholesky for t -> infinity, in tridiagonal form for its rational functions,
 """
 
 import abc
+import functools
 
 import numpy as np
 import scipy.linalg
@@ -11,6 +12,7 @@ import scipy.linalg
 from .._blas import one_thread
 from .._executor import by_columns
 from .._status import Status, StatusKind
+from .._unlocked import solved
 from ._algorithms import SpectralAlgorithm
 
 
@@ -47,11 +49,11 @@ class Cholesky(AbstractFactor):
         return by_columns(self._solve, right)
 
     def _solve(self, right: np.ndarray) -> np.ndarray:
-        return scipy.linalg.cho_solve((self.lower, True), right, check_finite=False)
+        return solved(self.lower, solved(self.lower, right), transposed=True)
 
     def whiten(self, right: np.ndarray) -> np.ndarray:
         """L^-1 right: its Gram matrix is right^T (K + shift)^-1 right."""
-        return scipy.linalg.solve_triangular(self.lower, right, lower=True, check_finite=False)
+        return by_columns(functools.partial(solved, self.lower), right)
 
     def log_determinant(self) -> float:
         return 2.0 * float(np.log(np.diagonal(self.lower)).sum())

@@ -19,9 +19,9 @@ class FeatureLearning(Result, eqx.Module):
     $\epsilon$ is that of a quadratic model; for an expanded model, 1 is the model itself and 0 its linearization.
 
     **Fields:** `terms`, $(z^{F}, z^{I}, z^{II})$ at the test inputs, without powers of $\epsilon$; `loss`, $L(0)$;
-    `slope`, $dL/d\epsilon$ at 0, $\sum (z^{F} - y) z^{I}$; `curvature`, the second derivative, $\sum [(z^{I})^2 + 2
-    (z^{F} - y) z^{II}]$; `best_eps`, the stationary point -slope/curvature of the loss to second order; `is_minimum`,
-    whether `curvature` > 0 (otherwise `best_eps` is a maximum).
+    `slope`, $dL/d\epsilon$ at 0, $\sum (z^{F} - y) z^{I}$; `curvature`, the second derivative,
+    $\sum [(z^{I})^2 + 2 (z^{F} - y) z^{II}]$; `best_eps`, the stationary point of the loss to second order,
+    $-$`slope`/`curvature`; `is_minimum`, whether `curvature` > 0 (otherwise `best_eps` is a maximum).
     """
 
     terms: tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -32,7 +32,7 @@ class FeatureLearning(Result, eqx.Module):
 
     @property
     def helps(self) -> bool:
-        """Whether a little feature learning (eps > 0) lowers the test loss."""
+        r"""Whether a little feature learning, $\epsilon > 0$, lowers the test loss."""
         return self.slope < 0
 
     @property
@@ -44,13 +44,13 @@ class FeatureLearning(Result, eqx.Module):
         return -self.slope / self.curvature if self.curvature else float("nan")
 
     def predicted(self, eps: Any) -> np.ndarray:
-        """L(eps) to second order, for an array of `eps`."""
+        r"""$L(\epsilon)$ to second order, for an array of `eps`."""
         eps = numeric(eps, "eps")
         return self.loss + eps * self.slope + eps**2 / 2 * self.curvature
 
     @in_float64
     def curve(self, eps: Any) -> np.ndarray:
-        """L(eps) exactly, by training at each value of an array of `eps`; nan if training does not converge."""
+        r"""$L(\epsilon)$ exactly, by training at each value of an array of `eps`; nan if training does not converge."""
         eps = numeric(eps, "eps")
         return np.array([self._exact(each) for each in eps.ravel()]).reshape(eps.shape)
 

@@ -1,12 +1,15 @@
-r"""The gradient of a relu neuron before anything is learned, as a series in the derivatives of the target.
+r"""The gradient of a ReLU neuron before anything is learned, as a series in the derivatives of the target.
 
-For f(x) = sum_j a_j relu(w_j.x + b_j) = 0 at initialization, the loss E (f - f*)^2 and x ~ N(0, 1),
+For $f(x) = \sum_j a_j\, \text{relu}(w_j \cdot x + b_j) = 0$ at initialization, the loss $\mathbb{E}(f - f_*)^2$,
+$x \sim \mathcal{N}(0, 1)$ and $\lVert w\rVert = 1$,
 
-    dL/dw = -2 a E[f*(x) x 1(w.x + b > 0)] = -2 a sum_k 1/k! [c_(k+1) C_(k+1)(w^k) + c_(k+2) w C_k(w^k)],   |w| = 1,
+$$\frac{dL}{dw} = -2 a\, \mathbb{E}[f_*(x)\, x\, 1_{w \cdot x + b > 0}]
+= -2 a \sum_k \frac{1}{k!} \left[c_{k+1} C_{k+1}(w^k) + c_{k+2}\, w\, C_k(w^k)\right]$$
 
-with C_k = E[nabla^k f*] and c_k = E[relu^(k)(z + b)]. Along a random w the k-th term is of size d^(-k/2): the first
-that a target without constant and linear part has is -2 a H w/sqrt(2 pi), the next + a w (w.H w)/sqrt(2 pi). For a
-polynomial of degree p the sum ends with k = p, where only its second half is left.
+with $C_k = \mathbb{E}[\nabla^k f_*]$ and $c_k = \mathbb{E}[\text{relu}^{(k)}(z + b)]$. Along a random $w$ the $k$-th
+term is of size $d^{-k/2}$. For a target without constant and linear part, the first term is $-2 a H w/\sqrt{2\pi}$ and
+the next $a\, w\, (w \cdot H w)/\sqrt{2\pi}$, with $H = C_2$. For a polynomial of degree $p$ the sum ends with $k = p$,
+where only its second half is left.
 """
 
 from typing import Any
@@ -22,9 +25,9 @@ from ..models import MultiIndexPolynomial
 def first_gradient(
     target: MultiIndexPolynomial, weights: Any, head: Any = 1.0, bias: Any = 0.0, order: int | None = None
 ) -> np.ndarray:
-    r"""The gradient dL/dw of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
+    r"""The gradient $dL/dw_j$ of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
-    **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, a_j, (m,) or one number; `bias`, b_j, (m,)
+    **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, $a_j$, (m,) or one number; `bias`, $b_j$, (m,)
     or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is $-2 a H
     w/(\lVert w\rVert \sqrt{2 \pi})$.
     """

@@ -1,13 +1,16 @@
 r"""Stochastic gradient descent when it has become stationary: what it gains by gradients it loses by noise.
 
-A step is theta <- theta - lr g with the gradient g of a random batch. If the law of theta no longer changes, then
-averages over it satisfy, to all orders in lr,
+A step is $\theta \leftarrow \theta - \eta\, g$ with the gradient $g$ of a random batch. If the distribution of $\theta$
+no longer changes, then averages over it satisfy, to all orders in $\eta$,
 
-    <grad L> = 0,    <theta grad L^T> + <grad L theta^T> = lr <C>,    <theta . grad L> = lr/2 <tr C>
+$$\langle\nabla L\rangle = 0, \qquad
+\langle\theta\, \nabla L^\top\rangle + \langle\nabla L\, \theta^\top\rangle = \eta\, \langle C\rangle, \qquad
+\langle\theta \cdot \nabla L\rangle = \frac{\eta}{2} \langle\operatorname{tr} C\rangle$$
 
-with C = E[g g^T] the second moment (not the covariance) of batch gradients. Batches of b of the n points, drawn
-without replacement, with gradients g = n/b sum_batch g_i, have C = n/b ((1 - r) sum_i g_i g_i^T + r G G^T), r = (b
-- 1)/(n - 1).
+with $C = \mathbb{E}[g g^\top]$ the second moment (not the covariance) of batch gradients. Batches of $b$ of the $n$
+points, drawn without replacement, with gradients $g = \frac{n}{b} \sum_{\text{batch}} g_i$ and full gradient $G$, have
+
+$$C = \frac{n}{b} \left((1 - r) \sum_i g_i g_i^\top + r\, G G^\top\right), \qquad r = \frac{b - 1}{n - 1}.$$
 """
 
 from collections.abc import Callable
@@ -60,12 +63,13 @@ class StationarySGD(Result, eqx.Module):
 
 
 def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
-    r"""The exact stationary moments of SGD on a linear model, features . theta, with the squared loss.
+    r"""The exact stationary moments of SGD on a linear model, $\phi \cdot \theta$, with the squared loss.
 
     Solves $S = S - \eta (H S + S H) + \eta^2 C(S)$ for the covariance $S$. If the second moment grows forever, which
     happens before the learning rate reaches $2/\lambda_{\max}$, the status says so and the moments are infinite.
 
-    **Arguments:** `features` (n, f) of full column rank; `y` (n,); `sgd`, whose `lr` and `batch_size` are used.
+    **Arguments:** `features`, $\phi$, (n, f), of full column rank; `y` (n,); `sgd`, whose `lr` and `batch_size` are
+    used.
     """
     phi = inputs(features, "features")
     y = targets(y, len(phi), x_name="features", out=1)[:, 0]
@@ -170,8 +174,8 @@ def fluctuation_observables(
     is measured. Any origin is valid, because $\langle\nabla L\rangle = 0$; one near the mean has the smallest
     fluctuations.
 
-    **Returns:** a dict of two functions of the parameters: dissipation, (theta - origin) . grad L, and fluctuation,
-    lr/2 tr C.
+    **Returns:** a dict of two functions of the parameters: dissipation, $(\theta - \text{origin}) \cdot
+    \nabla L$, and fluctuation, $\frac{\eta}{2} \operatorname{tr} C$.
     """
     x, y, function = checked_data(model, origin, x, y, loss, "origin")
     lr, share, rest = plain_sampling(sgd, len(x))

@@ -1,12 +1,14 @@
 r"""Which interpolating solution gradient flow finds in a diagonal network: the minimum of a potential.
 
-For beta = plus^2 - minus^2 from plus = minus = alpha theta_0 and s = alpha^2 theta_0^2, the flow keeps plus * minus
-and moves along beta(t) = 2 s sinh(X^T nu(t)). Among all beta with X beta = y it ends at the minimum of
+Let $\beta = u^2 - v^2$ with $u$ = `plus` and $v$ = `minus`, both $\alpha \theta_0$ at initialization, and
+$s = \alpha^2 \theta_0^2$. The flow keeps $u v$ and moves along $\beta(t) = 2 s \sinh(X^\top \nu(t))$. Among all $\beta$
+with $X \beta = y$ it ends at the minimum of
 
-    Q(beta) = sum_i s_i q(beta_i / s_i),    q(u) = 2 - sqrt(4 + u^2) + u arcsinh(u / 2).
+$$Q(\beta) = \sum_i s_i\, q(\beta_i / s_i), \qquad q(u) = 2 - \sqrt{4 + u^2} + u \operatorname{arcsinh}(u/2).$$
 
-alpha -> infinity: alpha^2 Q -> 1/4 sum beta^2/theta_0^2, weighted least squares. alpha -> 0: Q / log(1/alpha^2) ->
-|beta|_1, sparse, though slowly: only the logarithm of alpha counts.
+For $\alpha \to \infty$, $\alpha^2 Q \to \frac14 \sum_i \beta_i^2/\theta_{0,i}^2$, weighted least squares. For
+$\alpha \to 0$, $Q / \log(1/\alpha^2) \to \lVert\beta\rVert_1$, sparse, though slowly: only the logarithm of $\alpha$
+counts.
 """
 
 from typing import Any
@@ -42,7 +44,7 @@ def implicit_minimizer(x: Any, y: Any, alpha: float, theta0: Any = None) -> np.n
     $\sum 2 s \cosh(X^\top \nu) - \nu \cdot y$, by damped Newton steps along a decreasing sequence of $\alpha$.
 
     **Arguments:** `x` (n, d); `y` (n,); `alpha` > 0, the scale of the initialization; `theta0` (d,) or one number,
-    its shape, 1 by default. Weights with theta0 = 0 stay 0.
+    its shape, 1 by default. Weights with $\theta_0 = 0$ stay 0.
     """
     x = inputs(x, "x")
     y = targets(y, len(x), x_name="x", out=1)[:, 0]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Inspection(Result, eqx.Module):
-    """Predictions of a training run at several times, each with a self-check.
+    r"""Predictions of a training run at several times, each with a self-check.
 
     Everything that is predicted is as good as the verdict beside it says: `verdict.promise`.
 
@@ -30,9 +30,9 @@ class Inspection(Result, eqx.Module):
       end.
     - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
     - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
-      each; `effective_dimension`, (sum of eigenvalues)^2 / (sum of their squares).
+      each; `effective_dimension`, $(\sum \lambda_i)^2 / \sum \lambda_i^2$.
     - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
-      learning rate exceeded 2/lambda_max of the current kernel, infinite if it never did; `kinked`: whether the
+      learning rate exceeded $2/\lambda_{\max}$ of the current kernel, infinite if it never did; `kinked`: whether the
       network has kinks, None if that is not known.
     - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
     - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the

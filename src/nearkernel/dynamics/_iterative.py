@@ -17,6 +17,7 @@ from ._abstract_solution import AbstractSolution, Prediction, moved_to, status_a
 from ._algorithms import GradientDescent, SpectralAlgorithm
 from ._by_products import end_of_iterations, of_no_kernel
 from ._divergence import growth
+from ._factor import AbstractFactor, Spectrum, cholesky
 from ._solvers import AbstractSolver, IterativeSolver, Nystrom, Richardson
 
 
@@ -29,11 +30,12 @@ class Data(NamedTuple):
 
 
 class MachineSolution(AbstractSolution):
-    """A kernel machine z(x) = k(x, C) a found by iteration, with all training points or fewer centers C.
+    r"""A kernel machine $z(x) = k(x, C)\, a$ found by iteration, with all training points or fewer as centers $C$.
 
     **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
-    |y - (K + ridge) a| / |y| of the worst output; `iterations`; `history`, the residual at each; `seconds`; `status`,
-    an `nk.Status`, and its `ok`: whether the tolerance was reached, or K was factored.
+    $\lVert y - (K + s) a\rVert / \lVert y\rVert$ of the worst output, with the ridge $s$; `iterations`; `history`, the
+    residual at each; `seconds`; `status`, an `nk.Status`, and its `ok`: whether the tolerance was reached, or K was
+    factored.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class MachineSolution(AbstractSolution):
 
 
 class NystromSolution(MachineSolution):
-    """A `MachineSolution` on few centers; it keeps the eigenvalues of its features, so any time is available.
+    """A `MachineSolution` on few centers; it keeps the sums over its features, so any time is available.
 
     **Fields:** same as `MachineSolution`.
     """
@@ -140,20 +142,31 @@ def _machine(found: Iterated, kernel, data: Data, algorithm, solver: IterativeSo
 
 
 def _filtered(done: Centred, kernel, data: Data, centres, algorithm, solver) -> NystromSolution:
-    status, residual = status_at(algorithm, float(done.lam.max(initial=0.0))), math.inf
+    factor = _factored(done, algorithm)
+    status, residual = status_at(algorithm, factor.lam_max), math.inf
     if not status.ok and math.isinf(algorithm.end()):
         coefficients = np.full((len(centres), done.moment.shape[1]), np.inf)
     else:
-        gain = algorithm.filter(done.lam)
+        fitted = factor.apply(algorithm, done.moment)
         if status.ok:
             status = Status(status.kind, f"solved on {len(centres)} centers")
-        coefficients, residual = done.coefficients(gain), done.residual(gain)
+        coefficients, residual = done.basis.leave(fitted), done.residual(fitted)
     found = NystromSolution(
         kernel, data, centres, coefficients, algorithm, solver,
         residual=residual, history=np.zeros(0), seconds=done.seconds, status=status,
     )  # fmt: skip
     found._pass = done
     return found
+
+
+def _factored(done: Centred, algorithm: SpectralAlgorithm) -> AbstractFactor:
+    """The features' Gram matrix, factored for this algorithm: by Cholesky if that serves, else by eigenvectors."""
+    shift = algorithm.shift()
+    if shift is not None and len(done.gram) and "spectrum" not in vars(done):
+        found = cholesky(done.gram.copy(), shift, math.isfinite(algorithm.limit()))
+        if found is not None:
+            return found
+    return Spectrum(*done.spectrum)
 
 
 def status_of_run(found: Iterated, solver: IterativeSolver, algorithm: SpectralAlgorithm) -> Status:

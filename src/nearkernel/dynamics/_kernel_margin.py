@@ -18,10 +18,11 @@ from ._margin import max_margin, signs_of
 
 
 class KernelMarginResult(Result, eqx.Module):
-    """The maximum-margin classifier sign(f(x) + b) of a kernel: a hard-margin support vector machine.
+    r"""The maximum-margin classifier $\operatorname{sign}(f(x) + b)$ of a kernel: a hard-margin support vector machine.
 
-    **Fields:** `function` f, of minimum norm with y_i (f(x_i) + b) >= 1; `margin` = 1/|f|; `dual` (n,), a_i >= 0 with
-    f = sum a_i y_i k(x_i, .); `support`, indices with a_i > 0; `b`, 0 without a bias.
+    **Fields:** `function` $f$, of minimum norm with $y_i (f(x_i) + b) \ge 1$; `margin`, $1/\lVert f\rVert$; `dual`
+    (n,), $a_i \ge 0$ with $f = \sum_i a_i y_i\, k(x_i, \cdot)$; `support`, indices with $a_i > 0$; `b`, 0 without a
+    bias.
     """
 
     function: RKHSFunction
@@ -32,7 +33,7 @@ class KernelMarginResult(Result, eqx.Module):
 
     @in_float64
     def __call__(self, x_new: Any) -> np.ndarray:
-        """f(x) + b at new points (m, d): (m,). The larger label where it is positive."""
+        """$f(x) + b$ at new points (m, d): (m,). The larger label where it is positive."""
         return self.function(x_new) + self.b
 
 

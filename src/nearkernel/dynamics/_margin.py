@@ -1,7 +1,8 @@
 r"""Training on separable data forever: the direction of the weights tends to the maximum margin, in log time.
 
-For the loss sum_i exp(-y_i w.x_i) (or logistic), w(t) = w_hat log t + w_tilde + o(1), where w_hat is the shortest
-w with y_i w.x_i >= 1, and exp(-y_i x_i.w_tilde) = a_i, its dual variable, on the support vectors.
+For the loss $\sum_i \exp(-y_i\, w \cdot x_i)$ (or logistic), $w(t) = \hat w \log t + \tilde w + o(1)$, where $\hat w$
+is the shortest $w$ with $y_i\, w \cdot x_i \ge 1$, and $\exp(-y_i\, x_i \cdot \tilde w) = a_i$, its dual variable, on
+the support vectors.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,12 @@ _WEIGHTS = (1.0, 1e2, 1e4, 1e6)  # of the column that stands for a bias, until t
 
 
 class MaxMarginResult(Result, eqx.Module):
-    """The maximum-margin classifier sign(w.x + b).
+    r"""The maximum-margin classifier $\operatorname{sign}(w \cdot x + b)$.
 
-    **Fields:** `w` (d,), of minimum norm with y_i (w.x_i + b) >= 1; `b`, 0 without a bias; `margin` = 1/|w|; `dual`
-    (n,), a_i >= 0 with w = sum a_i y_i x_i, and sum a_i y_i = 0 if there is a bias; `support`, indices with a_i > 0;
-    `offset` (d,), the part of w_tilde in the span of the support vectors, or None with a bias.
+    **Fields:** `w` (d,), of minimum norm with $y_i (w \cdot x_i + b) \ge 1$; `b`, 0 without a bias; `margin`,
+    $1/\lVert w\rVert$; `dual` (n,), $a_i \ge 0$ with $w = \sum_i a_i y_i x_i$, and $\sum_i a_i y_i = 0$ if there is a
+    bias; `support`, indices with $a_i > 0$; `offset` (d,), the part of $\tilde w$ in the span of the support vectors,
+    or None with a bias.
     """
 
     w: np.ndarray
@@ -45,9 +47,9 @@ class MaxMarginResult(Result, eqx.Module):
 def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
     r"""The maximum-margin classifier: $\min \lVert w\rVert$ subject to $y_i (w \cdot x_i + b) \ge 1$.
 
-    Without `bias`, b = 0. Gradient flow of w alone converges to the classifier without a bias. If a bias is trained
-    as well, the flow converges to the shortest (w, b): append a column of ones to `x` to get that one. Its margin is
-    smaller than with `bias=True`, which minimizes |w| alone.
+    Without `bias`, $b = 0$. Gradient flow of $w$ alone converges to the classifier without a bias. If a bias is
+    trained as well, the flow converges to the shortest $(w, b)$: append a column of ones to `x` to get that one. Its
+    margin is smaller than with `bias=True`, which minimizes $\lVert w\rVert$ alone.
 
     **Arguments:** `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether to fit b.
     Raises `ValueError` if no classifier separates the data.
@@ -127,10 +129,11 @@ def _not_separable(how: str = "", advice: str = "") -> str:
 
 
 class MarginPath(Result, eqx.Module):
-    """The weights of a linear classifier along gradient flow.
+    r"""The weights of a linear classifier along gradient flow.
 
-    **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), |w/|w| - w_hat/|w_hat||; `margin_gap` (m,), the
-    maximum margin minus the margin of w(t); `limit`, the `MaxMarginResult`; `status`, an `nk.Status`, and its `ok`.
+    **Fields:** `log_time` (m,); `w` (m, d); `direction_error` (m,), the distance of $w/\lVert w\rVert$ from
+    $\hat w/\lVert\hat w\rVert$; `margin_gap` (m,), the maximum margin minus the margin of $w(t)$; `limit`, the
+    `MaxMarginResult`; `status`, an `nk.Status`, and its `ok`.
     """
 
     log_time: np.ndarray
@@ -145,7 +148,7 @@ class MarginPath(Result, eqx.Module):
         return self.status.ok
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw direction and margin of w(t), as distances to the limit, on Matplotlib's `axes`."""
+        """Draw direction and margin of $w(t)$, as distances to the limit, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         both = np.stack([self.direction_error, self.margin_gap], axis=1)
@@ -158,11 +161,11 @@ class MarginPath(Result, eqx.Module):
 @renamed(X="x")
 @in_float64
 def margin_flow(x: Any, labels: Any, log_time: Any, loss: str = "exponential") -> MarginPath:
-    """Gradient flow from w = 0 on separable data, integrated in log time, which reaches times such as exp(1000).
+    r"""Gradient flow from $w = 0$ on separable data, integrated in log time, which reaches times such as $e^{1000}$.
 
-    **Arguments:** `x` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: log(1 + t), where
-    lr * steps is the time of gradient descent; `loss`, "exponential" (sum exp(-y w.x)) or "logistic" (sum log(1 +
-    exp(-y w.x))).
+    **Arguments:** `x` (n, d); `labels` (n,), two values; `log_time` (m,), increasing and >= 0: $\log(1 + t)$, where
+    the time $t$ of gradient descent is `lr` times `steps`; `loss`, "exponential", $\sum e^{-y\, w \cdot x}$, or
+    "logistic", $\sum \log(1 + e^{-y\, w \cdot x})$.
     """
     one_of(loss, "loss", LOSSES)
     times = numeric(log_time, "log_time")

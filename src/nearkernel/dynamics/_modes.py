@@ -1,12 +1,15 @@
 r"""Large steps on one point for any quadratic model: outputs and tangent kernel close in the modes of its curvature.
 
-Around the start z = z_0 + g.d + d.Psi d/2. In the eigenbasis of Psi, with eigenvalues c_i and slopes g_i of the output,
-a step of gradient descent on (z - y)^2/2 is, with r = z - y,
+Near initialization $z = z_0 + g \cdot d + \frac12\, d \cdot \Psi d$ for a change $d$ of the parameters. In the
+eigenbasis of $\Psi$, with eigenvalues $c_i$ and slopes $g_i$ of the output, a step of gradient descent on
+$\frac12 (z - y)^2$ is, with $r = z - y$,
 
-    g_i' = g_i (1 - lr r c_i),      z' = z - lr r sum g_i^2 + lr^2 r^2/2 sum c_i g_i^2,      ntk = sum g_i^2.
+$$g_i' = g_i (1 - \eta r c_i), \qquad z' = z - \eta r \sum_i g_i^2 + \tfrac12 \eta^2 r^2 \sum_i c_i g_i^2, \qquad
+\Theta = \sum_i g_i^2 .$$
 
-A two-layer relu network has only c = +-|x|/sqrt(m d), and z follows from the two halves of its kernel: the two numbers
-of `nk.dynamics.catapult`. Other activations, and random Psi, have more modes, and no more than parameters.
+A two-layer ReLU network has only $c = \pm\lVert x\rVert/\sqrt{m d}$, and $z$ follows from the two halves of its kernel:
+the two numbers of `nk.dynamics.catapult`. Other activations, and random $\Psi$, have more modes, and no more than
+parameters.
 """
 
 from typing import Any, NamedTuple
@@ -33,7 +36,7 @@ class ModesResult(NamedTuple):
 
     @property
     def ntk(self) -> float:
-        """The tangent kernel, sum g^2."""
+        r"""The tangent kernel, $\sum_i g_i^2$."""
         return float(self.slopes @ self.slopes)
 
 

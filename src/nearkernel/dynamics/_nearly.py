@@ -145,7 +145,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def residual(self, time: float | None = None) -> np.ndarray:
-        """z - y on the training set, to the order solved, in the shape of `y`, at the end or at `time`."""
+        """$z - y$ on the training set, to the order solved, in the shape of `y`, at the end or at `time`."""
         terms = self._scaled(self._terms(self._x, self._at(time)))
         found = sum(terms[1:], terms[0]) - self._y
         return found[:, 0] if self._vector else found
@@ -156,7 +156,7 @@ class NearlyKernelSolution(FactoredSolution):
     @property
     @in_float64
     def weights(self) -> tuple[Any, ...]:
-        """The change of the parameters, order by order: W^F, W^I, ..., each in the shape of the parameters."""
+        """The change of the parameters, order by order: $W^F$, $W^I$, ..., each in the shape of the parameters."""
         return tuple(map(self._tangent.tree, self._scaled(self._moved)))
 
     @in_float64
@@ -181,19 +181,19 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def quadratic_form(self, x_new: Any) -> np.ndarray:
-        """The quadratic form psi(x)[W^F, W^F] at `x_new` (m, d), in the shape of predictions.
+        r"""The quadratic form $\psi(x)[W^F, W^F]$ at `x_new` (m, d), in the shape of predictions.
 
-        It can have any sign, because psi need not be positive. The weights of order 0 add eps/2 times it to the
-        outputs.
+        It can have any sign, because $\psi$ need not be positive. The weights of order 0 add $\epsilon/2$ times it to
+        the outputs.
         """
         return 2 * self._curve(inputs(x_new, "x_new", self._x.shape[1:]))
 
     @in_float64
     def deformed_labels(self) -> np.ndarray:
-        """The labels y - eps/2 psi(x)[W^F, W^F], in the shape of `y`, for which a linear model gives the first order.
+        r"""Labels for which a linear model gives the first order, $y - \frac{\epsilon}{2} \psi(x)[W^F, W^F]$.
 
-        A linear model with the same features, fitted to these labels, has the weights W^F + eps W^I, except for the
-        part of W^I orthogonal to the features of the data.
+        They have the shape of `y`. A linear model with the same features, fitted to them, has the weights
+        $W^F + \epsilon W^I$, except for the part of $W^I$ orthogonal to the features of the data.
         """
         require_fitted("a deformed label", self._factor, self._derivatives.outputs, self.algorithm)
         return (self._y[:, 0] if self._vector else self._y) - self.eps * self._curve(self._x)
@@ -235,12 +235,12 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def compressed_prediction(self, x_new: Any, kernel: str = "flat") -> np.ndarray:
-        r"""The prediction at `x_new` in the form of a kernel machine, z(0) - k' (K')^-1 e.
+        r"""The prediction at `x_new` in the form of a kernel machine, $z(0) - k' (K')^{-1} e$.
 
-        **Arguments:** `kernel`: "flat", k'(x1, x2) = 1/2 (f + f^E)(x1) . f(x2), which is not symmetric and reproduces
-        `DirectOptimization`; "trained", k# of `trained_kernel`, a separate rule (Z_A = Z_B = 1/2 K^-1 x K^-1) that
-        agrees with every algorithm if there are as many parameters as outputs to fit, and with none if there are
-        more.
+        **Arguments:** `kernel`: "flat", $k'(x_1, x_2) = \frac12 (f + f^E)(x_1) \cdot f(x_2)$, which is not symmetric
+        and reproduces `DirectOptimization`; "trained", that of `trained_kernel`, a separate rule ($Z_A = Z_B = \frac12
+        K^{-1} \otimes K^{-1}$) that agrees with every algorithm if there are as many parameters as outputs to fit, and
+        with none if there are more.
         """
         one_of(kernel, "kernel", ("flat", "trained"))
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
@@ -264,7 +264,7 @@ class NearlyKernelSolution(FactoredSolution):
 
     @in_float64
     def algorithm_projectors(self) -> Projectors:
-        """Z_A, Z_B and X as arrays (N, N, N, N), for few training outputs N; predictions do not need them."""
+        """$Z_A$, $Z_B$ and $X$ as arrays (N, N, N, N), for few training outputs N; predictions do not need them."""
         require_fitted("a projector", self._factor, self._derivatives.outputs, self.algorithm)
         return projectors(self._tangent.spectrum(self._x), self.algorithm)
 

@@ -1,13 +1,15 @@
 r"""Features from one large gradient step: an algorithm that beats fixed kernels on targets of few directions.
 
-    f(x) = sum_j a_j relu(w_j.x + b_j),   w_j ~ N(0, 1/d),   a_j = +-1,   b_j = 0,   neuron m + 1 - j has w_j and -a_j
+The network $f(x) = \sum_j a_j\, \text{relu}(w_j \cdot x + b_j)$ with $w_j \sim \mathcal{N}(0, 1/d)$, $a_j = \pm 1$ and
+$b_j = 0$ has output 0 at initialization, because neuron $m + 1 - j$ has $w_j$ and $-a_j$. One step of size $\eta$ on
+the $w_j$ alone, with weight decay $1/\eta$, removes the initial weights and leaves
 
-starts at output 0. One step of size lr on the w_j alone, with weight decay 1/lr, forgets the start and leaves
+$$w_j = -\eta\, \frac{dL}{dw_j} = 2 \eta\, a_j\, \frac1n \sum_i y_i x_i\, 1_{w_j \cdot x_i > 0}
+\approx 2 \eta\, a_j\, \frac{H w_j}{\sqrt{2\pi}\, \lVert w_j\rVert},$$
 
-    w_j = -lr dL/dw_j = lr 2 a_j mean_i [y_i x_i 1(w_j.x_i > 0)]  ~  lr 2 a_j H w_j / (|w_j| sqrt(2 pi)),
-
-so that all neurons lie in the span of H = E[nabla^2 f*], the directions that the target sees. Constant and linear part
-of y, which would outweigh H, are removed before. Then the biases are drawn anew, and the head is ridge regression.
+so that all neurons lie in the span of $H = \mathbb{E}[\nabla^2 f_*]$, the directions on which the target depends. The
+constant and linear part of $y$, which would outweigh $H$, are subtracted before. Then the biases are drawn again, and
+the head is ridge regression.
 """
 
 import dataclasses
@@ -29,13 +31,13 @@ _SPREAD = 0.5  # root mean square of w.x after the step, where the biases are of
 
 
 class OneStepFeaturesResult(Result, eqx.Module):
-    """Features relu(W x + b) after one gradient step.
+    r"""Features $\text{relu}(W x + b)$ after one gradient step.
 
     **Fields:** `weights` W (m, d); `biases` b (m,); `start` (m, d), the weights before the step; `signs` (m, out),
-    the initial head; `constant` (out,) and `linear` (d, out), the part of y that was subtracted; `lr`, where 1/lr is
-    the weight decay; `hessian`, the estimate mean_i y_i (x_i x_i^T - 1) of H, (d, d) or (out, d, d). If a true
-    subspace was given (otherwise None): `overlap` of the r leading directions of W with it; `share`, the fraction of
-    |W|^2 within it.
+    the initial head; `constant` (out,) and `linear` (d, out), the part of y that was subtracted; `lr`, $\eta$,
+    where $1/\eta$ is the weight decay; `hessian`, the estimate $\frac1n \sum_i y_i (x_i x_i^\top - 1)$ of $H$, (d, d)
+    or (out, d, d). If a true subspace was given (otherwise None): `overlap` of the r leading directions of W with it;
+    `share`, the fraction of $\lVert W\rVert^2$ within it.
     """
 
     weights: np.ndarray
@@ -52,7 +54,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
 
     @property
     def weight_decay(self) -> float:
-        """The weight decay 1/lr, with which the step removes the initial weights."""
+        r"""The weight decay $1/\eta$, with which the step removes the initial weights."""
         return 1.0 / self.lr
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -72,12 +74,18 @@ class OneStepFeaturesResult(Result, eqx.Module):
         return top_directions(self.weights.T @ self.weights, count)
 
     def overlap_with(self, subspace: Any) -> float:
-        """The overlap |P_learned P_true|^2/r of true directions `subspace` (r, d) with learned ones; r/d if random."""
+        r"""The overlap of true directions `subspace` (r, d) with learned ones: 1 if they agree, $r/d$ if random.
+
+        With the projections $P$ on both, it is $\lVert P_{\text{learned}} P_{\text{true}}\rVert^2 / r$.
+        """
         true = checked_subspace(subspace, self.weights.shape[1])
         return subspace_overlap(self.directions(len(true)), true)
 
     def share_in(self, subspace: Any) -> float:
-        """The fraction |W P_true|^2/|W|^2 of the weights in true directions, `subspace` (r, d); initially r/d."""
+        r"""The fraction $\lVert W P\rVert^2/\lVert W\rVert^2$ of the weights in true directions; initially $r/d$.
+
+        $P$ is the projection on the true directions, `subspace` (r, d).
+        """
         basis = np.linalg.qr(checked_subspace(subspace, self.weights.shape[1]).T)[0]
         return (
             float(np.sum((self.weights @ basis) ** 2) / np.sum(self.weights**2))
@@ -146,16 +154,17 @@ def one_step_features(
 ) -> OneStepFeaturesResult:
     r"""Features learned by one large gradient step on the first layer of a two-layer ReLU network.
 
-    The weight decay is 1/lr. The formulas hold for isotropic inputs, best standard normal: standardize other inputs.
-    The constant and linear parts are subtracted by least squares, of which mean(y) and mean(y x) are the limit.
+    The weight decay is $1/\eta$ with $\eta$ = `lr`. The formulas hold for isotropic inputs, best standard normal:
+    standardize other inputs. The constant and linear parts are subtracted by least squares, of which the means of $y$
+    and $y x$ are the limit.
 
     **Arguments:**
 
     - `x` (n, d), `y` (n,) or (n, out).
     - `width`: number of neurons m, even.
     - `key`: for drawing weights, signs and biases; `jax.random.key(0)` by default.
-    - `lr`: size of the step, for the loss mean (f - y)^2; by default the mean square of $w_j \cdot x$ after the step
-      is $0.5^2$, so lr grows as $\sqrt d$ and does not depend on the units of x or y.
+    - `lr`: size of the step, for the mean of $(f - y)^2$; by default the mean square of $w_j \cdot x$ after the step
+      is $0.5^2$, so `lr` grows as $\sqrt d$ and does not depend on the units of x or y.
     - `subspace`: true directions (r, d), if known, for comparison.
     - `head`: None for neurons in pairs of opposite signs, so that the network starts at output 0; a number for
       independent neurons with $a_j = \pm$ `head`, whose small output at initialization enters the gradient.

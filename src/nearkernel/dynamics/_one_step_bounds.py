@@ -1,12 +1,14 @@
 r"""What theory promises of one gradient step, and what it denies, up to constants and logarithms.
 
-A target of degree p in r directions, with the normalized condition number kappa = |H^+| / sqrt(r) of its mean Hessian,
-is learned from n >= d^2 kappa^2 r points by m neurons with the excess risk (in absolute values)
+A target of degree $p$ in $r$ directions, with the normalized condition number $\kappa = \lVert H^+\rVert/\sqrt r$ of
+its mean Hessian, is learned from $n \ge d^2 \kappa^2 r$ points by $m$ neurons with an excess risk (in absolute values)
+of
 
-    sqrt(d r^p kappa^(2p) / n) + sqrt(r^p kappa^(2p) / m) + n^(-1/4),   by a head of norm r^p kappa^(2p) / sqrt(m).
+$$\sqrt{\frac{d\, r^p \kappa^{2p}}{n}} + \sqrt{\frac{r^p \kappa^{2p}}{m}} + n^{-1/4}$$
 
-If the mean Hessian vanishes, learners that only see correlations need, for q queries, a tolerance of at most
-(log(q d) / d)^(p/4): with tolerances of 1/sqrt(n), as averages over n points have, some d^(p/2) points.
+by a head of norm $r^p \kappa^{2p}/\sqrt m$. If the mean Hessian vanishes, learners that only see correlations need, for
+$q$ queries, a tolerance of at most $(\log(q d)/d)^{p/4}$: with tolerances of $1/\sqrt n$, as averages over $n$ points
+have, some $d^{p/2}$ points.
 """
 
 from typing import Any
@@ -20,10 +22,10 @@ from ..models import MultiIndexPolynomial
 
 
 class OneStepBoundResult(Result, eqx.Module):
-    """Rates of one gradient step, without constants and logarithms.
+    r"""Rates of one gradient step, without constants and logarithms.
 
-    **Fields:** `condition`, kappa; `points`, the least n; `dims`, the least d; `risk` = `data` + `neurons` + `descent`,
-    the bound on the excess risk with its three terms; `head`, the bound on the norm of the readout.
+    **Fields:** `condition`, $\kappa$; `points`, the least n; `dims`, the least d; `risk` = `data` + `neurons` +
+    `descent`, the bound on the excess risk with its three terms; `head`, the bound on the norm of the readout.
     """
 
     condition: float
@@ -40,7 +42,7 @@ class OneStepBoundResult(Result, eqx.Module):
 
 
 class QueryBoundResult(Result, eqx.Module):
-    """`tolerance` that correlational queries need at most, and `points` = 1/tolerance^2, which have it."""
+    r"""`tolerance` $\tau$ that correlational queries need at most, and `points`, $1/\tau^2$, which have it."""
 
     tolerance: float
     points: float

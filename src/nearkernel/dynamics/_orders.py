@@ -1,14 +1,14 @@
 r"""How far each order moves the parameters: w_0 (the linear theory), w_1, w_2.
 
-At the end of training, with b_k and h_k what curvature adds to outputs and gradient (`curved` of
+At the end of training, with $b_k$ and $h_k$ what curvature adds to outputs and gradient (`curved` of
 `models/_derivatives.py`), all rules but one have the form
 
-    w_k = v_k - f^T K^-1 (b_k + f v_k),        v_k = 0 for direct optimization,
-                                               H[n_{k-1}] w_0 + ... for the minimum norm, w = f^E(w)^T n,
-                                               -(accumulated forces) for gradient descent and flow,
+$$w_k = v_k - f^\top K^{-1} (b_k + f v_k),$$
 
-which fits the data at every order. Where the data cannot be fitted, or are not meant to be (ridge), the minimum is
-unique and the same for all algorithms: (f^T f + ridge) w_k = -(f^T b_k + h_k).
+which fits the data at every order. For direct optimization $v_k = 0$, for the minimum norm $w = f^E(w)^\top n$ it is
+$H[n_{k-1}]\, w_0 + \ldots$, and for gradient descent and flow it is minus the accumulated forces. Where the data cannot
+be fitted, or are not meant to be (ridge $s$), the minimum is unique and the same for all algorithms:
+$(f^\top f + s)\, w_k = -(f^\top b_k + h_k)$.
 """
 
 import math

@@ -112,8 +112,8 @@ def phase_boundaries(losses: Callable[[float], Any], ntk: float, rtol: float = 1
     """The learning rates at which the lazy phase ends and divergence begins, found by bisection.
 
     **Arguments:** `losses`, a function that maps a learning rate to the losses of a run, one per step; `ntk`, the
-    largest eigenvalue of the tangent kernel at initialization, which sets the scale: 0.1/ntk must be lazy; `rtol`,
-    the relative width of the final brackets.
+    largest eigenvalue of the tangent kernel at initialization, which sets the scale: the learning rate 0.1/`ntk` must
+    be lazy; `rtol`, the relative width of the final brackets.
 
     **Returns:** (onset, limit), both learning rates. For a linear model the two coincide.
     """

@@ -2,15 +2,18 @@ r"""An algorithm as a sum of ridges: what holds for ridge regression then holds 
 
 The factor that training leaves of a residual is written as
 
-    r(lam) = Re sum_j w_j s_j / (lam + s_j),        sum_j Re w_j = r(0) = 1,
+$$r(\lambda) = \operatorname{Re} \sum_j \frac{w_j s_j}{\lambda + s_j}, \qquad
+\sum_j \operatorname{Re} w_j = r(0) = 1,$$
 
-with complex strengths s_j and weights w_j. Trained outputs are then exactly the same sum of ridge regressions,
-z = Re sum_j w_j z_(s_j), and every law that is linear (or bilinear) in ridge predictions extends to them.
+with complex strengths $s_j$ and weights $w_j$. Trained outputs are then exactly the same sum of ridge regressions,
+$z = \operatorname{Re} \sum_j w_j z_{s_j}$, and every law that is linear (or bilinear) in ridge predictions extends to
+them.
 
-- Gradient flow: exp(-lam t) by the parabola of Weideman and Trefethen, 16 pairs of conjugate strengths: 1e-14.
-- Gradient descent: (1 - lr lam)^t = exp(-t s) with s = -ln(1 - lr lam), on the same parabola. Where lr lam may exceed 1
-  it serves the square of 1 - lr lam, and each of its poles is two. Few steps, or momentum: a circle around
-  the origin of the plane of x, in sum_t r_t x^t = (1 - b x) / ((1 - x)(1 - b x) + lr lam x).
+- Gradient flow: $e^{-\lambda t}$ by the parabola of Weideman and Trefethen, 16 pairs of conjugate strengths: 1e-14.
+- Gradient descent: $(1 - \eta\lambda)^t = e^{-t s}$ with $s = -\ln(1 - \eta\lambda)$, on the same parabola. Where
+  $\eta\lambda$ may exceed 1 it serves the square of $1 - \eta\lambda$, and each of its poles is two.
+- Few steps, or momentum $b$: a circle around the origin of the plane of $x$, in
+  $\sum_t r_t x^t = (1 - b x) / [(1 - x)(1 - b x) + \eta\lambda x]$.
 """
 
 import math
@@ -25,9 +28,9 @@ _MOST_ON_CIRCLE = 1000  # steps; there are three poles a step
 
 
 class Ridges(NamedTuple):
-    """A sum of ridges, r(lam) = Re sum_j weights[j] strengths[j] / (lam + strengths[j]).
+    r"""A sum of ridges, $r(\lambda) = \operatorname{Re} \sum_j w_j s_j / (\lambda + s_j)$.
 
-    **Fields:** `strengths` (k,), `weights` (k,), complex; one real pair for a ridge.
+    **Fields:** `strengths` $s_j$ (k,), `weights` $w_j$ (k,), complex; one real pair for a ridge.
     """
 
     strengths: np.ndarray

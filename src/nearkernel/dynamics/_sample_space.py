@@ -1,11 +1,15 @@
-r"""Training seen from the outputs alone: gradient steps on (z, k, mu), closed at a given order.
+r"""Training seen from the outputs alone: gradient steps on outputs and kernels, closed at a given order.
 
-Parameters appear nowhere. With e the residual on the training outputs (the first of all), and the tensors of
-`nk.kernels.EmpiricalNTK`, `EmpiricalDNTK` and `EmpiricalDDNTK` on training and test inputs together, one step is
+Parameters appear nowhere. With $e$ the residual on the training outputs (the first of all), and the tensors $k$, $\mu$,
+$\nu$ and $\kappa$ of `nk.kernels.EmpiricalNTK`, `EmpiricalDNTK` and `EmpiricalDDNTK` on training and test inputs
+together, repeated indices summed, one step changes them by
 
-    z_1    -= lr k_1a e_a - lr^2/2 mu_1ab e_a e_b + lr^3/6 nu_1abc e_a e_b e_c
-    k_12   -= lr (mu_12a + mu_21a) e_a - lr^2/2 (nu_12ab + nu_21ab) e_a e_b - lr^2 kappa_12ab e_a e_b
-    mu_012 -= lr (nu_012a + kappa_012a + kappa_021a) e_a
+$$\Delta z_1 = -\eta\, k_{1a} e_a + \tfrac12 \eta^2 \mu_{1ab}\, e_a e_b - \tfrac16 \eta^3 \nu_{1abc}\, e_a e_b e_c,$$
+
+$$\Delta k_{12} = -\eta\, (\mu_{12a} + \mu_{21a})\, e_a + \tfrac12 \eta^2 (\nu_{12ab} + \nu_{21ab})\, e_a e_b
++ \eta^2 \kappa_{12ab}\, e_a e_b,$$
+
+$$\Delta \mu_{012} = -\eta\, (\nu_{012a} + \kappa_{012a} + \kappa_{021a})\, e_a.$$
 """
 
 from typing import TYPE_CHECKING, Any

@@ -52,7 +52,7 @@ class SGDSolution(AbstractSolution):
 
     @in_float64
     def loss(self, time: float | None = None) -> float:
-        """The mean over runs of 1/2 sum (z - y)^2 on the training set, at the end of training or at `time`."""
+        r"""The mean over runs of $\frac12 \sum (z - y)^2$ on the training set, at the end of training or at `time`."""
         if time is not None:
             return self.at(time).loss()
         moments, task = self._reached, self._task

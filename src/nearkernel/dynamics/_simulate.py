@@ -126,7 +126,7 @@ def simulate(
     tol: float = 1e-10,
     max_steps: int = 1_000_000,
 ) -> Trajectory:
-    """Trains `model` from `params` on (`x`, `y`).
+    r"""Trains `model` from `params` on (`x`, `y`).
 
     **Arguments:**
 
@@ -137,8 +137,9 @@ def simulate(
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
     - `lr_factors`: learning-rate factors, a tree like `params`, e.g. `net.lr_factors()`.
     - `key`: needed if the algorithm is random.
-    - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to `tol`^2 of its initial
-      value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most `max_steps`.
+    - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to $\text{tol}^2$ of its
+      initial value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most
+      `max_steps`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
@@ -150,9 +151,10 @@ def simulate(
     3. grows threefold or more from the fourth sixth of the records to the fifth, and again to the last, even if it is
       below its initial value (not for `SGD`, nor with momentum, where the loss may rise for other reasons).
 
-    A loss at rounding level (below 64 eps times the loss of zero outputs) is not checked. Other runs with finitely
-    many steps are `finished`, whether or not they are near convergence. Inside `jit`, `vmap` or `nk.measure` a run is
-    one JAX expression (finite `steps` only): nothing is checked, the status is `unchecked`, and `ok` is False.
+    A loss at rounding level (below 64 rounding units times the loss of zero outputs) is not checked. Other runs with
+    finitely many steps are `finished`, whether or not they are near convergence. Inside `jit`, `vmap` or `nk.measure`
+    a run is one JAX expression (finite `steps` only): nothing is checked, the status is `unchecked`, and `ok` is
+    False.
     """
     require_model(model)
     if not isinstance(algorithm, GradientDescent | GradientFlow | SGD | Adam | Optax):

@@ -159,7 +159,10 @@ class Solution(FactoredSolution):
     @property
     @in_float64
     def relative_residual(self) -> float:
-        """The residual |y - (K + ridge) a| / |y| of the worst output, for algorithms that solve (K + ridge) a = y."""
+        r"""The residual $\lVert y - (K + s) a\rVert / \lVert y\rVert$ of the worst output, with the ridge $s$.
+
+        Only for algorithms that solve $(K + s)\, a = y$.
+        """
         shift = self.algorithm.shift()
         if shift is None:
             raise ValueError(

@@ -108,14 +108,14 @@ def solve(
     - `algorithm`: `GradientFlow()` by default; `GradientDescent`, `DirectOptimization`, `Ridge`; `SGD` with schedules,
       decay, momentum, batches and noise.
     - `order`: 0, the linear theory; 1 and 2 add feature learning, for quadratic models and expansions of degree 2 or
-      3, with errors of order eps^(order + 1).
+      3, with errors of order $\epsilon^{\text{order} + 1}$.
     - `loss`: "squared"; or "cross_entropy" (`y` one-hot, probabilities, or integer labels (n,)), another
       `AbstractLoss` such as `nk.dynamics.Huber(0.5)`, or any JAX function loss(z, y); these are integrated in
       function space and need a finite time.
-    - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products
-      with K and no n^2 memory; "nystrom", few centers and one pass over the data; or an object with settings, such as
-      `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct up to 4000 points, and without a ridge
-      as long as it fits in memory; otherwise conjugate gradients.
+    - `solver`, for kernels: "direct", one factorization; "cg", "richardson", "eigenpro", which need only products with
+      $K$ and no memory of size $n^2$; "nystrom", few centers and one pass over the data; or an object with settings,
+      such as `nk.dynamics.ConjugateGradients(tol=1e-6, memory="4GiB")`. "auto": direct up to 4000 points, and without
+      a ridge as long as it fits in memory; otherwise conjugate gradients.
 
     **Returns:** a `Solution`: `predict(x_new, time=None)`, `residual()`, `params()`, `status` (an `nk.Status`), `ok`,
     `rank`, `cutoff`. A learning rate beyond the stability limit is a status, not an error. Orders 1 and 2 return a

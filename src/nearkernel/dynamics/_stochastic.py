@@ -34,7 +34,7 @@ class SGD(AbstractAlgorithm):
     r"""Stochastic gradient descent, $\theta \leftarrow \theta - \eta\, \frac{n}{b} \sum_{i \in \text{batch}} \nabla
     L_i$.
 
-    Batches have b = `batch_size` points. With the factor n/b, the mean of a batch gradient is the full gradient.
+    Batches have $b$ = `batch_size` points. With the factor $n/b$, the mean of a batch gradient is the full gradient.
     `nk.simulate` draws batches; `nk.solve` and `nk.forecast` of linear models compute mean and covariance over
     batches and noise in closed form; `nk.forecast` of mean-field networks follows the batches of its `key`.
 
@@ -43,7 +43,7 @@ class SGD(AbstractAlgorithm):
     - `lr` > 0; `steps`.
     - `batch_size`: None for the full batch, i.e. gradient descent with a schedule or weight decay.
     - `momentum`: at least 0 and below 1.
-    - `weight_decay`: every step subtracts lr * weight_decay times the parameters (decoupled decay).
+    - `weight_decay`: every step subtracts `lr` times `weight_decay` times the parameters (decoupled decay).
     - `schedule`: a JAX function of the step, or an array (steps,), which multiplies the learning rate of the
       gradient, e.g. `lambda step: 1 / (1 + step)`.
     - `decay_to`: "zero" or "start": whether decay pulls the parameters to 0 or to their initial values.
@@ -124,7 +124,10 @@ class SGD(AbstractAlgorithm):
         return found
 
     def weights(self, n: int) -> tuple[float, float]:
-        """E[w_i^2] and E[w_i w_j] of the weights w with which the gradients of `n` points enter a step; E[w] = 1."""
+        r"""$\mathbb{E}[w_i^2]$ and $\mathbb{E}[w_i w_j]$ of the weights of the gradients of `n` points in a step.
+
+        Their mean is 1.
+        """
         if self.batch_size is None:
             return 1.0, 1.0
         require_batch(self.batch_size, n)

@@ -13,10 +13,10 @@ from .._precision import in_float64
 
 
 def subspace_overlap(found: Any, true: Any) -> float:
-    """The overlap |P_found P_true|^2 / r: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if
-    orthogonal.
+    r"""The overlap of two subspaces: 1 if the rows of `true` (r, d) lie in the span of `found` (k, d), 0 if orthogonal.
 
-    A random subspace of k of d directions has overlap k/d on average.
+    With the projections $P$ on both, it is $\lVert P_{\text{found}} P_{\text{true}}\rVert^2 / r$. A random subspace of
+    k of d directions has overlap $k/d$ on average.
     """
     true = _directions(true, "true")
     found = _directions(found, "found", true.shape[1])

@@ -76,7 +76,7 @@ def tune(
     noise: float | None = None,
     fixed: Any = None,
 ) -> Tuned | TunedKernel:
-    """Chooses a ridge, a time of gradient flow, or all parameters of a kernel, without held-out data.
+    r"""Chooses a ridge, a time of gradient flow, or all parameters of a kernel, without held-out data.
 
     - "ridge", "flow": the strength or time with the smallest leave-one-out error. One eigendecomposition serves all
       values. If the best value is at an end of the list, a warning says so.
@@ -89,7 +89,7 @@ def tune(
     - `problem`, `x` (n, d), `y` (n,) or (n, out): same as `nk.solve`; for "evidence" `problem` is a kernel.
     - `kind`: "ridge", "flow" or "evidence".
     - `values` (k,): the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x,
-      x), or 41 times from 0.1/lambda_max to the end of training.
+      x), or 41 times from $0.1/\lambda_{\max}$ to the end of training.
     - `noise`: for "evidence", its initial value, by default a tenth of the variance of y.
     - `fixed`: for "evidence", names of parameters that keep their values, e.g. `["noise", "period"]`.
 

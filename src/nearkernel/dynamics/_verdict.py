@@ -2,7 +2,8 @@ r"""How far a linear prediction of training can be trusted, from one evaluation 
 
 The linearized model says at once where its parameters go, and what its outputs become:
 
-    theta_lin = theta_0 + d,    z_lin = z_0 + J d,    check = |z(theta_lin) - z_lin| / |z_lin - z_0|
+$$\theta_{\text{lin}} = \theta_0 + d, \qquad z_{\text{lin}} = z_0 + J d, \qquad
+\text{check} = \frac{\lVert z(\theta_{\text{lin}}) - z_{\text{lin}}\rVert}{\lVert z_{\text{lin}} - z_0\rVert}$$
 
 The check is zero for a model that is linear in its parameters. What its verdicts are worth was measured on networks
 that were trained: `PROMISED` and `KEPT` are those of the study in the guide "Before you fine-tune".

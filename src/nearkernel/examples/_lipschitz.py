@@ -8,14 +8,13 @@ from .._check import numeric, plain_array, positive, shown
 
 
 def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> np.ndarray:
-    r"""The optimal code of a function with f(0) = 0 and Lipschitz constant `constant`: n bits, True for a rising
-    slope.
+    r"""The optimal code of a function with $f(0) = 0$ and Lipschitz constant $C$ = `constant`: n bits, True where the
+    slope is positive.
 
-    **Arguments:** `values` (n + 1,) of f at h, 2 h, ..., (n + 1) h = `length`; `length`; `constant`.
+    **Arguments:** `values` (n + 1,) of f at $h, 2 h, \ldots, (n + 1) h$ = `length`; `length`; `constant`.
 
-    The decoded function is 0 on the first cell and has slope +-constant on each of the n others, towards f. If it is
-    within h * constant at one end of a cell, it can be so at the other end, and the difference is monotone in
-    between.
+    The decoded function is 0 on the first cell and has slope $\pm C$ on each of the n others, towards f. If it is
+    within $h C$ at one end of a cell, it can be so at the other end, and the difference is monotone in between.
     """
     values = numeric(values, "values")
     if values.ndim != 1 or len(values) < 1:

@@ -7,10 +7,11 @@ from ..models import MLP
 
 
 def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:
-    """A ReLU network of 2 `levels` neurons with 2^levels linear pieces on [0, 1]: the network and its parameters.
+    r"""A ReLU network of $2 k$ neurons, $k$ = `levels`, with $2^k$ linear pieces on [0, 1]: the network and parameters.
 
-    The tent h(x) = 2 relu(x) - 4 relu(x - 1/2) maps [0, 1] onto itself twice, up and down. Applied `levels` times it
-    has 2^(levels - 1) peaks, slopes of +-2^levels, and bends at all multiples of 2^-levels, exact in floating point.
+    The tent $h(x) = 2\, \text{relu}(x) - 4\, \text{relu}(x - \frac12)$ maps [0, 1] onto itself twice, up and down.
+    Applied $k$ times it has $2^{k-1}$ peaks, slopes of $\pm 2^k$, and bends at all multiples of $2^{-k}$, exact in
+    floating point.
     """
     levels = whole(levels, "levels", 1, most=1000)
     net = MLP(1, (2,) * levels, 1, "relu", parametrization="standard")

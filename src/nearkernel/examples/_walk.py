@@ -9,10 +9,10 @@ from .._memory import require_fits
 
 
 def walk_density(steps: Any) -> np.ndarray:
-    """The stationary probabilities (n,) of a random walk on a circle of n sites that jumps by +- steps[i] from site
-    i.
+    """The stationary probabilities (n,) of a random walk on a circle of n sites that jumps by `steps[i]` up or down
+    from site i.
 
-    The step is chosen at the current site (Itô), so the density is proportional to 1/step^2 for many sites: with
+    The step $s$ is chosen at the current site (Itô), so the density is proportional to $1/s^2$ for many sites: with
     steps 1 on one half and 2 on the other, the walk spends 4/5 of the time on the slow half.
 
     **Arguments:** `steps` (n,), integers >= 1, such that every site can be reached from every other.

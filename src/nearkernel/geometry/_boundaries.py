@@ -1,11 +1,14 @@
 r"""How much boundary a random network has: the (d - 1)-dimensional volume of the sets where its neurons are 0.
 
-At infinite width a preactivation at x is Gaussian with variance K = b + s |x|^2, and its derivative along u, given that
-it is 0, has the variance s (1 - (s/K) (u.x)^2). The formula of Kac and Rice gives the volume within a ball,
+At infinite width a preactivation at $x$ is Gaussian with variance $K = b + s \lVert x\rVert^2$, and its derivative
+along $u$, given that it is 0, has the variance $s\, (1 - \frac{s}{K} (u \cdot x)^2)$. The formula of Kac and Rice gives
+the volume within a ball,
 
-    int_(|x| < R) E[|grad z| | z = 0] / sqrt(2 pi K) dx,   |grad z| = E_u |u . grad z| / E_u |u_1|,
+$$\int_{\lVert x\rVert < R} \frac{\mathbb{E}[\lVert\nabla z\rVert \mid z = 0]}{\sqrt{2 \pi K}}\, dx, \qquad
+\lVert\nabla z\rVert = \frac{\mathbb{E}_u |u \cdot \nabla z|}{\mathbb{E}_u |u_1|},$$
 
-with u uniform on the sphere. The experiment counts crossings along random lines, by the formula of Cauchy and Crofton.
+with $u$ uniform on the sphere. The experiment counts crossings along random lines, by the formula of Cauchy and
+Crofton.
 """
 
 from typing import Any

@@ -13,12 +13,12 @@ from ._piecewise import ROUNDING, layers_of
 
 
 class CellResult(Result, eqx.Module):
-    """All inputs at which every neuron has the sign that it has at one point: normals . x <= offsets.
+    r"""All inputs at which every neuron has the sign that it has at one point: a polytope, $N x \le b$.
 
-    **Fields:** `normals` (k, d), of length 1, and `offsets` (k,), one half-space per neuron that can switch; `layer`
-    (k,), 1 for the first hidden layer, and `neuron` (k,); `facets`, indices of the half-spaces that are sides of the
-    polytope, the others being implied by them; `bounded`; `gradient` (out, d) and `offset` (out,) of the outputs,
-    z(x) = gradient x + offset inside of the cell.
+    **Fields:** `normals` $N$ (k, d), of length 1, and `offsets` $b$ (k,), one half-space per neuron that can switch;
+    `layer` (k,), 1 for the first hidden layer, and `neuron` (k,); `facets`, indices of the half-spaces that are sides
+    of the polytope, the others being implied by them; `bounded`; `gradient` $G$ (out, d) and `offset` $c$ (out,) of
+    the outputs, $z(x) = G x + c$ inside the cell.
     """
 
     normals: np.ndarray

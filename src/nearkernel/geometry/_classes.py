@@ -1,16 +1,19 @@
 r"""The class structure of a classifier's second moments: how much of them class means explain.
 
-For cross-entropy, the Gauss-Newton matrix is a second moment, G = sum_i sum_c' p_i(c') g_ic' g_ic'^T, of the gradient
-g_ic' that point i would have if its label were c', weighted by how likely the model holds that label. With c the true
-class of i, weighted means over the points of a class, g_cc', and over the wrong labels, g_c, split it into four parts
+For cross-entropy, the Gauss-Newton matrix is a second moment, $G = \sum_i \sum_{c'} p_i(c')\, g_{ic'} g_{ic'}^\top$, of
+the gradient $g_{ic'}$ that point $i$ would have if its label were $c'$, weighted by the model's probability of that
+label. With $c$ the true class of $i$, weighted means over the points of a class, $g_{cc'}$, and over the wrong labels,
+$g_c$, split it into four parts
 
-    class     sum_c  w_c  g_c g_c^T                               at most C outliers
-    cross     sum_cc' w_cc' (g_cc' - g_c)(g_cc' - g_c)^T          at most C(C - 2) more
-    within    sum_icc' w_icc' (g_icc' - g_cc')(g_icc' - g_cc')^T  the bulk
-    same      sum_i w_icc g_icc g_icc^T                           the true label
+| part | sum | eigenvalues |
+|---|---|---|
+| class | $\sum_c w_c\, g_c g_c^\top$ | at most $C$ outliers |
+| cross | $\sum_{cc'} w_{cc'} (g_{cc'} - g_c)(g_{cc'} - g_c)^\top$ | at most $C (C - 2)$ more |
+| within | $\sum_{icc'} w_{icc'} (g_{icc'} - g_{cc'})(g_{icc'} - g_{cc'})^\top$ | the bulk |
+| same | $\sum_i w_{icc}\, g_{icc} g_{icc}^\top$ | the true label |
 
-with c' != c in the first three; they sum to G exactly. All weights are w_icc' = p_i(c'), summed: plain averages
-would not add up.
+with $c' \ne c$ in the first three; they sum to $G$ exactly. All weights are $w_{icc'} = p_i(c')$, summed: plain
+averages would not add up.
 """
 
 from typing import Any, NamedTuple
@@ -130,11 +133,11 @@ class GaussNewtonPart(AbstractOperator):
 
 @in_float64
 def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any) -> ClassSplit:
-    """The Gauss-Newton matrix of the cross-entropy, split by class into operators that sum to it exactly.
+    r"""The Gauss-Newton matrix of the cross-entropy, split by class into operators that sum to it exactly.
 
     **Arguments:** `model` with one output per class; `params`; `x` (n, d); `labels` (n,), or one-hot (n, classes).
 
-    **Returns:** operators `between` (class means, rank <= C), `cross` (cross-class means, rank <= C(C - 2)),
+    **Returns:** operators `between` (class means, rank $\le C$), `cross` (cross-class means, rank $\le C (C - 2)$),
     `within` (deviations of the points), `same` (the true label), and `total`, the whole matrix.
     """
     params = checked_params(model, params)

@@ -15,13 +15,14 @@ from ._classes import class_labels
 
 
 class CollapseResult(Result, eqx.Module):
-    """The four metrics of neural collapse, each 0 at collapse. M are the class means minus the global mean.
+    r"""The four metrics of neural collapse, each 0 at collapse. $M$ are the class means minus the global mean.
 
-    **Fields:** `nc1`, variability within classes over that between, tr(S_W pinv(S_B)) / C; `nc2_norms`, the standard
-    deviation of |M_c| over its mean; `nc2_angles`, the mean of |cos(M_c, M_c') + 1/(C - 1)|, 0 for a simplex; `nc3`,
-    self-duality: |W/|W| - M/|M||^2 in Frobenius norms; `nc4`, the fraction of points for which the classifier
-    disagrees with the nearest class mean; `nc2_lengths`, the standard deviation over classes of the lengths of class
-    means, not centered, over their mean.
+    **Fields:** `nc1`, variability within classes over that between, $\operatorname{tr}(S_W S_B^+) / C$; `nc2_norms`,
+    the standard deviation of $\lVert M_c\rVert$ over its mean; `nc2_angles`, the mean of
+    $|\cos(M_c, M_{c'}) + 1/(C - 1)|$, 0 for a simplex; `nc3`, self-duality: the squared Frobenius distance of
+    $W/\lVert W\rVert$ and $M/\lVert M\rVert$; `nc4`, the fraction of points for which the classifier disagrees with the
+    nearest class mean; `nc2_lengths`, the standard deviation over classes of the lengths of class means, not centered,
+    over their mean.
     """
 
     nc1: float

@@ -1,11 +1,13 @@
-r"""Second derivatives of a loss by the parameters, never formed: Hessian = Gauss-Newton + residual part.
+r"""Second derivatives of a loss with respect to the parameters, never formed as matrices.
 
-With outputs z (n, out), their Jacobian J and the loss L(z, y),
+With outputs $z$ (n, out), their Jacobian $J$, the loss $L(z, y)$ and its gradients $g_i$ at each point,
 
-    Hessian       H = J^T L'' J + sum_i L'_i z_i''
-    Gauss-Newton  G = J^T L'' J
-    Fisher        F = sum_i E[g_i g_i^T], labels drawn from the model: N(z, 1) or softmax(z). It equals G.
-    empirical     sum_i g_i g_i^T, with the labels that are there.
+| matrix | formula |
+|---|---|
+| Hessian | $H = J^\top L'' J + \sum_i L'_i z''_i$ |
+| Gauss-Newton | $G = J^\top L'' J$ |
+| Fisher | $F = \sum_i \mathbb{E}[g_i g_i^\top]$, labels drawn from the model: $\mathcal{N}(z, 1)$ or softmax. $F = G$ |
+| empirical Fisher | $\sum_i g_i g_i^\top$, with the given labels |
 """
 
 import abc
@@ -30,9 +32,9 @@ _ROWS = 1024  # points that are differentiated together
 
 
 class AbstractCurvature(AbstractOperator):
-    """A curvature matrix of the training loss at given parameters, as an operator.
+    r"""A curvature matrix of the training loss at given parameters, as an operator.
 
-    **Arguments:** `model`; `params`; `x` (n, d); `y` (n,) or (n, out); `loss`, "squared" (1/2 sum (z - y)^2),
+    **Arguments:** `model`; `params`; `x` (n, d); `y` (n,) or (n, out); `loss`, "squared" ($\frac12 \sum (z - y)^2$),
     "cross_entropy" (`y` one-hot, probabilities or integer labels) or a JAX function loss(z, y), a sum over points.
     """
 
@@ -91,7 +93,12 @@ class AbstractCurvature(AbstractOperator):
 
 
 class Hessian(AbstractCurvature):
-    __doc__ = "The Hessian of the loss. " + (AbstractCurvature.__doc__ or "")
+    r"""The Hessian of the training loss, as an operator: $H = J^\top L'' J + \sum_i L'_i z''_i$.
+
+    **Arguments:** `model`; `params`; `x` (n, d); `y` (n,) or (n, out); `loss`, "squared" ($\frac12 \sum (z - y)^2$),
+    "cross_entropy" (`y` one-hot, probabilities or integer labels) or a JAX function loss(z, y), a sum over points.
+    """
+
     __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
@@ -100,7 +107,11 @@ class Hessian(AbstractCurvature):
 
 
 class GaussNewton(AbstractCurvature):
-    __doc__ = "The Gauss-Newton matrix J^T L'' J. " + (AbstractCurvature.__doc__ or "")
+    r"""The Gauss-Newton matrix of the training loss, as an operator: $G = J^\top L'' J$.
+
+    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`.
+    """
+
     __init__ = AbstractCurvature.__init__  # for type checkers, which take it for a dataclass
 
     def rows_product(self, direction, x, y):
@@ -111,7 +122,11 @@ class GaussNewton(AbstractCurvature):
 
 
 class Fisher(AbstractCurvature):
-    __doc__ = "The Fisher information, with labels drawn from the model. " + (AbstractCurvature.__doc__ or "")
+    r"""The Fisher information, as an operator: $F = \sum_i \mathbb{E}[g_i g_i^\top]$, with labels drawn from the model.
+
+    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`.
+    """
+
     __init__ = AbstractCurvature.__init__
 
     def __check_init__(self):
@@ -122,9 +137,11 @@ class Fisher(AbstractCurvature):
 
 
 class EmpiricalFisher(AbstractCurvature):
-    __doc__ = "The empirical Fisher matrix, the sum of squared gradients, sum_i g_i g_i^T. " + (
-        AbstractCurvature.__doc__ or ""
-    )
+    r"""The empirical Fisher matrix, as an operator: the sum of squared gradients, $\sum_i g_i g_i^\top$.
+
+    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`.
+    """
+
     __init__ = AbstractCurvature.__init__
 
     def rows_product(self, direction, x, y):

@@ -1,9 +1,7 @@
-r"""How large a class of functions is: the entropy numbers
+r"""How large a class of functions is, by its entropy numbers.
 
-    eps_n(K) = the least eps for which 2^n balls of radius eps cover K,
-
-the error of the best n-bit code of its members. They stand here, not with the statistics: a covering is a matter of
-shape, and nothing is averaged. Every bound is certain; it is proved where it is computed.
+The entropy number $\epsilon_n(K)$ is the least $\epsilon$ for which $2^n$ balls of radius $\epsilon$ cover $K$: the
+error of the best $n$-bit code of its members. Every bound is certain; it is proved where it is computed.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -25,7 +23,7 @@ _SPLITS = np.geomspace(0.02, 50.0, 12)
 
 
 class EntropyBounds(Result, eqx.Module):
-    """Rigorous bounds on entropy numbers: lower <= eps_n <= upper.
+    r"""Rigorous bounds on entropy numbers $\epsilon_n$, which lie from `lower` to `upper`.
 
     **Fields:** `bits` n (k,); `lower` and `upper` (k,).
     """
@@ -67,8 +65,8 @@ def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
 
     The lower bound compares volumes in the first k axes: $2^n$ balls cover the ellipsoid only if
     $\epsilon_n^k\, 2^n \ge s_1 \cdots s_k$. The upper bound takes a maximal set of points in the first k axes at
-    mutual distance d, which covers these axes within d. Balls of radius r = d/2 around them are disjoint and lie in
-    the ellipsoid grown by r, which lies in one with axes $a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2$ for every c > 0.
+    mutual distance d, which covers these axes within d. Balls of radius $r = d/2$ around them are disjoint and lie in
+    the ellipsoid grown by r, which lies in one with axes $a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2$ for every $c > 0$.
     There are thus at most $\prod a_i / r$ of them; the other axes add $s_{k+1}$ in quadrature. The best of all k, c,
     d is taken, or the cover by boxes that halves one axis per bit.
     """
@@ -120,9 +118,9 @@ def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
 def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
     """Bounds on the entropy numbers of a finite set, the rows of `functions` (N, D), for `bits` n.
 
-    Each new center is the member farthest from all previous ones. The first m centers cover the set with radius r_m,
-    an upper bound. These and the next one are at least r_m apart, and two of them share a ball, so r_m / 2 is a lower
-    bound.
+    Each new center is the member farthest from all previous ones. The first m centers cover the set with radius $r_m$,
+    an upper bound. These and the next one are at least $r_m$ apart, and two of them share a ball, so $r_m / 2$ is a
+    lower bound.
     """
     functions, n = inputs(functions, "functions"), _whole_bits(bits)
     _, radii = farthest_points(functions, min(2 ** int(n.max()), len(functions)))
@@ -160,17 +158,17 @@ def set_packing(functions: Any, radius: float) -> int:
 def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim: int = 1) -> EntropyBounds:
     r"""The entropy numbers of Lipschitz functions of one or several variables, in the maximum norm.
 
-    The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. Exactly for d = 1,
-    and by certain bounds for d > 1,
+    The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. Exactly for
+    $d = 1$, and by certain bounds for $d > 1$,
 
     $$\epsilon_n = \frac{C\, \ell}{n + 1}, \qquad
     \frac{C\, \ell}{2 m} \le \epsilon_n \le \frac{3\, C\, \ell}{2 k}, \quad k^d \le n + 1, \quad m^d > n.$$
 
-    For d = 1, upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h.
+    For $d = 1$, upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h.
     The $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two share a
     smaller ball.
 
-    For d > 1, a path through $k^d$ cells of side h visits neighbors one after the other. One bit per cell, up or down
+    For $d > 1$, a path through $k^d$ cells of side h visits neighbors one after the other. One bit per cell, up or down
     by $h C$, follows f at the centers within $h C$, and f changes by at most $h C / 2$ inside a cell. Lower bound: each
     of $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two such functions differ by $h C$.
 

@@ -27,12 +27,12 @@ class CrossingsResult(NamedTuple):
 
 @in_float64
 def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
-    """The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
+    r"""The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
 
-    The line is x(t) = start + t (end - start). Every preactivation is piecewise linear in t, so its roots follow by
-    interpolation. There is no grid: two bends may be 1e-14 apart. A sign change of a neuron that does not affect the
-    output makes no bend; `crossings` lists all sign changes. The network has `len(breakpoints(...)) + 1` linear
-    pieces on the line.
+    The line is $x(t) = \text{start} + t\, (\text{end} - \text{start})$. Every preactivation is piecewise linear in t,
+    so its roots follow by interpolation. There is no grid: two bends may be 1e-14 apart. A sign change of a neuron
+    that does not affect the output makes no bend; `crossings` lists all sign changes. The network has
+    `len(breakpoints(...)) + 1` linear pieces on the line.
 
     **Arguments:** `net`, an `nk.MLP` with ReLU, leaky ReLU or abs, of any depth, or an `nk.Network` of such
     activations and affine layers (convolutions, pooling, Flatten); `params`; `start`, `end`, two points (d,), or

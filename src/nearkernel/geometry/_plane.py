@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Region(NamedTuple):
-    """One polygon and the affine function of the network on it, z(u) = gradient u + offset.
+    """One polygon and the affine function of the network on it, $z(u) = G u + c$.
 
-    **Fields:** `vertices` (k, 2), counterclockwise; `gradient` (out, 2); `offset` (out,); `label`, the index of the
-    linear region it belongs to; `area`.
+    **Fields:** `vertices` (k, 2), counterclockwise; `gradient` $G$ (out, 2); `offset` $c$ (out,); `label`, the index
+    of the linear region it belongs to; `area`.
     """
 
     vertices: np.ndarray
@@ -85,15 +85,16 @@ class RegionsResult(Result, eqx.Module):
 
 @in_float64
 def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult:
-    """The exact polygons within a box on which a piecewise linear network is affine.
+    r"""The exact polygons within a box on which a piecewise linear network is affine.
 
     The preactivations of each layer are affine on the polygons of the previous layer, and each neuron cuts the
-    polygons that its zero line crosses. Time and memory grow with the number of polygons, about (sum of widths)^2 /
-    2.
+    polygons that its zero line crosses. Time and memory grow with the number of polygons, about half the squared sum of
+    the widths.
 
     **Arguments:** `net`, same as `breakpoints`, with two inputs; `params`; `box`,
     ((x_low, x_high), (y_low, y_high)); `plane`, (origin (d,), axes (2, d)), for a network of d inputs:
-    x = origin + u_1 axes[0] + u_2 axes[1], and box, polygons and gradients are in the coordinates u.
+    $x = \text{origin} + u_1 a_1 + u_2 a_2$ with the axes $a_1$, $a_2$, and box, polygons and gradients are in the
+    coordinates $u$.
     """
     layers = layers_of(net, params)
     corners = numeric(box, "box")

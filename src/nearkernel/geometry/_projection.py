@@ -13,15 +13,20 @@ _MOST_AXES = 100_000
 
 
 def projection_dims(points: int, eps: float) -> int:
-    """The smallest integer above 8 log(points) / `eps`^2: in this dimension `points` points keep their distances."""
+    r"""The smallest integer above $8 \log(n) / \epsilon^2$: in this dimension $n$ = `points` keep their distances.
+
+    **Arguments:** `points`; `eps`, $\epsilon$, by which distances may shrink, between 0 and 1.
+    """
     return int(np.floor(8 * np.log(whole(points, "points", 1)) / _share(eps) ** 2)) + 1
 
 
 def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarray:
-    """A random projection A (d, m) with (1 - eps) |x_i - x_j| <= |x_i A - x_j A| <= |x_i - x_j| for all rows of `x`.
+    r"""A random projection $A$ (d, m) that keeps all distances of the rows of `x` up to a factor $1 - \epsilon$.
 
-    It exists for m = `projection_dims` at any d (Johnson-Lindenstrauss). Entries are normal, scaled so that no
-    distance grows. If d <= m, A is the identity.
+    $$(1 - \epsilon) \lVert x_i - x_j\rVert \le \lVert x_i A - x_j A\rVert \le \lVert x_i - x_j\rVert$$
+
+    It exists for $m$ = `projection_dims` at any $d$ (Johnson-Lindenstrauss). Entries are normal, scaled so that no
+    distance grows. If $d \le m$, $A$ is the identity.
 
     **Arguments:** `x` (n, d); `eps` between 0 and 1; `key`; `tries`, the maximum number of matrices to draw.
     """
@@ -44,8 +49,8 @@ def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarr
 def sobolev_axes(count: int, dim: int = 1) -> np.ndarray:
     r"""The `count` largest half-axes of the Sobolev ball $\int (f^2 + |\nabla f|^2) \le 1$ on the unit cube.
 
-    Distances are root mean squares. The axes are 1/sqrt(1 + pi^2 |k|^2) along products of cosines cos(pi k_i x_i), with
-    k_i = 0, 1, ...
+    Distances are root mean squares. The axes are $1/\sqrt{1 + \pi^2 |k|^2}$ along products of cosines $\cos(\pi k_i
+    x_i)$, with $k_i = 0, 1, \ldots$
 
     **Arguments:** `count` from 1 to 100,000; `dim`, the dimension of the cube, at most 20.
     """

@@ -30,11 +30,11 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
 
 
 class RegionBoundsResult(NamedTuple):
-    """Upper bounds on the number of linear regions for all parameters, as integers.
+    r"""Upper bounds on the number of linear regions for all parameters, as integers.
 
-    **Fields:** `layers`, prod_l sum_{k <= d_l} C(n_l, k) with d_l = min(n_0, ..., n_{l-1}): every layer divides each
-    region of the previous layer into at most `zaslavsky` regions; for one input prod_l (n_l + 1). `signs`, 3^neurons:
-    every neuron is positive, zero or negative.
+    **Fields:** `layers`, $\prod_l \sum_{k \le d_l} \binom{n_l}{k}$ with $d_l = \min(n_0, \ldots, n_{l-1})$: every layer
+    divides each region of the previous layer into at most `zaslavsky` regions; for one input $\prod_l (n_l + 1)$.
+    `signs`, 3 to the number of neurons: every neuron is positive, zero or negative.
     """
 
     layers: int

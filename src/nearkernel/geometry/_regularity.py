@@ -2,8 +2,9 @@ r"""How regular functions are, and what is lost by seeing them at a few points o
 
 - `lipschitz_bounds`: a network's Lipschitz constant lies between the largest gradient that is found and the product of
   its layers' norms.
-- `sampling_width`: given a function f in the unit ball of a kernel's space at m points, the best reconstruction misses
-  by at most sup {|f| : f = 0 at these points}, the root of the largest eigenvalue of the posterior covariance.
+- `sampling_width`: given a function $f$ in the unit ball of a kernel's space at $m$ points, the best reconstruction is
+  off by at most the largest $\lVert f\rVert$ with $f = 0$ at these points, the root of the largest eigenvalue of the
+  posterior covariance.
 """
 
 from typing import Any, NamedTuple

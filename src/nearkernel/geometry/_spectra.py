@@ -26,7 +26,9 @@ _WHICH = {"largest": "LA", "smallest": "SA", "magnitude": "LM"}
 
 
 class Eigenpairs(Result, eqx.Module):
-    """Eigenvalues `values` (k,), sorted as requested, their `vectors` (P, k), and `residuals` |A v - lam v| (k,).
+    r"""Eigenvalues `values` (k,), sorted as requested, their `vectors` (P, k), and `residuals` (k,).
+
+    The residual of a pair is $\lVert A v - \lambda v\rVert$.
 
     `status`, an `nk.Status`, says how many pairs were found; `ok` is True if all were found.
     """
@@ -100,7 +102,7 @@ def sharpness(
     steps: int = 40,
     seed: int = 0,
 ) -> Any:
-    """The largest eigenvalue of the Hessian of the loss: gradient descent is stable if lr * sharpness < 2.
+    r"""The largest eigenvalue $\lambda$ of the Hessian of the loss: gradient descent is stable if $\eta \lambda < 2$.
 
     **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`; `steps` of Lanczos if it is traced, as in
     `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which records it along a run; otherwise
@@ -184,10 +186,10 @@ def spectral_density(
 
     The few eigenvalues of largest magnitude are computed exactly and projected out, because they would dominate the
     variance. The rest is estimated with random probes, each of which gives a Gauss quadrature from its `steps` of
-    Lanczos (exact for 2 steps - 1 moments).
+    Lanczos (exact for the moments below twice the number of steps).
 
     **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, the number of exact eigenvalues; `probes`; `steps` per
-    probe; `seed`. It costs about probes * steps products, and memory for `steps` vectors.
+    probe; `seed`. It costs about `probes` times `steps` products, and memory for `steps` vectors.
     """
     from scipy.linalg import eigh_tridiagonal
 

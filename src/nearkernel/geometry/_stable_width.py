@@ -1,14 +1,15 @@
 r"""Coding functions by numbers, stably: a random projection and a Lipschitz extension.
 
-A pair a: K -> R^m, M: R^m -> X is stable if both are 2-Lipschitz; the stable width delta_m(K) is the least error
-sup |f - M(a(f))| of such pairs. It is at most 3 eps_n for m = 32 n. The proof is a construction: cover K by 2^n balls
-of radius r; project at random, which leaves distances within a factor of 2; send the projected centers back, and extend
-this map, 2-Lipschitz on them, to everywhere. Then with the nearest center f_i
+A pair $a: K \to \mathbb{R}^m$, $M: \mathbb{R}^m \to X$ is stable if both are 2-Lipschitz; the stable width
+$\delta_m(K)$ is the least error $\sup \lVert f - M(a(f))\rVert$ of such pairs. It is at most $3\, \epsilon_n$ for
+$m = 32 n$. The proof is a construction: cover $K$ by $2^n$ balls of radius $r$; project at random, which leaves
+distances within a factor of 2; send the projected centers back, and extend this map, 2-Lipschitz on them, to
+everywhere. Then with the nearest center $f_i$
 
-    |f - M(a(f))| <= |f - f_i| + |M(a(f_i)) - M(a(f))| <= r + 2 r.
+$$\lVert f - M(a(f))\rVert \le \lVert f - f_i\rVert + \lVert M(a(f_i)) - M(a(f))\rVert \le r + 2 r.$$
 
-A projection that keeps the distances of centers need not be 1-Lipschitz on all of K, which the last step uses: here it
-is scaled until it is, on all pairs of the set.
+A projection that keeps the distances of centers need not be 1-Lipschitz on all of $K$, which the last step uses: here
+it is scaled until it is, on all pairs of the set.
 """
 
 from typing import Any
@@ -80,10 +81,10 @@ class LipschitzExtension(Result, eqx.Module):
 
 
 class StablePairResult(Result, eqx.Module):
-    """A random projection of a finite set, and the Lipschitz extension that inverts it.
+    r"""A random projection of a finite set, and the Lipschitz extension that inverts it.
 
     **Fields:** `bits` n; `dims` m; `projection` (D, m), scaled to be 1-Lipschitz on the set; `decoder`; `radius` r of
-    the cover by 2^n balls, so that r/2 <= eps_n <= r; `error`, the largest |f - M(a(f))| over the set;
+    the cover by $2^n$ balls, so that $r/2 \le \epsilon_n \le r$; `error`, the largest $\lVert f - M(a(f))\rVert$;
     `encoder_constant` and `decoder_constant`, Lipschitz constants measured over all pairs of the set and of its codes.
     """
 
@@ -103,7 +104,7 @@ class StablePairResult(Result, eqx.Module):
 
     @property
     def certain(self) -> bool:
-        """Whether `error` <= 3 eps_n without knowing eps_n: it is at most 3/2 r."""
+        r"""Whether `error` is at most $3 \epsilon_n$ without knowing $\epsilon_n$: it is at most $\frac32 r$."""
         return self.error <= 1.5 * self.radius
 
     def encode(self, functions: Any) -> np.ndarray:

@@ -61,7 +61,7 @@ class AbstractKernel(Portable, eqx.Module):
 
     @abc.abstractmethod
     def diagonal(self, x: np.ndarray) -> np.ndarray:
-        """k(x_i, x_i) of checked, concrete inputs `x`."""
+        """$k(x_i, x_i)$ of checked, concrete inputs `x`."""
 
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """Same as `matrix` of `x1` and `x2`, but raises `ValueError` unless all entries are finite."""
@@ -75,7 +75,7 @@ class AbstractKernel(Portable, eqx.Module):
 
     @in_float64
     def diag(self, x: Num[ArrayLike, " n *d"]) -> Float[np.ndarray, " n"]:
-        """The diagonal k(x_i, x_i), (n,), of inputs `x`, without computing the matrix."""
+        """The diagonal $k(x_i, x_i)$, (n,), of inputs `x`, without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
             found = self.diagonal(x)

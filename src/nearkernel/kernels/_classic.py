@@ -77,10 +77,10 @@ class Polynomial(_OfNorms):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
     def features(self, x: Any) -> np.ndarray:
-        """The explicit feature map of `x` (n, d): all f monomials of (x, sqrt(bias)) of this degree, (n, f).
+        r"""The explicit feature map of `x` (n, d): all f monomials of $(x, \sqrt b)$ of this degree, (n, f).
 
         Each is multiplied by the square root of its multinomial coefficient, so that `features(x) @ features(y).T` is
-        k(x, y).
+        $k(x, y)$.
         """
         x = inputs(x)
         require_fits(
@@ -120,10 +120,10 @@ class RBF(_OfNorms):
             return (np.exp(found, out=found),)
 
     def quick_tile(self, side1, side2):
-        r"""One product of matrices of `side1` and `side2` gives the exponent: (u, -u.u/2, 1).(v, 1, -v.v/2).
+        r"""One product of matrices of `side1` and `side2` gives the exponent.
 
-        u and v are inputs divided by the length scale.
-        In float32, and where no u.u/2 is so large that its rounding would show: entries have six digits.
+        It is $(u, -\frac12 u \cdot u, 1) \cdot (v, 1, -\frac12 v \cdot v)$ with inputs $u$, $v$ divided by the length
+        scale. In float32, and where no $u \cdot u$ is so large that its rounding would show: entries have six digits.
         """
         if side1.unit is None or side1.unit.dtype != np.float32:
             return None

@@ -40,7 +40,7 @@ class _Meta(Portable, eqx.Module):
 
 
 class EmpiricalDNTK(_Meta):
-    r"""The meta-kernel $\mu_{abc} = \sum z_a'' z_b' z_c'$ of a model: how its tangent kernel changes in training.
+    r"""The meta-kernel $\mu_{abc} = \sum z''_a z'_b z'_c$ of a model: how its tangent kernel changes in training.
 
     The tangent kernel changes at the rate $-(\mu_{12a} + \mu_{21a})\, e_a$, with $e$ the errors. $\mu$ is symmetric
     in its last two indices only.
@@ -79,14 +79,14 @@ class EmpiricalDNTK(_Meta):
 class EmpiricalDDNTK(_Meta):
     r"""The two kernels by which the meta-kernel changes in training.
 
-    $$\nu_{abcd} = z_a''' z_b' z_c' z_d', \qquad \kappa_{abcd} = (z_a'' z_c') \cdot (z_b'' z_d')$$
+    $$\nu_{abcd} = z'''_a z'_b z'_c z'_d, \qquad \kappa_{abcd} = (z''_a z'_c) \cdot (z''_b z'_d)$$
 
     **Arguments:** `model`, any model with third derivatives; `params`, its parameters.
     """
 
     @in_float64
     def __call__(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
-        """(nu, kappa) on one set of few inputs, each (m, m, m, m), with (input, output) pairs as one index."""
+        r"""$\nu$ and $\kappa$ on one set of few inputs, each (m, m, m, m), with (input, output) pairs as one index."""
         rows, f = self._derivatives(x, "x"), self._features(x, "x")
         m = len(f)
         require_fits(3 * 8 * max(m**4, m**2 * rows.size), "the ddNTK", "use fewer points")

@@ -84,10 +84,10 @@ class EmpiricalNTK(AbstractKernel):
 
     @in_float64
     def half_drift(self, direction: Any, x1: Any, x2: Any) -> np.ndarray:
-        """d/ds J(params + s `direction`)(`x1`) . J(params)(`x2`) at s = 0, (n1, out, n2, out).
+        r"""$\frac{d}{ds} J(\theta + s d)(x_1) \cdot J(\theta)(x_2)$ at $s = 0$, (n1, out, n2, out), at `x1` and `x2`.
 
-        `direction` is a tree like `params`. When the parameters move along it, the kernel changes by half_drift(x1,
-        x2) plus its transpose.
+        The direction $d$ = `direction` is a tree like `params`. When the parameters move along it, the kernel changes
+        by `half_drift(direction, x1, x2)` plus its transpose.
         """
         direction = floating_params(self.model, direction, "direction")
         x1 = inputs(x1, "x1", self.input_dim())

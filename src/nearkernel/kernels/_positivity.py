@@ -19,12 +19,12 @@ TOLERANCE = 1e-10
 
 
 class PositivityResult(Result, eqx.Module):
-    """Whether a kernel is symmetric and positive semidefinite on given points, with a counterexample if it is not.
+    r"""Whether a kernel is symmetric and positive semidefinite on given points, with a counterexample if it is not.
 
     **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest`, the smallest
     eigenvalue of the matrix (of its symmetric part); `points`, the indices of a minimal set of points on which the
-    kernel is not positive, empty if `ok`; `weights`, a unit vector a on these points with a^T K a < 0; `value` = a^T
-    K a.
+    kernel is not positive, empty if `ok`; `weights`, a unit vector $a$ on these points with $a^\top K a < 0$; `value`,
+    $a^\top K a$.
     """
 
     status: Status
@@ -40,14 +40,14 @@ class PositivityResult(Result, eqx.Module):
 
 @in_float64
 def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> PositivityResult:
-    """Checks whether `kernel` is symmetric and positive semidefinite on `x` (n, d), and finds points where it is not.
+    r"""Checks whether `kernel` is symmetric and positive semidefinite on `x` (n, d), and finds points where it is not.
 
     If a set of points gives a negative eigenvalue, so does every larger set (eigenvalue interlacing). A minimal set
     is found by removing points: first those with small entries in the eigenvector of the most negative eigenvalue,
     then one by one.
 
     **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x`; `tolerance`: eigenvalues
-    above -tolerance |K| count as rounding errors, with |K| the largest absolute row sum.
+    above $-$`tolerance` $\lVert K\rVert$ count as rounding errors, with $\lVert K\rVert$ the largest absolute row sum.
     """
     matrix = gram(kernel, inputs(x))
     tolerance = positive(tolerance, "tolerance", zero=True)

@@ -40,10 +40,10 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @in_float64
 def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
-    """`size` independent samples of a Gaussian process, f ~ GP(0, k), at the points `x` (n, d): an array (size, n).
+    """`size` independent samples of a centered Gaussian process with covariance `kernel`: an array (size, n).
 
     **Arguments:** `kernel`, positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2); it may be
-    singular on `x`; `x`; `size`; `key`.
+    singular on `x`; `x` (n, d); `size`; `key`.
     """
     x, size = inputs(x), whole(size, "size", 1)
     require_fits(16 * size * len(x), f"`size` = {size} functions at {len(x)} points", "draw fewer")
@@ -77,11 +77,11 @@ class DPP(Result, eqx.Module):
         return self.vectors**2 @ (self.values / (1 + self.values))
 
     def sample(self, key: Key, size: int | None = None) -> np.ndarray:
-        """A random subset drawn with `key`, as sorted indices; with `size` one of exactly that many points (a k-DPP).
+        r"""A random subset drawn with `key`, as sorted indices; with `size` one of exactly that many points (a k-DPP).
 
-        It first selects eigenvectors, each with probability lambda/(1 + lambda), or `size` of them with probability
+        It first selects eigenvectors, each with probability $\lambda/(1 + \lambda)$, or `size` of them with probability
         proportional to the product of their eigenvalues. It then draws points one by one from the projection onto
-        these eigenvectors. The sampling is exact and costs O(n |S|^2).
+        these eigenvectors. The sampling is exact and costs $O(n |S|^2)$.
         """
         rng = generator(key)
         if size is None:

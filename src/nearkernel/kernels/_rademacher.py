@@ -13,7 +13,10 @@ _DRAWS = 200
 
 
 class RademacherResult(NamedTuple):
-    """Rademacher complexity of a ball of functions: `bound` = norm sqrt(tr K)/n; `value` and its `sem` by draws."""
+    r"""The Rademacher complexity of a ball of functions of norm $B$.
+
+    **Fields:** `bound`, $\frac{B}{n} \sqrt{\operatorname{tr} K}$; `value` and its `sem`, by draws.
+    """
 
     bound: float
     value: float
@@ -27,9 +30,9 @@ def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) 
     $$\mathbb{E}_s \sup_{\lVert f\rVert \le B} \frac1n \sum_i s_i f(x_i)
     = \frac{B}{n}\, \mathbb{E}\sqrt{s^\top K s} \le \frac{B}{n} \sqrt{\operatorname{tr} K}, \qquad s_i = \pm 1$$
 
-    For a loss that changes no faster than f, as |f - y| does, the risk of any f in the ball exceeds its training error,
-    on average over data, by at most twice that. A ridge, or a readout of bounded length, puts a trained model into a
-    ball; for features F(x) the kernel is F(x) . F(x').
+    For a loss that changes no faster than $f$, as $|f - y|$ does, the risk of any f in the ball exceeds its training
+    error, on average over data, by at most twice that. A ridge, or a readout of bounded length, puts a trained model
+    into a ball; for features $F(x)$ the kernel is $F(x) \cdot F(x')$.
 
     **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `norm` > 0;
     `key` of 200 draws of signs, by default `jax.random.key(0)`.

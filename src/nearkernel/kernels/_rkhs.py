@@ -41,11 +41,11 @@ class RKHSFunction(Result, eqx.Module):
             )
 
     def __call__(self, x_new: Any) -> np.ndarray:
-        """f(x) at new points (m, d): (m,)."""
+        """$f(x)$ at new points (m, d): (m,)."""
         return cross(self.kernel, inputs(x_new, "x_new", self.x.shape[1:]), self.x) @ self.coefficients
 
     def inner(self, other: "RKHSFunction") -> float:
-        """The inner product <f, g> with `other`, a function of the same kernel."""
+        r"""The inner product $\langle f, g\rangle$ with `other`, a function of the same kernel."""
         self._require_same_space(other)
         return float(self.coefficients @ cross(self.kernel, self.x, other.x) @ other.coefficients)
 
@@ -57,7 +57,10 @@ class RKHSFunction(Result, eqx.Module):
         return float(np.sqrt(max(finite_result(square, "`coefficients` are"), 0.0)))
 
     def weights(self) -> np.ndarray:
-        """The same function in feature form, w (f,): f(x) = `feature_map(kernel, x)` . w and |w| = |f|."""
+        r"""The same function in feature form, $w$ (f,): $f(x) = \phi(x) \cdot w$ and $\lVert w\rVert = \lVert f\rVert$.
+
+        $\phi$ is `feature_map` of the kernel.
+        """
         return feature_map(self.kernel, self.x).T @ self.coefficients
 
     def __add__(self, other: Any) -> "RKHSFunction":

@@ -1,11 +1,13 @@
 r"""The posterior mean of a network that learns features: its kernel changes shape along the targets.
 
-At large width N and n/N fixed, to leading order, hidden neurons are independent draws from
+At large width $N$ and $n/N$ fixed, to leading order, hidden neurons are independent draws from
 
-    p(w) ~ N(w; 0, 1) exp(C_W s(w)^T G s(w) / (2 N)),    G = a a^T - (K~ + T)^-1,    a = (K~ + T)^-1 y,
+$$p(w) \propto \mathcal{N}(w; 0, 1)\, \exp\!\left(\frac{C_W}{2 N}\, s(w)^\top G\, s(w)\right), \qquad
+G = a a^\top - (\tilde K + T)^{-1}, \qquad a = (\tilde K + T)^{-1} y,$$
 
-where s(w) are the neuron's outputs on the data and K~ = C_W <s s^T> is the kernel that the neurons make themselves. The
-mean is k~ a. Solved by a population of neurons under Hamiltonian Monte Carlo, whose kernel is updated between sweeps.
+where $s(w)$ are the neuron's outputs on the data, $T$ is the noise and $\tilde K = C_W \langle s s^\top\rangle$ is the
+kernel that the neurons make themselves. The mean is $\tilde k\, a$. It is found by a population of neurons under
+Hamiltonian Monte Carlo, whose kernel is updated between sweeps.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,11 +1,13 @@
 r"""How much the average of any function over a layer's neurons varies between networks, to order 1/n.
 
-Given the layer before, the neurons of a layer are independent with a random variance, K plus a fluctuation of variance
-V/n_before. So for O = 1/n sum_i f(z_i),
+Given the layer before, the neurons of a layer are independent with a random variance, $K$ plus a fluctuation of
+variance $V/n_-$, where $n_-$ is the width of that layer. So for $O = \frac1n \sum_i f(z_i)$,
 
-    Var[O] = (<f^2> - <f>^2)/n + (d<f>/dK)^2 V/n_before,   <.> over N(0, K),   d<f>/dK = <f (z^2/K - 1)>/(2 K).
+$$\operatorname{Var}[O] = \frac{\langle f^2\rangle - \langle f\rangle^2}{n}
++ \left(\frac{d\langle f\rangle}{dK}\right)^2 \frac{V}{n_-}, \qquad
+\frac{d\langle f\rangle}{dK} = \frac{\langle f\, (z^2/K - 1)\rangle}{2 K},$$
 
-Both terms vanish with width; the first layer has the first only.
+with averages over $\mathcal{N}(0, K)$. Both terms vanish with width; the first layer has the first only.
 """
 
 from collections.abc import Callable
@@ -24,7 +26,7 @@ def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> fl
     r"""The variance over initializations of the mean of `function` over the neurons of a hidden layer, to order 1/n.
 
     $$\operatorname{Var}\Big[\frac1n \sum_i f(z_i)\Big]
-    = \frac{\langle f^2\rangle - \langle f\rangle^2}{n} + \Big(\frac{d\langle f\rangle}{dK}\Big)^2 \frac{V}{n_-}$$
+    = \frac{\langle f^2\rangle - \langle f\rangle^2}{n} + \left(\frac{d\langle f\rangle}{dK}\right)^2 \frac{V}{n_-}$$
 
     with V the four-point vertex of the layer and $n_-$ the width of the layer before.
 

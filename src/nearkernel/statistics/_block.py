@@ -1,9 +1,8 @@
 r"""What a block of layers does to signals, gradients and angles when it is repeated many times.
 
-    K' = F(K),   chi_par = F'(K),   chi_perp: growth of squared gradients, and of small squared distances
-
-K is the variance of what leaves the block, the same for all positions of an image that is large (borders of padded
-convolutions are left out).
+$K$ is the variance of what leaves the block, the same for all positions of an image that is large (borders of padded
+convolutions are left out). A block maps it to $K' = F(K)$, with $\chi_\parallel = F'(K)$; $\chi_\perp$ is the growth of
+squared gradients, and of small squared distances.
 """
 
 import math

@@ -91,9 +91,9 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
 @in_float64
 def largest_eigenvalue(net: MLP, x: Any, probability: float = 0.05) -> LargestEigenvalueResult:
-    """Bounds the largest eigenvalue of the tangent kernel of a random network `net`.
+    r"""Bounds the largest eigenvalue of the tangent kernel of a random network `net`.
 
-    `row` is tight for similar inputs; `frobenius` is within a factor sqrt(n) of `mean`, `trace` within a factor n.
+    `row` is tight for similar inputs; `frobenius` is within a factor $\sqrt n$ of `mean`, `trace` within a factor $n$.
     `markov` needs only the mean. `chernoff` treats the kernel of a deep network as one summand (its layers are not
     independent) and is then weaker than `cantelli`, on which it is based; use it for sums over independent neurons,
     as `concentration` does.
@@ -124,9 +124,9 @@ class ConcentrationResult(Result, eqx.Module):
     r"""How close the readout kernel $G = \frac{C_W}{\text{width}} \sum_{\text{neurons}} s s^\top$ is to its
     expectation.
 
-    **Fields:** `mean` (n, n), E[G]; `deviation`, a bound on the norm of G - E[G], exceeded at most with `probability`
-    (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and `smallest`, bounds on the eigenvalues
-    of G, each violated at most with `probability` (matrix Chernoff).
+    **Fields:** `mean` (n, n), $\mathbb{E}[G]$; `deviation`, a bound on the norm of $G - \mathbb{E}[G]$, exceeded at
+    most with `probability` (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and `smallest`,
+    bounds on the eigenvalues of $G$, each violated at most with `probability` (matrix Chernoff).
     """
 
     mean: np.ndarray

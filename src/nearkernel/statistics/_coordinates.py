@@ -101,7 +101,8 @@ def coordinate_check(
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
     adam = isinstance(algorithm, Adam)
-    narrow, wide = (resized(net, size) for size in (64, 128))
+    narrow = resized(net, 64)
+    wide = resized(narrow, 128)  # exactly twice every width, however those of `net` were rounded
     rates, wide_rates = (_factors(each, adam, factors) for each in (narrow, wide))
     return CoordinateCheckResult(
         np.array(sizes), moves, sem, share @ np.log(moves), np.sqrt(share**2 @ (sem / moves) ** 2),

@@ -1,8 +1,9 @@
-r"""The verb `critical`: the initialization at which signals neither die nor explode with depth.
+r"""The initialization at which signals neither die nor explode with depth.
 
-    K' = C_b + C_W E[s^2],   chi_perp = C_W E[s'^2],   chi_par = dK'/dK = C_W E[s'^2 + s s''],   z ~ N(0, K):
+$$K' = C_b + C_W\, \mathbb{E}[s^2], \qquad \chi_\perp = C_W\, \mathbb{E}[s'^2], \qquad
+\chi_\parallel = \frac{dK'}{dK} = C_W\, \mathbb{E}[s'^2 + s s''], \qquad z \sim \mathcal{N}(0, K)$$
 
-critical is a fixed point K* = K' at which chi_perp = chi_par = 1.
+Critical is a fixed point $K_* = K'$ at which $\chi_\perp = \chi_\parallel = 1$.
 """
 
 from typing import Any, overload
@@ -25,13 +26,13 @@ SCALE_INVARIANT, AT_ZERO, HALF_STABLE, NONE = "scale-invariant", "K* = 0", "half
 
 
 class CriticalResult(Result, eqx.Module):
-    """The critical point of an activation, or the reason why there is none.
+    r"""The critical point of an activation, or the reason why there is none.
 
-    **Fields:** `weight_var` C_W and `bias_var` C_b (nan if there is none); `fixed_point` K* (nan if every K is
-    fixed); `universality`: "scale-invariant", "K* = 0", "half-stable" or "none"; `message`, a one-line summary;
-    `power` p and `coefficient` c of the decay K - K* -> c / l^p with depth l, to 3e-4 or better (0 and nan if K does
-    not move or follows no power law); `attracts`: the side from which K converges to K*: "above", "below", "both",
-    "all" (every K is fixed) or "none".
+    **Fields:** `weight_var` $C_W$ and `bias_var` $C_b$ (nan if there is none); `fixed_point` $K_*$ (nan if every $K$ is
+    fixed); `universality`: `"scale-invariant"`, `"K* = 0"`, `"half-stable"` or `"none"`; `message`, a one-line summary;
+    `power` $p$ and `coefficient` $c$ of the decay $K - K_* \to c / l^p$ with depth $l$, to 3e-4 or better (0 and nan if
+    $K$ does not move or follows no power law); `attracts`: the side from which $K$ converges to $K_*$: "above",
+    "below", "both", "all" (every $K$ is fixed) or "none".
     """
 
     activation: AbstractActivation

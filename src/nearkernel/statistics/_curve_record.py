@@ -49,7 +49,7 @@ class Extrapolation(Result, eqx.Module):
     """The extrapolated error with more examples than available, assuming a power law.
 
     **Fields:** `sizes`; `error`, the middle of two fits; `low` and `high`, an interval that contains both fits,
-    widened by two standard errors and by a change of the slope s by s^2/2 (at most s/2); `trusted`, and if it is
+    widened by two standard errors and by a change of the slope $s$ by $s^2/2$ (at most $s/2$); `trusted`, and if it is
     False, the `reason`. An error floor below the present error cannot be seen in the data.
     """
 
@@ -171,10 +171,11 @@ class LearningCurveResult:
 
     @property
     def spectral_decay(self) -> tuple[float, float]:
-        """The power a of eigenvalues lam_i ~ i^-a, fitted at n/8 to n/4 and at n/4 to n/2 degrees of freedom.
+        r"""The power $a$ of eigenvalues $\lambda_i \sim i^{-a}$, fitted at $n/8$ to $n/4$ and at $n/4$ to $n/2$ degrees
+        of freedom.
 
-        It comes from the degrees of freedom z as a function of the effective ridge kappa, 1/a = -d ln z / d ln kappa,
-        because the smallest eigenvalues of the matrix itself decrease too fast.
+        It comes from the degrees of freedom $z$ as a function of the effective ridge $\kappa$,
+        $1/a = -d \ln z / d \ln \kappa$, because the smallest eigenvalues of the matrix itself decrease too fast.
         """
         from ._feature_law import degrees_of_freedom
 

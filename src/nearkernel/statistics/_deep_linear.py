@@ -1,12 +1,15 @@
 r"""How probable data are under a deep linear network, exactly.
 
-A network z(x) = theta . x, theta = W^(L+1) ... W^(1), with hidden widths N_1 ... N_L, N_0 inputs and one output, and
-weights drawn from N(0, prior_var / fan_in). Given P <= N_0 points without noise, let theta_* be the shortest theta
-that fits them, t = |theta_*|^2, c = prod_(l=0..L) 2 prior_var / N_l. The density of the outputs X theta at y is
+The network is $z(x) = \theta \cdot x$ with $\theta = W^{(L+1)} \cdots W^{(1)}$, hidden widths $N_1, \ldots, N_L$, $N_0$
+inputs and one output, and weights drawn from $\mathcal{N}(0, \sigma^2 / \text{fan-in})$ with $\sigma^2$ = `prior_var`.
+Given $P \le N_0$ points without noise, let $\theta_*$ be the shortest $\theta$ that fits them,
+$t = \lVert\theta_*\rVert^2$ and $c = \prod_{l=0}^{L} 2 \sigma^2 / N_l$. The density of the outputs $X \theta$ at $y$ is
 
-    Z = det(X X^T)^(-1/2) (pi t)^(-P/2) prod_l Gamma(N_l/2)^-1 G(t/c; P/2, N_1/2, ..., N_L/2),
+$$Z = \det(X X^\top)^{-1/2}\, (\pi t)^{-P/2} \prod_l \Gamma(N_l/2)^{-1}\;
+G(t/c;\, P/2, N_1/2, \ldots, N_L/2),$$
 
-with Meijer's G of `_meijer.py`. It knows y only through t, since the law of theta does not change under rotations.
+with Meijer's $G$ function. It depends on $y$ only through $t$, because the distribution of $\theta$ does not change
+under rotations.
 """
 
 from collections.abc import Sequence
@@ -109,13 +112,14 @@ def log_evidence(data: Interpolant, widths: tuple[int, ...], prior_var: float) -
 
 @renamed(X="x")
 def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0) -> float:
-    """The zero-noise log evidence of a deep linear network: the log density of its random outputs at `x`, taken at `y`.
+    r"""The zero-noise log evidence of a deep linear network: the log density of its random outputs at `x`, taken at
+    `y`.
 
-    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden
+    **Arguments:** `x` (P, n_0), $P \le n_0$ independent points; `y` (P,); `widths` $N_1, \ldots, N_L$ of the hidden
     layers, () for none; `prior_var`, the variance of the weights times their fan-in.
 
-    It is exact at every width. L = 100 and P = 500 take a millisecond beyond a factorization of X. At y = 0 the
-    density, and thus the result, is infinite if some layer is not wider than P.
+    It is exact at every width. $L = 100$ and $P = 500$ take a millisecond beyond a factorization of $X$. At $y = 0$ the
+    density, and thus the result, is infinite if some layer is not wider than $P$.
     """
     widths = wholes(widths, "widths")
     prior_var = checked_var(prior_var, "prior_var")
@@ -123,7 +127,7 @@ def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: f
 
 
 def effective_depth(points: int, widths: Sequence[int]) -> float:
-    r"""The effective depth $\lambda = P \sum_l 1/N_l$ of a posterior with P = `points` and hidden `widths` N_l.
+    r"""The effective depth $\lambda = P \sum_l 1/N_l$ of a posterior with $P$ = `points` and hidden `widths` $N_l$.
 
     It measures how far depth moves the posterior away from that of a linear model.
     """
@@ -148,7 +152,7 @@ def most_probable_var(data: Interpolant, widths: tuple[int, ...]) -> float:
 
 @renamed(X="x")
 def best_prior_var(x: Any, y: Any, widths: Sequence[int]) -> float:
-    """The `prior_var` that maximizes the evidence: where E[t/S] = P over the posterior of S.
+    r"""The `prior_var` that maximizes the evidence: where $\mathbb{E}[t/S] = P$ over the posterior of $S$.
 
     For many points it tends to $(n_0 t / P)^{1/(L+1)}$.
 
@@ -172,7 +176,7 @@ def limiting_scale(nu0: float, points: int, widths: Sequence[int], prior_var: fl
     $\nu = \exp(\lambda (\nu_0/\nu - 1))$: from 1, the scale of the prior, at $\lambda = 0$ to $\nu_0$, the scale of
     the data, at $\lambda = \infty$.
 
-    **Arguments:** `nu0`, $\nu_0$ > 0; `points`, P; `widths`, N_l of the hidden layers; `prior_var`, $\sigma^2$.
+    **Arguments:** `nu0`, $\nu_0$ > 0; `points`, $P$; `widths`, $N_l$ of the hidden layers; `prior_var`, $\sigma^2$.
     """
     nu0 = float(positive(nu0, "nu0"))
     shares = whole(points, "points", 1) / np.array(wholes(widths, "widths"), dtype=np.float64)

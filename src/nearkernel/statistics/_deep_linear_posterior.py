@@ -1,11 +1,14 @@
 r"""Deep linear networks that fit the data: their exact posterior.
 
-Before the data theta = sqrt(S) xi with xi ~ N(0, 1) in n_0 dimensions and S = (v/n_0) prod_l (v/N_l) chi^2_(N_l), v the
-prior variance. P points without noise fix theta in their span, theta_*, and tell of the rest only through S:
+Before the data $\theta = \sqrt S\, \xi$ with $\xi \sim \mathcal{N}(0, 1)$ in $n_0$ dimensions and
+$S = \frac{v}{n_0} \prod_l \frac{v}{N_l} \chi^2_{N_l}$, $v$ the prior variance. $P$ points without noise fix $\theta$ in
+their span, $\theta_*$, and tell of the rest only through $S$:
 
-    theta = theta_* + sqrt(S) xi_perp,      p(S | data) ~ p(S) S^(-P/2) exp(-t / (2 S)),   t = |theta_*|^2.
+$$\theta = \theta_* + \sqrt S\, \xi_\perp, \qquad p(S \mid \text{data}) \propto p(S)\, S^{-P/2} e^{-t/(2 S)}, \qquad
+t = \lVert\theta_*\rVert^2.$$
 
-So z(x) = theta_* . x + |x_perp| sqrt(S) xi: a Gaussian whose variance is itself random. The law of ln S is log-concave.
+So $z(x) = \theta_* \cdot x + \lVert x_\perp\rVert \sqrt S\, \xi$: a Gaussian whose variance is itself random. The
+distribution of $\ln S$ is log-concave.
 """
 
 from collections.abc import Sequence
@@ -30,7 +33,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
     r"""The posterior of $\theta$ and of predictions $z(x) = \theta \cdot x$, given data without noise.
 
     **Fields:** `theta` (n_0,), the minimum-norm interpolant $\theta_*$, which is the mean; `basis` (n_0, P), an
-    orthonormal basis of the span of the points; `log_scale`, the distribution of ln S; `log_evidence`.
+    orthonormal basis of the span of the points; `log_scale`, the distribution of $\ln S$; `log_evidence`.
     """
 
     theta: np.ndarray
@@ -109,7 +112,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         return special.logsumexp(logs, axis=1, b=self.log_scale.weights)
 
     def sample(self, size: int, key: Key) -> np.ndarray:
-        """`size` draws of theta with `key`, (size, n_0)."""
+        r"""`size` draws of $\theta$ with `key`, (size, n_0)."""
         size = whole(size, "size", 1)
         require_fits(4 * 8 * size * len(self.theta), f"`size` = {size} draws", "draw fewer")
         rng = generator(key)
@@ -133,10 +136,10 @@ def _probabilities(q: Any) -> np.ndarray:
 def deep_linear_posterior(
     x: Any, y: Any, widths: Sequence[int], prior_var: float = 1.0
 ) -> DeepLinearPosteriorResult:
-    """The exact posterior of a deep linear network, given data without noise.
+    r"""The exact posterior of a deep linear network, given data without noise.
 
-    **Arguments:** `x` (P, n_0), P <= n_0 independent points; `y` (P,); `widths` N_1 ... N_L >= 1 of the hidden layers,
-    () for none; `prior_var`, the variance of the weights times their fan-in.
+    **Arguments:** `x` (P, n_0), $P \le n_0$ independent points; `y` (P,); `widths` $N_1, \ldots, N_L$ of the hidden
+    layers, () for none; `prior_var`, the variance of the weights times their fan-in.
     """
     widths = wholes(widths, "widths")
     return posterior_of(interpolation(x, y), widths, float(checked_var(prior_var, "prior_var")))

@@ -14,10 +14,10 @@ from ._deep_linear_posterior import posterior_of
 
 
 class ModelRow(NamedTuple):
-    """One model of a `ModelTable`.
+    r"""One model of a `ModelTable`.
 
     **Fields:** `depth`, number of hidden layers; `width` of each; `prior_var`; `best`, whether `prior_var` was chosen
-    for the data; `effective_depth`; `log_evidence`; `scale`, n_0 E[S] of the posterior.
+    for the data; `effective_depth`; `log_evidence`; `scale`, $n_0\, \mathbb{E}[S]$ of the posterior.
     """
 
     depth: int
@@ -30,9 +30,9 @@ class ModelRow(NamedTuple):
 
 
 class ModelTable(Result, eqx.Module):
-    """Models of one data set, sorted by probability.
+    r"""Models of one data set, sorted by probability.
 
-    **Fields:** `rows`, one `ModelRow` per model; its `scale` is n_0 E[S] of the posterior, the variance of
+    **Fields:** `rows`, one `ModelRow` per model; its `scale` is $n_0\, \mathbb{E}[S]$ of the posterior, the variance of
     predictions in unseen directions in units of that of a linear model.
     """
 

@@ -21,7 +21,7 @@ from ._fluctuations import Fluctuations, fluctuations
 
 
 class DepthLossesResult(Result, eqx.Module):
-    """The expected leave-one-out loss 1/2 |f - y|^2, averaged over rows, of networks with 1 to L hidden layers.
+    r"""The expected leave-one-out loss $\frac12 \lVert f - y\rVert^2$, averaged over rows, for each depth.
 
     **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;
     `bias_slope` and `variance_slope` (L,), corrections that are divided by the width and added; `expansion` (L,),

@@ -1,11 +1,14 @@
 r"""The loss of trained networks at new points, to order 1/n: its mean, by bias and variance, and its covariance.
 
-With t the targets, c = mean_0 - t at infinite width, and loss_b = (f_b - t_b)^2 / 2,
+With $t$ the targets, $c$ the mean at infinite width minus $t$, $m = \mathbb{E} f - t$, variances $v^0 + v^1/n$ and
+means $\mu^0 + \mu^1/n$, and $L_b = \frac12 (f_b - t_b)^2$,
 
-    E loss_b           = (c_b^2 + var0_b)/2 + (c_b mean1_b + var1_b/2)/n
-    Cov(loss_b, loss_c) = m_b m_c k_bc + (m_b k_bcc + m_c k_bbc)/2 + k_bbcc/4 + k_bc^2/2,    m = E f - t.
+$$\mathbb{E}[L_b] = \frac{c_b^2 + v^0_b}{2} + \frac{c_b\, \mu^1_b + v^1_b/2}{n},$$
 
-Third and fourth cumulants are in the covariance only. The second line is exact for any law.
+$$\operatorname{Cov}(L_b, L_c) = m_b m_c \kappa_{bc} + \tfrac12 (m_b \kappa_{bcc} + m_c \kappa_{bbc})
++ \tfrac14 \kappa_{bbcc} + \tfrac12 \kappa_{bc}^2 .$$
+
+Third and fourth cumulants $\kappa$ are in the covariance only. The second line is exact for any distribution.
 """
 
 from collections.abc import Mapping
@@ -17,7 +20,7 @@ from .._result import Result
 
 
 class ExpectedLoss(Result, eqx.Module):
-    """The loss 1/2 sum (f - y)^2 of trained networks at new points, over initializations, to order 1/width.
+    r"""The loss $\frac12 \sum (f - y)^2$ of trained networks at new points, over initializations, to order 1/width.
 
     **Fields:** `mean`, a number; `terms`, its parts (infinite width, correction); `bias` and `variance`, (m,) or (m,
     out) like the targets: half the squared bias and half the variance of each output, which add up to `mean`; `cov`,

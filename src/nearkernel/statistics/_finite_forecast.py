@@ -162,7 +162,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
         """The joint cumulants of new outputs, third or fourth by `order`, divided by the width like `terms[1]`.
 
-        kappa_3 is linear in `y` and zero at `y` = 0; kappa_4 does not depend on `y`.
+        The third is linear in `y` and zero at `y` = 0; the fourth does not depend on `y`.
 
         **Arguments:** `order`, 3 or 4; `diagonal`, for the cumulants of each output separately. Joint cumulants of
         three and more different new inputs need further averages, which are computed when they are first requested.
@@ -196,10 +196,10 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def expected_loss(self, y_new: Any) -> ExpectedLoss:
-        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, split into bias and variance, and its
+        r"""The loss $\frac12 \sum (f - y)^2$ of these networks: its mean, split into bias and variance, and its
         covariance.
 
-        **Arguments:** `y_new`, targets at the new inputs, in the shape of `mean`.
+        **Arguments:** `y_new`, $y$, targets at the new inputs, in the shape of `mean`.
         """
         y, size = as_targets(y_new, self.mean.shape), self.mean.size
         cov = self.cov_terms[0].reshape(size, size), self.cov_terms[1].reshape(size, size)

@@ -27,12 +27,12 @@ _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 
 
 class FinitePosterior(Result, eqx.Module):
-    """The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
+    r"""The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
     **Fields:** `mean`, `std` (m,) or (m, out), as `y`; `scale` and `scale_std`, mean and standard deviation of the
     kernel's scale, (1,), or (layers,) if each hidden layer has a separate one, or (out, out), the matrix that several
-    outputs share; `misfit` r = y^T (K + noise)^-1 y / n per output, 1 if the prior fits the targets; `load` n /
-    (smallest width); `log_evidence`; `warning`, empty if the result is reliable; `weights` (k,), `means` and
+    outputs share; `misfit` $y^\top (K + \text{noise})^{-1} y / n$ per output, 1 if the prior fits the targets; `load`,
+    n over the smallest width; `log_evidence`; `warning`, empty if the result is reliable; `weights` (k,), `means` and
     `variances` (k, m) or (k, m, out), of the Gaussian components.
     """
 

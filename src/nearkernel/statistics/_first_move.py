@@ -1,14 +1,19 @@
 r"""How far the neurons of every layer move in the first step of gradient descent, from kernels.
 
-With residuals e = f - y of the first outputs, the tangent kernel Theta of a layer's preactivations (each layer with its
-own rate), the variance B of its entries between different neurons, and the covariance G of N^(1/2) df/dz,
+With residuals $e = f - y$ of the first outputs, the tangent kernel $\Theta$ of a layer's preactivations (each layer
+with its own rate), the variance $B$ of its entries between different neurons, and the covariance $G$ of
+$\sqrt N\, df/dz$,
 
-    E[(Delta z_x)^2] = lr^2 sum_ab e_a e_b G_ab [Theta_xa Theta_xb / N_l + B_xab / N_(l-1)]
+$$\mathbb{E}[(\Delta z_x)^2] = \eta^2 \sum_{ab} e_a e_b\, G_{ab}
+\left[\frac{\Theta_{xa} \Theta_{xb}}{N_l} + \frac{B_{xab}}{N_{l-1}}\right].$$
 
-    Theta' = rates * (what the layer's own weights add) + C E[s' s'] Theta
-    B'_xab = C^2 {E[s'_x s'_x s'_a s'_b] Theta_xa Theta_xb + (N_l / N_(l-1)) E[s'_x s'_x] E[s'_a s'_b] B_xab}
+From layer to layer, $\Theta'$ is what the layer's own weights add, times their rates, plus
+$C\, \mathbb{E}[s' s']\, \Theta$, and
 
-B is what layers below add: every neuron moves with all others of its layer. Outputs move by -lr Theta e.
+$$B'_{xab} = C^2 \left\{\mathbb{E}[s'_x s'_x s'_a s'_b]\, \Theta_{xa} \Theta_{xb}
++ \frac{N_l}{N_{l-1}}\, \mathbb{E}[s'_x s'_x]\, \mathbb{E}[s'_a s'_b]\, B_{xab}\right\}.$$
+
+$B$ is what layers below add: every neuron moves with all others of its layer. Outputs move by $-\eta\, \Theta e$.
 """
 
 from typing import Any, NamedTuple

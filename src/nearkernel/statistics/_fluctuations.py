@@ -44,7 +44,7 @@ FIELDS = {
 
 class Fluctuations(Result, eqx.Module):
     r"""The statistics of a layer to order 1/width. Each field divided by `width` is the measured value up to
-    O(1/width^2).
+    $O(1/\text{width}^2)$.
 
     $z_{i;a}$ is neuron $i$ at input $a$, $H_{ij;ab}$ the tangent kernel of neurons $i$ and $j$, $\Delta H = H -
     \mathbb{E}[H]$; 0 and 1 are two different neurons.
@@ -67,7 +67,7 @@ class Fluctuations(Result, eqx.Module):
 
     Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: the
     infinite-width values. `width`: the width of the previous layer. For activations of the ReLU family `ddntk_r` is
-    infinite if a is one of b, c, d, and the others if a = b, because kinks give squares of delta functions. For other
+    infinite if a is one of b, c, d, and the others if $a = b$, because kinks give squares of delta functions. For other
     activations with kinks the dNTK and ddNTK are None. `note` says so.
     """
 

@@ -1,8 +1,10 @@
-r"""The verb `forecast`: the law of trained outputs over all initializations; here at infinite width, or of kernels.
+r"""The distribution of trained outputs over all initializations; here at infinite width, or of kernels.
 
-With K the covariance at initialization, T the kernel of training and R_t = T_BA g_t(T_AA),
+With $K$ the covariance at initialization, $T$ the kernel of training and $R_t = T_{BA}\, g_t(T_{AA})$,
 
-    mean = R y,    cov = K_BB - R K_AB - K_BA R^T + R K_AA R^T     at any time t.
+$$\text{mean} = R y, \qquad \text{cov} = K_{BB} - R K_{AB} - K_{BA} R^\top + R K_{AA} R^\top$$
+
+at any time $t$.
 """
 
 import math
@@ -169,7 +171,7 @@ def forecast(
     clouds: Clouds | None = None,
     neurons: SampledNeurons | None = None,
 ) -> AnyForecast:
-    """The mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
+    r"""The mean and covariance, over initializations, of outputs at `x_new` after training on (`x`, `y`).
 
     **Arguments:**
 
@@ -181,7 +183,7 @@ def forecast(
       are also over these. Decay to zero is available for features with Gaussian weights only: its effect on networks
       is not determined by kernels.
     - `order`: for networks, the power of 1/width kept: 0; 1 for smooth activations, gradient flow and gradient descent;
-      0.5 for the relu family, whose first correction is of order width^(-1/2).
+      0.5 for the relu family, whose first correction is of order $\text{width}^{-1/2}$.
     - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: how
       many neurons are sampled, by default until errors are below 1 % of the standard deviation.
     - `trained`: for networks, "all" layers, or only the "last", which converges to the NNGP posterior.

@@ -1,12 +1,14 @@
 r"""The length of a vector that random matrices multiply, in any number, exactly.
 
-    theta^T = W^(L+1) W^(L) ... W^(1),   W^(l) of shape (N_l, N_(l-1)), N_(L+1) = 1, entries N(0, weight_var / N_(l-1)):
+For $\theta^\top = W^{(L+1)} W^{(L)} \cdots W^{(1)}$ with $W^{(l)}$ of shape $(N_l, N_{l-1})$, $N_{L+1} = 1$, and
+entries of variance $v/N_{l-1}$, $v$ = `weight_var`,
 
-    |theta|^2 = prod_(l=0..L) (weight_var / N_l) chi^2_(N_l),  all independent, and the direction is uniform.
+$$\lVert\theta\rVert^2 = \prod_{l=0}^{L} \frac{v}{N_l}\, \chi^2_{N_l},$$
 
-A Gaussian matrix acts on any unit vector as on the first: each factor turns the vector at random and stretches it by a
-chi variable. ln|theta|^2 tends to a normal law of variance 2 sum 1/N_l and mean -sum 1/N_l (for weight_var = 1). Width
-first gives |theta| = 1, depth first gives |theta| = 0: only the ratio sum 1/N_l counts.
+all independent, and the direction is uniform. A Gaussian matrix acts on any unit vector as on the first: each factor
+turns the vector at random and stretches it by a chi variable. For $v = 1$, $\ln \lVert\theta\rVert^2$ tends to a normal
+distribution of variance $2 \sum_l 1/N_l$ and mean $-\sum_l 1/N_l$. If the width grows first, $\lVert\theta\rVert = 1$;
+if the depth grows first, $\lVert\theta\rVert = 0$: only the ratio $\sum_l 1/N_l$ counts.
 """
 
 from collections.abc import Sequence

@@ -26,9 +26,10 @@ _GRID = np.linspace(0.05, 5.0, 100)  # in standard deviations; the laws are symm
 
 
 class GaussianityResult(Result, eqx.Module):
-    """The distribution of one output at each input, compared with the Gaussian of infinite width.
+    r"""The distribution of one output at each input, compared with the Gaussian of infinite width.
 
-    **Fields** (each one value per input): `kurtosis`, the excess kurtosis E[z^4]/E[z^2]^2 - 3, and `kurtosis_sem`;
+    **Fields** (each one value per input): `kurtosis`, the excess kurtosis
+    $\mathbb{E}[z^4]/\mathbb{E}[z^2]^2 - 3$, and `kurtosis_sem`;
     `distance`, the largest difference of the two distribution functions (Kolmogorov distance), and `distance_sem`;
     `p_value` of the Kolmogorov-Smirnov test; `size`, number of draws.
     """
@@ -43,10 +44,11 @@ class GaussianityResult(Result, eqx.Module):
 
 @in_float64
 def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
-    """Draws `size` networks and compares the distribution of their output with the Gaussian limit, input by input.
+    r"""Draws `size` networks and compares the distribution of their output with the Gaussian limit, input by input.
 
-    Given the last hidden layer an output is exactly Gaussian, with a variance v that differs between networks. The
-    distribution is therefore a mixture: its excess kurtosis is 3 Var(v) / E[v]^2 and its distribution function is an
+    Given the last hidden layer an output is exactly Gaussian, with a variance $v$ that differs between networks. The
+    distribution is therefore a mixture: its excess kurtosis is $3 \operatorname{Var}(v) / \mathbb{E}[v]^2$ and its
+    distribution function is an
     average of Gaussian ones, which is far less noisy than an estimate from draws of z. The test uses draws of z. For
     the same reason, networks of alternating `Dense` and `Activation` are drawn neuron by neuron without drawing
     weights. Other networks are drawn up to their last layer.

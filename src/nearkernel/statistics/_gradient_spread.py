@@ -1,11 +1,12 @@
 r"""How much one network of finite width differs from another: signals and gradients to order 1/width.
 
-Carried from layer to layer, at one input, relative to their means and already divided by the widths:
+Four relative variances are carried from layer to layer, at one input, already divided by the widths:
 
-    v  of the variance K of the signal          v' K'^2 = C_W^2 Var(s^2) / n + chi_par^2 v K^2
-    d  of K with the squared gradient g         a  of g from neuron to neuron        b  of g along one direction
+- $v$ of the variance $K$ of the signal, $v' K'^2 = C_W^2 \operatorname{Var}(s^2)/n + \chi_\parallel^2 v K^2$;
+- $d$ of $K$ with the squared gradient $g$;
+- $a$ of $g$ from neuron to neuron, and $b$ of $g$ along one direction.
 
-A gradient's own spread is a + 2 b, as for a chi^2. Relu: v = 5 sum 1/n and a + 2 b = 5 sum 1/n.
+A gradient's own spread is $a + 2 b$, as for a $\chi^2$ variable. For ReLU, $v = a + 2 b = 5 \sum 1/n$.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
 
 
 class GradientSpreadResult(Result, eqx.Module):
-    """Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
+    r"""Relative variances over initializations, to order 1/width, for each layer and input: all (layers, n).
 
-    **Fields:** `mean_gradient`, E[g] of the squared derivative g of a neuron with respect to the preactivations of
-    the first layer; `gradient`, Var(g) / E[g]^2; `signal`, Var(v) / E[v]^2 of a neuron's variance v given the layer
-    below, which is one third of its excess kurtosis.
+    **Fields:** `mean_gradient`, $\mathbb{E}[g]$ of the squared derivative $g$ of a neuron with respect to the
+    preactivations of the first layer; `gradient`, $\operatorname{Var}(g) / \mathbb{E}[g]^2$; `signal`,
+    $\operatorname{Var}(v) / \mathbb{E}[v]^2$ of a neuron's variance $v$ given the layer below, which is one third of
+    its excess kurtosis.
     """
 
     mean_gradient: np.ndarray
@@ -39,10 +41,10 @@ class GradientSpreadResult(Result, eqx.Module):
     gradient: np.ndarray
 
     def bad_draw(self, factor: float = 2.0) -> np.ndarray:
-        """The probability (n,) that the output's gradient is off by more than `factor`, if ln g is normal.
+        r"""The probability (n,) that the output's gradient is off by more than `factor`, if $\ln g$ is normal.
 
-        For small variances the variance of ln g is the relative variance of g; its mean is chosen to give the exact
-        E[g].
+        For small variances the variance of $\ln g$ is the relative variance of $g$; its mean is chosen to give the
+        exact $\mathbb{E}[g]$.
         """
         if positive(factor, "factor") <= 1:
             raise ValueError(f"`factor` must be greater than 1; got {factor}.")
@@ -72,8 +74,8 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     **Arguments:** `net`, alternating `Dense` and `Activation`, such as an `nk.MLP`, in "ntk" or "standard" scaling,
     of any activations, variances and widths; `x` (n, d).
 
-    **Returns:** a `GradientSpreadResult`, layer l in row l - 1. It is first order in depth/width: where it reaches 1,
-    it still estimates the spread of the logarithms, but moments are dominated by rare draws.
+    **Returns:** a `GradientSpreadResult`, layer $l$ in row $l - 1$. It is first order in depth/width: where it reaches
+    1, it still estimates the spread of the logarithms, but moments are dominated by rare draws.
     """
     if not isinstance(net, AbstractNetwork):
         raise TypeError(f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}.")

@@ -1,20 +1,23 @@
 r"""Gradient flow that provably reaches zero loss: a width threshold and a rate.
 
-With sigma^2 = lambda_0 the smallest eigenvalue of the tangent kernel J J^T at initialization, r the residual, let J
-change by at most M times the distance travelled. Since d|r|/dt <= -sigma(t) |dtheta/dt|, a flow along which
-sigma(t) >= sigma/2 travels at most 2 |r(0)| / sigma; so J moves by at most 2 M |r(0)| / sigma, and sigma(t) indeed
-stays above sigma/2 if
+With $\sigma^2 = \lambda_0$ the smallest eigenvalue of the tangent kernel $J J^\top$ at initialization and $r$ the
+residual, let $J$ change by at most $M$ times the distance traveled. Since
+$\frac{d}{dt} \lVert r\rVert \le -\sigma(t)\, \lVert\dot\theta\rVert$, a flow along which $\sigma(t) \ge \sigma/2$
+travels at most $2 \lVert r(0)\rVert / \sigma$; so $J$ moves by at most $2 M \lVert r(0)\rVert / \sigma$, and
+$\sigma(t)$ indeed stays above $\sigma/2$ if
 
-    4 M |r(0)| <= lambda_0.
+$$4 M \lVert r(0)\rVert \le \lambda_0.$$
 
-Since |r| then falls at least as exp(-lambda_0 t/4), weights that move at most at the speed c |r| move at most by
-4 c |r(0)| / lambda_0.
+Since $\lVert r\rVert$ then falls at least as $e^{-\lambda_0 t/4}$, weights that move at most at the speed
+$c \lVert r\rVert$ move at most by $4 c \lVert r(0)\rVert / \lambda_0$.
 
-For one hidden layer M falls like 1 / sqrt(width), which makes this a condition on the width,
+For one hidden layer $M$ falls as $1/\sqrt{\text{width}}$, which makes this a condition on the width,
 
-    width >= 32 sup(s'')^2 max(v)^2 C_W1^2 C_W2 sum_a (|x_a|^2 / d)^2 L(0) / lambda_0^2,   L = 1/2 sum r^2:
+$$\text{width} \ge \frac{32}{\lambda_0^2} \sup(s'')^2 \max(v)^2\, C_{W_1}^2 C_{W_2}
+\sum_a \frac{\lVert x_a\rVert^4}{d^2}\, L(0), \qquad L = \tfrac12 \sum r^2 .$$
 
-with m inputs of length sqrt(d) the sum is m, and with the mean loss L/m it reads width >= c m^2 (L/m) / lambda_0^2.
+With $m$ inputs of length $\sqrt d$ the sum is $m$, and with the mean loss $L/m$ it reads
+$\text{width} \ge c\, m^2 (L/m) / \lambda_0^2$.
 """
 
 from typing import Any
@@ -34,12 +37,12 @@ from ._concentration import supremum
 
 
 class Guarantee(Result, eqx.Module):
-    """A convergence guarantee for gradient flow of the first layer's weights.
+    r"""A convergence guarantee for gradient flow of the first layer's weights.
 
-    **Fields:** `smallest`, smallest eigenvalue lambda_0 of their tangent kernel at initialization; `loss` at
-    initialization, 1/2 sum (z - y)^2; `width` of the network; `threshold`, the width from which on it is guaranteed;
-    `lr_factors`, the tree that freezes all other parameters; `speed`, the maximum speed of a neuron's weights divided
-    by |z - y|.
+    **Fields:** `smallest`, smallest eigenvalue $\lambda_0$ of their tangent kernel at initialization; `loss` at
+    initialization, $\frac12 \sum (z - y)^2$; `width` of the network; `threshold`, the width from which on it is
+    guaranteed; `lr_factors`, the tree that freezes all other parameters; `speed`, the maximum speed of a neuron's
+    weights divided by $\lVert z - y\rVert$.
     """
 
     smallest: float
@@ -60,7 +63,10 @@ class Guarantee(Result, eqx.Module):
 
     @property
     def neuron_distance(self) -> float:
-        """4 |z - y| `speed` / lambda_0, of order 1/sqrt(width): the largest move of a neuron's weights if `holds`."""
+        r"""$4 c \lVert z - y\rVert / \lambda_0$ with $c$ = `speed`: the largest move of a neuron's weights if `holds`.
+
+        It is of order $1/\sqrt{\text{width}}$.
+        """
         return float(4 * np.sqrt(2 * self.loss) * self.speed / self.smallest) if self.smallest > 0 else np.inf
 
     def bound(self, time: Any) -> np.ndarray:

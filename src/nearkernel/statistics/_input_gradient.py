@@ -1,9 +1,13 @@
-r"""The law of the input gradient of a random relu network, exact at any width.
+r"""The distribution of the input gradient of a random ReLU network, exact at any width.
 
 Whatever the input and whatever the (symmetric) biases, a neuron is on with probability 1/2, independently of the
-sizes of the weights. So with k_l ~ Binomial(n_l, 1/2) neurons on in layer l,
+sizes of the weights. So with $k_l \sim \text{Binomial}(n_l, \frac12)$ neurons on in layer $l$, the sum over $m$
+coordinates $p$ is
 
-    sum over m coordinates p of (dz/dx_p)^2  =  (C_W / n_0) chi^2_m  prod_l (C_W / n_l) chi^2_(k_l),   all independent.
+$$\sum_p \left(\frac{\partial z}{\partial x_p}\right)^2
+= \frac{C_W}{n_0}\, \chi^2_m \prod_l \frac{C_W}{n_l}\, \chi^2_{k_l}$$
+
+with all factors independent.
 """
 
 import functools
@@ -23,12 +27,13 @@ from ._paths import piecewise_linear
 
 
 class InputGradientResult(Result, eqx.Module):
-    r"""The distribution of g = sum over `coordinates` inputs p of (dz/dx_p)^2, for one output of a random ReLU
-    network.
+    r"""The distribution of $g = \sum_p (\partial z/\partial x_p)^2$ over $m$ inputs $p$, for one output of a random
+    ReLU network.
 
-    **Fields:** `coordinates` m; `in_dim`; `widths` n_1 ... n_L; `gain`, the factor in front of the product of chi^2_m
-    / n_0 and chi^2_(k_l) / n_l; `second_moment` E[g] and `fourth_moment` E[g^2], of second and fourth degree in the
-    gradient; `beta` = 5 sum 1/n_l; `dead`, P(g = 0); `log_mean` and `log_var` of ln g if g > 0.
+    **Fields:** `coordinates` $m$; `in_dim`; `widths` $n_1, \ldots, n_L$; `gain`, the factor in front of the product of
+    $\chi^2_m / n_0$ and $\chi^2_{k_l} / n_l$; `second_moment` $\mathbb{E}[g]$ and `fourth_moment` $\mathbb{E}[g^2]$, of
+    second and fourth degree in the gradient; `beta`, $5 \sum_l 1/n_l$; `dead`, the probability of $g = 0$; `log_mean`
+    and `log_var` of $\ln g$ if $g > 0$.
     """
 
     coordinates: int = eqx.field(static=True)
@@ -78,14 +83,14 @@ class InputGradientResult(Result, eqx.Module):
         return float(special.polygamma(1, self.coordinates / 2) + sum(_log_chi(n)[1] for n in self.widths))
 
     def cdf(self, log_value: Any) -> np.ndarray:
-        """P(ln g <= `log_value`), from the characteristic function; to about 1e-10."""
+        r"""The probability of $\ln g \le$ `log_value`, from the characteristic function; to about 1e-10."""
         t, phi = self._characteristic()
         y = numeric(log_value, "log_value") - self.log_mean
         alive = 0.5 - _waves(y, t, phi / (np.arange(len(t)) + 0.5)).imag / np.pi
         return self.dead + (1 - self.dead) * np.clip(alive, 0.0, 1.0)
 
     def pdf(self, log_value: Any) -> np.ndarray:
-        """The density of ln g at `log_value`; its integral is 1 - `dead`."""
+        r"""The density of $\ln g$ at `log_value`; its integral is 1 - `dead`."""
         t, phi = self._characteristic()
         y = numeric(log_value, "log_value") - self.log_mean
         alive = _waves(y, t, phi).real * (t[1] - t[0]) / np.pi

@@ -32,12 +32,13 @@ class KinkErrors(NamedTuple):
 
 
 class KinkForecast(OfNetworks, NearlyGaussianOutputs):
-    r"""Trained outputs of networks with kinked activations: their distribution to order width^(-1/2).
+    r"""Trained outputs of networks with kinked activations: their distribution to order $\text{width}^{-1/2}$.
 
     Some neurons cross the kink in training and do not return. Their net flux changes mean and covariance over
-    initializations by a multiple of width^(-1/2), far more than the 1/width of smooth activations. It is not linear in
-    the outputs at initialization, so all higher cumulants appear at the same order: `cumulants(3)` and `cumulants(4)`
-    are included in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`, the fifth and higher ones are not.
+    initializations by a multiple of $\text{width}^{-1/2}$, far more than the 1/width of smooth activations. It is not
+    linear in the outputs at initialization, so all higher cumulants appear at the same order: `cumulants(3)` and
+    `cumulants(4)` are included in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`, the fifth and higher
+    ones are not.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to `third` and
@@ -126,9 +127,9 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         return _warned(KinkForecast(there, self.algorithm))
 
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
-        """The third or fourth cumulant, by `order`, of each output separately, in the shape of `mean`.
+        r"""The third or fourth cumulant, by `order`, of each output separately, in the shape of `mean`.
 
-        Both are of order width^(-1/2). The third is zero at `y` = 0.
+        Both are of order $\text{width}^{-1/2}$. The third is zero at `y` = 0.
 
         **Arguments:** `order`, 3 or 4; `diagonal`, which must be True: joint cumulants are not computed.
         """
@@ -140,10 +141,10 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def expected_loss(self, y_new: Any) -> ExpectedLoss:
-        """The loss 1/2 sum (f - `y_new`)^2 of these networks: its mean, split into bias and variance, and its
+        r"""The loss $\frac12 \sum (f - y)^2$ of these networks: its mean, split into bias and variance, and its
         covariance.
 
-        **Arguments:** `y_new`, targets at the new inputs, in the shape of `mean`.
+        **Arguments:** `y_new`, $y$, targets at the new inputs, in the shape of `mean`.
         """
         y, size = as_targets(y_new, self.mean.shape), self.mean.size
         cov = self.cov_terms[0].reshape(size, size), self.cov_terms[1].reshape(size, size)

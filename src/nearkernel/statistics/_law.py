@@ -17,6 +17,7 @@ import scipy.linalg
 from .._executor import by_columns
 from .._memory import rows_that_fit
 from .._precision import in_float64
+from .._unlocked import multiplied, solved
 from ..dynamics import GradientFlow, Solution, SpectralAlgorithm
 from ..dynamics._factor import AbstractFactor, Cholesky, Spectrum, spectrum
 from ._pair import KernelPair
@@ -94,13 +95,14 @@ class _Root:
     def times(self, left: np.ndarray) -> np.ndarray:
         """left L."""
         if self.spectrum is None:
-            return scipy.linalg.blas.dtrmm(1.0, self.lower, left, side=1, lower=1)
+            product = functools.partial(multiplied, self.lower, transposed=True)
+            return by_columns(product, left.T).T
         return left @ (self.spectrum.vectors * np.sqrt(self.spectrum.lam))
 
     def whiten(self, left: np.ndarray) -> np.ndarray:
         """left L^-T."""
         if self.spectrum is None:
-            return scipy.linalg.solve_triangular(self.lower, left.T, lower=True, check_finite=False).T
+            return by_columns(functools.partial(solved, self.lower), left.T).T
         return left @ (self.spectrum.vectors / np.sqrt(self.spectrum.lam))
 
 
@@ -189,10 +191,7 @@ class NewPoints:
         """
         if self.law.is_posterior(algorithm):
             return -0.5 * self.start.T
-        half = self.law.half_start.T
-        found = by_columns(
-            lambda part: scipy.linalg.blas.dtrmm(1.0, half, part, lower=0, trans_a=1), response.T
-        )
+        found = by_columns(functools.partial(multiplied, self.law.half_start), response.T)
         found -= self.start.T
         return found
 

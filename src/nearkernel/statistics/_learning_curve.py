@@ -42,9 +42,9 @@ def learning_curve(
 ) -> LearningCurveResult:
     r"""The expected test error after training on m examples, for every m up to n, from n given examples.
 
-    E(m) is the mean over data sets of m examples of the squared error at a new point, summed over outputs, including
+    $E(m)$ is the mean over data sets of m examples of the squared error at a new point, summed over outputs, including
     the noise of its target. Nothing is held out: training on m of n points acts like training on all n with a larger
-    ridge, and leave-one-out gives the error of that. At m = n it is the leave-one-out error itself.
+    ridge, and leave-one-out gives the error of that. At $m = n$ it is the leave-one-out error itself.
 
     **Arguments:**
 

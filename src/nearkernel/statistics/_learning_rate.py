@@ -15,7 +15,7 @@ from ._shares import layer_settings, tangent_shares
 
 
 class LearningRatesResult(Result, eqx.Module):
-    """Learning rates of gradient descent on 1/2 sum (z - y)^2, with `net.lr_factors()` applied.
+    r"""Learning rates of gradient descent on $\frac12 \sum (z - y)^2$, with `net.lr_factors()` applied.
 
     **Fields:** `largest` and `smallest` eigenvalue of the tangent kernel matrix; `shares` (layers, 2): the
     contributions of the weights and the biases of each layer to the tangent kernel, averaged over the inputs;
@@ -44,7 +44,7 @@ class LearningRatesResult(Result, eqx.Module):
 
     @property
     def contraction(self) -> float:
-        """The contraction per step at `best` of the worst direction: (c - 1)/(c + 1), c = `condition`."""
+        """The contraction per step at `best` of the worst direction: $(c - 1)/(c + 1)$ with $c$ = `condition`."""
         return float(1.0 - 2.0 / (1.0 + self.condition))
 
 
@@ -53,11 +53,12 @@ def learning_rates(net: AbstractNetwork, x: Any) -> LearningRatesResult:
     r"""Stable and best learning rates for `x` from infinite-width theory, and each layer's share of the tangent
     kernel.
 
-    In an MLP, the weights of layer $l$ contribute $C_W \mathbb{E}[s^2]_{l-1} \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$
-    to the tangent kernel at one input, and its biases $C_b \prod_{m \ge l} C_W \mathbb{E}[s'^2]_m$. In "ntk" scaling
-    these are of order one at any width. In "standard" scaling a single learning rate multiplies them by fan_in / C_W
-    and 1 / C_b, so weights need rates of order 1 / fan_in; in "mean_field" scaling it divides them by the last width,
-    so all layers need rates of that order. `net.lr_factors()` corrects both.
+    In an MLP, the weights of layer $l$ contribute $C_W \mathbb{E}[s^2]_{l-1} \prod_{m \ge l} C_W
+    \mathbb{E}[s'^2]_m$ to the tangent kernel at one input, and its biases $C_b \prod_{m \ge l} C_W
+    \mathbb{E}[s'^2]_m$. In "ntk" scaling these are of order one at any width. In "standard" scaling a single learning
+    rate multiplies them by $\text{fan-in} / C_W$ and $1 / C_b$, so weights need rates of order 1/fan-in; in
+    "mean_field" scaling it divides them by the last width, so all layers need rates of that order. `net.lr_factors()`
+    corrects both.
 
     **Arguments:** `net`, an `nk.MLP` or `nk.Network`; `x` (n, *in_shape), the training inputs.
     """

@@ -1,10 +1,11 @@
-r"""Eigenvalues of sample covariances: the law of Marchenko and Pastur, and spectra beside it.
+r"""Eigenvalues of sample covariances: the Marchenko-Pastur law, and spectra beside it.
 
-S = (1/M) X X^T with X (N, M), independent entries of variance v, ratio g = N/M fixed, N to infinity: eigenvalues have
+Let $S = \frac1M X X^\top$ with $X$ (N, M), independent entries of variance $v$, the ratio $g = N/M$ fixed, and
+$N \to \infty$. Eigenvalues have the density
 
-    density sqrt((x_+ - x) (x - x_-)) / (2 pi v g x)  between the edges x_+- = v (1 +- sqrt g)^2,
+$$\frac{\sqrt{(x_+ - x)(x - x_-)}}{2 \pi v g x} \quad \text{between} \quad x_\pm = v\, (1 \pm \sqrt g)^2,$$
 
-and, if g > 1, a share 1 - 1/g of zeros: N points in M < N dimensions span only M of them.
+and, if $g > 1$, a fraction $1 - 1/g$ is zero: $N$ points in $M < N$ dimensions span only $M$ of them.
 """
 
 import math
@@ -51,7 +52,8 @@ class Comparison(Result, eqx.Module):
 class MarchenkoPasturResult(Result, eqx.Module):
     r"""The limiting distribution of the eigenvalues of `shift` $+\, X X^\top / M$.
 
-    **Fields:** `ratio` g = N/M; `variance` v of the entries of X; `shift`, a multiple of the identity that is added.
+    **Fields:** `ratio` $g = N/M$; `variance` $v$ of the entries of $X$; `shift`, a multiple of the identity that is
+    added.
     """
 
     ratio: float
@@ -175,7 +177,7 @@ def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) ->
     r"""The Marchenko-Pastur law: eigenvalues of `shift` $+\, X X^\top / M$ for large X (N, M) with independent
     entries.
 
-    **Arguments:** `ratio` N/M > 0; `variance` of the entries; `shift`, added to all eigenvalues.
+    **Arguments:** `ratio` $N/M > 0$; `variance` of the entries; `shift`, added to all eigenvalues.
 
     **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample`
     draws such a matrix, `compare` compares given eigenvalues with the law.

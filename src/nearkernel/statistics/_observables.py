@@ -1,10 +1,13 @@
-"""What to measure in drawn networks so that its average is a field of `propagate(net, x, order=1)`.
+r"""What to measure in drawn networks so that its average is a field of `propagate(net, x, order=1)`.
 
 Given all layers but the last, the outputs are Gaussian and their average over the last layer is done by hand: the
-same mean with a far smaller error. With W the last weights, s the neurons before it and M_jk = s'_j H_jk s'_k,
+same mean with a far smaller error. With $s$ the neurons before the last layer and $M_{jk} = s'_j H_{jk} s'_k$,
 
-    E[z_a z_b] = C_b + (C_W/n) s_a.s_b,   E[H_ab] = E[z_a z_b] + (C_W/n) tr M_ab,
-    E[z_{0;a} z_{1;b} H_{01;cd}] = (C_W/n)^2 s_a.M_cd s_b,   E[H_{01;ab} H_{01;cd}] = (C_W/n)^2 tr M_ab M_cd^T.
+$$\mathbb{E}[z_a z_b] = C_b + \frac{C_W}{n}\, s_a \cdot s_b, \qquad
+\mathbb{E}[H_{ab}] = \mathbb{E}[z_a z_b] + \frac{C_W}{n} \operatorname{tr} M_{ab},$$
+
+$$\mathbb{E}[z_{0;a} z_{1;b} H_{01;cd}] = \frac{C_W^2}{n^2}\, s_a \cdot M_{cd}\, s_b, \qquad
+\mathbb{E}[H_{01;ab} H_{01;cd}] = \frac{C_W^2}{n^2} \operatorname{tr} M_{ab} M_{cd}^\top.$$
 """
 
 from collections.abc import Callable, Sequence
@@ -32,10 +35,10 @@ _BY_DERIVATIVES = tuple(FIELDS[letter] for letter in (*DNTK_TENSORS, *DDNTK_TENS
 def observables(
     net: AbstractNetwork, x: Any, fields: str | Sequence[str] = ("four_point",)
 ) -> Callable[[Any], dict]:
-    """An observable for `nk.measure` whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
+    r"""An observable for `nk.measure` whose averages are `fields` of the last layer of `propagate(net, x, order=1)`.
 
-    The averages agree up to O(1/width), and exactly for one hidden layer. Use it as `nk.measure(observables(net, x,
-    fields), net, size, key)`; mean and errors are then dicts by field.
+    The averages agree up to $O(1/\text{width})$, and exactly for one hidden layer. Use it as
+    `nk.measure(observables(net, x, fields), net, size, key)`; mean and errors are then dicts by field.
 
     **Arguments:** `net`, `x`: same as `propagate`; `fields`, names such as "four_point" or "ntk_variance_a"; those of
     the dNTK and ddNTK need three derivatives of the network and `out_dim` >= 2.

@@ -1,7 +1,7 @@
-r"""The verb `phase_diagram`: where deep networks forget differences of inputs, and where they amplify them.
+r"""Where deep networks forget differences of inputs, and where they amplify them.
 
-Deep in a network the variance is K* = C_b + C_W E[s^2]. There, chi_perp < 1 draws all inputs together (ordered),
-chi_perp > 1 drives them apart to a correlation c* < 1 (chaotic), and the critical line lies between.
+Deep in a network the variance is $K_* = C_b + C_W\, \mathbb{E}[s^2]$. There, $\chi_\perp < 1$ draws all inputs together
+(ordered), $\chi_\perp > 1$ drives them apart to a correlation $c_* < 1$ (chaotic), and the critical line lies between.
 """
 
 import functools
@@ -27,13 +27,13 @@ _SAME = 1e-14  # relative
 
 
 class PhaseDiagramResult(Result, eqx.Module):
-    """Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
+    r"""Phases of an activation over `weight_vars` (m,) and `bias_vars` (k,).
 
     **Fields,** each (m, k): `kernel`, the limiting variance K* of an input of unit mean square (0 or inf if it
-    vanishes or explodes); `chi_par`, `chi_perp` at K*; `phase`: "ordered", "critical" or "chaotic" by chi_perp.
-    `critical_line` (q, 2): pairs C_W, C_b with chi_perp = 1, within the range of `bias_vars`. Computed on first use:
-    `correlation`, the limiting correlation of two inputs; `depth_scale`, the number of layers over which it is
-    reached.
+    vanishes or explodes); `chi_par`, `chi_perp` at $K_*$; `phase`: "ordered", "critical" or "chaotic" by $\chi_\perp$.
+    `critical_line` (q, 2): pairs $C_W$, $C_b$ with $\chi_\perp = 1$, within the range of `bias_vars`. Computed on
+    first use: `correlation`, the limiting correlation of two inputs; `depth_scale`, the number of layers over which it
+    is reached.
     """
 
     weight_vars: np.ndarray

@@ -1,14 +1,16 @@
 r"""Spectra of kernel matrices of random inputs, and of their estimates by random features.
 
-Kernel matrices: inputs of length sqrt(d) in random directions have cosines of size 1/sqrt(d), where a kernel f(cosine)
-is almost linear. For n ~ d points its matrix has, but for one outlier of order n f(0), the eigenvalues of
+Kernel matrices: inputs of length $\sqrt d$ in random directions have cosines of size $1/\sqrt d$, where a kernel $f$ of
+the cosine is almost linear. For $n \sim d$ points its matrix has, but for one outlier of order $n f(0)$, the
+eigenvalues of
 
-    f'(0) X X^T / d + (f(1) - f(0) - f'(0)) I.
+$$f'(0)\, \frac{X X^\top}{d} + (f(1) - f(0) - f'(0))\, I.$$
 
-Random features: (1/M) F F^T with M features whose covariance has the eigenvalues tau_1 ... tau_N, ratio g = N/M. Its
-eigenvalues spread by the law of Marchenko and Pastur in its general form; v = v(x + i0) with
+Random features: $\frac1M F F^\top$ with $M$ features whose covariance has the eigenvalues $\tau_1, \ldots, \tau_N$,
+ratio $g = N/M$. Its eigenvalues spread by the Marchenko-Pastur law in its general form; $v = v(x + i0)$ with
 
-    x = -1/v + g mean[tau / (1 + tau v)],     density = Im v / (pi g).
+$$x = -\frac1v + \frac{g}{N} \sum_i \frac{\tau_i}{1 + \tau_i v}, \qquad
+\text{density} = \frac{\operatorname{Im} v}{\pi g}.$$
 """
 
 from typing import TYPE_CHECKING, Any
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 
 def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPasturResult:
-    """The limiting distribution of the eigenvalues of `kernel(x)`, except the largest, for random inputs of length
-    sqrt(dim).
+    r"""The limiting distribution of the eigenvalues of `kernel(x)`, except the largest, for random inputs of length
+    $\sqrt d$.
 
     **Arguments:** `kernel`, which depends only on lengths and angles (NTK, NNGP, RBF, ...); `points` n and `dim` d of
     the inputs, both large.
@@ -51,9 +53,9 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
 
 
 class SampledSpectrumResult(Result, eqx.Module):
-    """The distribution of eigenvalues of (1/M) F F^T, given those of its mean.
+    r"""The distribution of eigenvalues of $\frac1M F F^\top$, given those of its mean.
 
-    **Fields:** `population` tau (N,), eigenvalues of the mean; `ratio` g = N/M.
+    **Fields:** `population` $\tau$ (N,), eigenvalues of the mean; `ratio` $g = N/M$.
     """
 
     population: np.ndarray
@@ -61,7 +63,10 @@ class SampledSpectrumResult(Result, eqx.Module):
 
     @property
     def moments(self) -> tuple[float, float]:
-        """The means of the eigenvalues and of their squares: mean(tau), mean(tau^2) + g mean(tau)^2."""
+        r"""The means of the eigenvalues and of their squares.
+
+        They are $\langle\tau\rangle$ and $\langle\tau^2\rangle + g\, \langle\tau\rangle^2$.
+        """
         mean = float(self.population.mean())
         return mean, float(np.mean(self.population**2)) + self.ratio * mean**2
 
@@ -100,10 +105,10 @@ class SampledSpectrumResult(Result, eqx.Module):
 
 
 def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrumResult:
-    """The distribution of eigenvalues of a kernel matrix estimated from M random features.
+    r"""The distribution of eigenvalues of a kernel matrix estimated from M random features.
 
-    **Arguments:** `population` (N,), eigenvalues of the kernel matrix of N points at M = infinity, e.g. of an NNGP;
-    `ratio` N/M.
+    **Arguments:** `population` (N,), eigenvalues of the kernel matrix of N points at $M = \infty$, e.g. of an NNGP;
+    `ratio` $N/M$.
     """
     tau = numeric(population, "population")
     if tau.ndim != 1 or not tau.size or tau.max() <= 0 or tau.min() < -1e-9 * tau.max():

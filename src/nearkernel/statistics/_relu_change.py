@@ -1,12 +1,16 @@
-r"""How the tangent kernel of a random relu network begins to move, at any width.
+r"""How the tangent kernel of a random ReLU network begins to move, at any width.
 
-A step of gradient descent on (z - y)^2/2 at one input changes Theta = sum_l lam_l |h_(l-1)|^2 |delta_l|^2 by
--lr (z - y) grad z . grad Theta. With A the Jacobian from z_k to h_(l-1), each pair of layers k < l gives
+A step of gradient descent on $\frac12 (z - y)^2$ at one input changes
+$\Theta = \sum_l \lambda_l \lVert h_{l-1}\rVert^2 \lVert\delta_l\rVert^2$ by
+$-\eta\, (z - y)\, \nabla z \cdot \nabla \Theta$. With $A$ the Jacobian from $z_k$ to $h_{l-1}$ and
+$\lambda_l = C_W / \text{fan-in}$, each pair of layers $k < l$ gives
 
-    4 lam_k lam_l z |h_(k-1)|^2 |delta_l|^2 h_(l-1).A A^T W_l^T delta_l,   lam_l = C_W / fan_in.
+$$4 \lambda_k \lambda_l\, z\, \lVert h_{k-1}\rVert^2 \lVert\delta_l\rVert^2\;
+h_{l-1} \cdot A A^\top W_l^\top \delta_l .$$
 
 At one input, signs of neurons are as good as independent of all lengths, so that the mean is a product of
-E|h_(k-1)|^4, E tr(A^T A)^2 and E|delta_l|^4, each of which follows from layer to layer.
+$\mathbb{E} \lVert h_{k-1}\rVert^4$, $\mathbb{E} \operatorname{tr}(A^\top A)^2$ and
+$\mathbb{E} \lVert\delta_l\rVert^4$, each of which follows from layer to layer.
 """
 
 from typing import Any

@@ -1,16 +1,19 @@
-r"""Moments of random relu networks with weights of any symmetric law, exact at any width.
+r"""Moments of random ReLU networks with weights of any symmetric distribution, exact at any width.
 
 Whatever the input, a neuron is on with probability 1/2, independently of even functions of the weights. So three
-numbers go from layer to layer. For vectors a and b of a layer, such as columns of its derivative with respect to the
-input,
+numbers go from layer to layer. For vectors $a$ and $b$ of a layer, such as columns of its derivative with respect to
+the input,
 
-    A = E[|a|^2 |b|^2],    C = E[(a.b)^2],    B = E[sum_i a_i^2 b_i^2],    M = A + 2 C + (mu_4 - 3) B.
+$$A = \mathbb{E}[\lVert a\rVert^2 \lVert b\rVert^2], \qquad C = \mathbb{E}[(a \cdot b)^2], \qquad
+B = \mathbb{E}\Big[\sum_i a_i^2 b_i^2\Big], \qquad M = A + 2 C + (\mu_4 - 3) B.$$
 
-With weights of variance v and fourth moment mu_4 v^2, slopes s and n neurons in the next layer,
+With weights of variance $v$ and fourth moment $\mu_4 v^2$, slopes $s$ and $n$ neurons in the next layer,
 
-    B' = n E[s^4] v^2 M,    A' = B' + n (n - 1) E[s^2]^2 v^2 A,    C' = B' + n (n - 1) E[s^2]^2 v^2 C,
+$$B' = n\, \mathbb{E}[s^4]\, v^2 M, \qquad A' = B' + n (n - 1)\, \mathbb{E}[s^2]^2\, v^2 A, \qquad
+C' = B' + n (n - 1)\, \mathbb{E}[s^2]^2\, v^2 C,$$
 
-and v^2 M is the moment of an output. Only B sees the law of the weights: its weight falls as 1/width.
+and $v^2 M$ is the moment of an output. Only $B$ depends on the distribution of the weights: its weight falls as
+1/width.
 """
 
 from typing import Any
@@ -26,9 +29,10 @@ from ._paths import piecewise_linear
 
 
 class ReluMomentsResult(Result, eqx.Module):
-    """Moments of one output z of a random ReLU network, and of g = |dz/dx|^2.
+    r"""Moments of one output $z$ of a random ReLU network, and of $g = \lVert dz/dx\rVert^2$.
 
-    **Fields:** `second` E[z^2] and `fourth` E[z^4], each (n,); `gradient_second` E[g] and `gradient_fourth` E[g^2],
+    **Fields:** `second` $\mathbb{E}[z^2]$ and `fourth` $\mathbb{E}[z^4]$, each (n,); `gradient_second` $\mathbb{E}[g]$
+    and `gradient_fourth` $\mathbb{E}[g^2]$,
     equal at all inputs; `kurtosis` of the weights.
     """
 

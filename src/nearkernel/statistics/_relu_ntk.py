@@ -15,14 +15,14 @@ from ._paths import piecewise_linear
 
 
 class ReluNTKResult(Result, eqx.Module):
-    r"""Moments of the tangent kernel Theta (of one output) over initializations.
+    r"""Moments of the tangent kernel $\Theta$ (of one output) over initializations.
 
-    **Fields:** `mean` (n, n), over networks of these widths. It has a closed form on the diagonal, 2 (L + 1) |x|^2 /
-    d for L hidden ReLU layers at C_W = 2, and off the diagonal for one hidden layer and for linear networks. Off the
-    diagonal with more hidden layers it comes from quadrature, with errors relative to sqrt(mean_aa mean_bb) below
-    1e-4 for three hidden layers, 1e-3 for ten, 3e-3 for thirty; ten times smaller unless inputs are nearly parallel.
-    `second_moment` (n,), E[Theta_aa^2], exact; `other_output` (n,), E[Theta_12^2] between two different outputs at
-    the same input, exact.
+    **Fields:** `mean` (n, n), over networks of these widths. It has a closed form on the diagonal,
+    $2 (L + 1) \lVert x\rVert^2 / d$ for $L$ hidden ReLU layers at $C_W = 2$, and off the diagonal for one hidden layer
+    and for linear networks. Off the diagonal with more hidden layers it comes from quadrature, with errors relative to
+    the root of the product of both diagonal entries below 1e-4 for three hidden layers, 1e-3 for ten, 3e-3 for thirty;
+    ten times smaller unless inputs are nearly parallel. `second_moment` (n,), $\mathbb{E}[\Theta_{aa}^2]$, exact;
+    `other_output` (n,), $\mathbb{E}[\Theta_{12}^2]$ between two different outputs at the same input, exact.
     """
 
     mean: np.ndarray
@@ -31,14 +31,16 @@ class ReluNTKResult(Result, eqx.Module):
 
     @property
     def std(self) -> np.ndarray:
-        """The standard deviation (n,) of Theta_aa over initializations."""
+        r"""The standard deviation (n,) of $\Theta_{aa}$ over initializations."""
         return np.sqrt(np.maximum(self.second_moment - np.diagonal(self.mean) ** 2, 0.0))
 
     @property
     def ratio(self) -> float:
-        """E[Theta_aa^2] / E[Theta_aa]^2, equal at all inputs: the spread of single networks around the mean.
+        r"""$\mathbb{E}[\Theta_{aa}^2] / \mathbb{E}[\Theta_{aa}]^2$, equal at all inputs: the spread of single networks
+        around the mean.
 
-        It is about 1 + (11/3) tau for ReLU at small tau = sum 1/n_l and exp(5 tau)/3 at large tau: exp(5 tau) is its
+        With $\tau = \sum_l 1/n_l$, it is about $1 + \frac{11}{3} \tau$ for ReLU at small $\tau$ and $e^{5 \tau}/3$ at
+        large $\tau$: $e^{5 \tau}$ is its
         order of magnitude, not its value.
         """
         return float(self.second_moment[0] / self.mean[0, 0] ** 2)

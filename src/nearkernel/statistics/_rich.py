@@ -173,11 +173,11 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def spread(self, width: int, draws: int | None = None) -> Spread:
-        """The distribution of trained networks of this `width` (of their last hidden layer) around the limit.
+        r"""The distribution of trained networks of this `width` (of their last hidden layer) around the limit.
 
-        The covariance is c/width. Of one hidden layer with a smooth activation c is known: it is the variance over
-        neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow networks of
-        clouds.
+        The covariance is $c/\text{width}$. Of one hidden layer with a smooth activation c is known: it is the variance
+        over neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow
+        networks of clouds.
 
         **Arguments:** `draws`: how many networks to draw; by default none where c is known, else 64.
         """

@@ -10,14 +10,15 @@ from ._gaussian import GaussianOutputs
 
 
 class Kernels(Result, eqx.Module):
-    """Kernels of a trained network at all points, training points first.
+    r"""Kernels of a trained network at all points, training points first.
 
-    **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel <s(h)
-    s(h)> (P, P) per hidden layer; `gradients`, one kernel per hidden layer of the derivatives of outputs with respect
-    to preactivations; `moved`, |NTK - NTK at initialization| / |NTK at initialization|.
+    **Fields:** `ntk`, the tangent kernel; `error`, its standard error over scrambles; `features`, one kernel
+    $\langle s(h)\, s(h)\rangle$ (P, P) per hidden layer; `gradients`, one kernel per hidden layer of the derivatives
+    of outputs with respect to preactivations; `moved`, the change of the NTK relative to the NTK at initialization,
+    $\lVert\Theta - \Theta_0\rVert / \lVert\Theta_0\rVert$.
 
-    They belong to the unscaled network, whose tangent kernel at initialization is `nk.kernels.NTK(net)`; the kernel
-    of `nk.Scaled(net, alpha)` is alpha^2 times larger. `ntk` and `gradients` are (P, P) for one output, otherwise (P,
+    They belong to the unscaled network, whose tangent kernel at initialization is `nk.kernels.NTK(net)`; the kernel of
+    `nk.Scaled(net, alpha)` is $\alpha^2$ times larger. `ntk` and `gradients` are (P, P) for one output, otherwise (P,
     out, P, out).
     """
 
@@ -43,7 +44,7 @@ class Neurons(Result, eqx.Module):
 
 
 class Spread(GaussianOutputs):
-    """Trained outputs of networks of finite width: Gaussian around the limit, with covariance c/width.
+    r"""Trained outputs of networks of finite width: Gaussian around the limit, with covariance $c/\text{width}$.
 
     **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the
     relative standard error of `std`; `width`; `draws`, the number of networks in which c was measured, 0 if it is

@@ -1,6 +1,7 @@
 r"""Forecasts for any loss: initializations are drawn from their Gaussian law, and each is trained in function space.
 
-With z(0) ~ N(0, K) at all points, training moves z = z(0) + T a by a' = -dL/dz, n unknowns per network and output.
+With $z(0) \sim \mathcal{N}(0, K)$ at all points, training moves $z = z(0) + T a$ by $\dot a = -\partial L/\partial z$,
+n unknowns per network and output.
 """
 
 import dataclasses

@@ -1,9 +1,10 @@
 r"""Scaling laws: how the error of training on endless data falls with time and features, and the best use of compute.
 
-With p random features and endless data, E(t, p) = v^T exp(-2 M t) v has one resolvent of the random matrix M. With the
-poles of exp(-2 lam t) as ridges s_j with weights w_j,
+With $p$ random features and endless data, $E(t, p) = v^\top e^{-2 M t} v$ has one resolvent of the random matrix $M$.
+With the poles of $e^{-2 \lambda t}$ as ridges $s_j$ with weights $w_j$,
 
-    p = sum_i lam_i/(lam_i + kappa_j) + p s_j/kappa_j,  E = noise + Re sum_j w_j sum_i v_i^2 kappa_j/(lam_i + kappa_j).
+$$p = \sum_i \frac{\lambda_i}{\lambda_i + \kappa_j} + \frac{p\, s_j}{\kappa_j}, \qquad
+E = \text{noise} + \operatorname{Re} \sum_j w_j \sum_i \frac{v_i^2\, \kappa_j}{\lambda_i + \kappa_j}.$$
 """
 
 import math
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class ScalingExponentsResult(NamedTuple):
-    """Scaling exponents of the error with the number of examples, features, time and compute.
+    r"""Scaling exponents of the error $E$ with the number of examples, features, time and compute.
 
-    **Fields:** `samples`, E ~ n^-samples without a ridge; `features`, E ~ p^-features with infinite data; `time`, E ~
-    t^-time with all features; `compute`, E ~ C^-compute at the optimum; `best_features` and `best_time`, powers of C
-    = p t.
+    **Fields:** `samples`, $c$ in $E \sim n^{-c}$ without a ridge; `features`, $c$ in $E \sim p^{-c}$ with infinite
+    data; `time`, $c$ in $E \sim t^{-c}$ with all features; `compute`, $c$ in $E \sim C^{-c}$ at the optimum;
+    `best_features` and `best_time`, powers of $C = p t$.
     """
 
     samples: float
@@ -40,7 +41,7 @@ class ScalingExponentsResult(NamedTuple):
 
 
 def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
-    r"""The scaling exponents of a power-law task, lam_i = i^-decay and v_i^2 = i^-source, for large sizes.
+    r"""The scaling exponents of a power-law task, $\lambda_i = i^{-a}$ and $v_i^2 = i^{-b}$, for large sizes.
 
     With $a$ = `decay` > 1 and $b$ = `source` > 1, $E \sim n^{-\min(b - 1, 2 a)}$, $p^{-\min(b - 1, a)}$, $t^{-(b -
     1)/a}$. With $x$ and $y$ the last two exponents, the optimal use of $C = p t$ gives $E \sim C^{-x y/(x + y)}$ and
@@ -55,9 +56,10 @@ def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
 
 
 def population_law(task: KernelTask, times: Any, features: float = math.inf) -> np.ndarray:
-    """The error (k,) after gradient flow on infinite data, with `features` random features of the kernel.
+    r"""The error (k,) after gradient flow on infinite data, with `features` random features of the kernel.
 
-    **Arguments:** `task`; `times` (k,) > 0 of the gradient flow of the mean loss 1/2 E (z - y)^2; `features`, all by
+    **Arguments:** `task`; `times` (k,) > 0 of the gradient flow of the mean loss $\frac12 \mathbb{E} (z - y)^2$;
+    `features`, all by
     default.
     """
     _require_task(task)
@@ -79,9 +81,9 @@ def _population(moments: SpectrumMoments, task: KernelTask, time: float, p: floa
 
 
 class ComputeOptimalResult(Result, eqx.Module):
-    """The optimal number of features at every budget C = features * time, with infinite data.
+    r"""The optimal number of features $p$ at every budget $C = p t$ of features times time, with infinite data.
 
-    **Fields:** `budgets`, `features`, `times`, `error`, each (k,); `slope`, -d ln error / d ln C between the last two.
+    **Fields:** `budgets`, `features`, `times`, `error`, each (k,); `slope`, $-d \ln E / d \ln C$ between the last two.
     """
 
     budgets: np.ndarray
@@ -105,7 +107,7 @@ class ComputeOptimalResult(Result, eqx.Module):
 def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimalResult:
     """The compute-optimal number of features and training time: the smallest `population_law` at each budget.
 
-    **Arguments:** `task`; `budgets` (k,), C = features * time.
+    **Arguments:** `task`; `budgets` (k,), features times time.
     """
     _require_task(task)
     budgets = np.atleast_1d(numeric(budgets, "budgets"))

@@ -30,14 +30,14 @@ from ._pair import FeaturePair, KernelPair, NetworkPair
 
 
 class StochasticForecast(OfNetworks, GaussianOutputs):
-    """Outputs after SGD with the squared loss: exact mean and covariance over initializations, batches and noise.
+    r"""Outputs after SGD with the squared loss: exact mean and covariance over initializations, batches and noise.
 
     Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
     from the Gaussian with these moments.
 
     **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
-    of the mean; `loss`, the mean of 1/2 sum (z - y)^2 on the training set; `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `regime`, of `nk.regime`, or None.
+    of the mean; `loss`, the mean of $\frac12 \sum (z - y)^2$ on the training set; `status`, an `nk.Status`, and its
+    `ok`; `algorithm`; `regime`, of `nk.regime`, or None.
     """
 
     def __init__(

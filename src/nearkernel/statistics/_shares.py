@@ -114,13 +114,10 @@ def layer_settings(net: AbstractNetwork) -> Settings:
 
     def leaf(layer: Any, own: Any, x: Any) -> Any:
         if layer.has_params():
-            values = {name: float(value) for name, value in own.items()}
-            factors.append(
-                [
-                    np.mean([value for name, value in values.items() if name != "bias"]),
-                    values.get("bias", 1.0),
-                ]
-            )
+            weights = [float(value) for name, value in own.items() if name != "bias"]
+            if "query" in own and "key" not in own:  # weights of both: no part of the tangent kernel
+                weights = [float(own[name]) for name in ("value", "output")]
+            factors.append([1.0 / np.mean(1.0 / np.array(weights)), float(own.get("bias", 1.0))])
             variances.append(float(getattr(layer, "bias_var", 0.0)))
         return np.zeros((1, *layer.shape(x.shape[1:])))
 

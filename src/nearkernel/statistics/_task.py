@@ -23,7 +23,7 @@ class KernelTask(Result, eqx.Module):
 
     **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the squares $v_i^2$, summed over the `multiplicity` of
     the eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 by default; `rest` >= 0, the sum of truncated
-    eigenvalues: high modes act as a ridge, and without them training to convergence diverges at m = k.
+    eigenvalues: high modes act as a ridge, and without them training to convergence diverges at $m = k$.
     """
 
     eigenvalues: np.ndarray
@@ -79,8 +79,8 @@ class SpectrumMoments(AbstractMoments):
 def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int = 1_000_000) -> KernelTask:
     r"""A power-law task, $\lambda_i = i^{-a}$ and $v_i^2 = i^{-b}$; modes beyond `modes` act as a ridge and as noise.
 
-    **Arguments:** `decay` a > 1; `source` b > 1; `noise` variance; `modes`, the number of modes; those beyond 300 are
-    grouped into blocks of nearly equal eigenvalues.
+    **Arguments:** `decay`, $a > 1$; `source`, $b > 1$; `noise` variance; `modes`, the number of modes; those beyond
+    300 are grouped into blocks of nearly equal eigenvalues.
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
@@ -120,7 +120,7 @@ def sphere_task(
     dimensions.
 
     **Arguments:** `kernel`, which on the sphere depends on angles only, e.g. `nk.kernels.NTK(net)`; `dim` >= 3;
-    `power` (k,), the mean square of the part of the target of degree 0, 1, ...; `noise`; `radius`, sqrt(dim) by
+    `power` (k,), the mean square of the part of the target of degree 0, 1, ...; `noise`; `radius`, $\sqrt d$ by
     default; `degrees`, the highest degree that is resolved.
     """
     if not isinstance(kernel, AbstractKernel):

@@ -1,12 +1,13 @@
-"""What to measure in trained networks so that its mean is the correction of order 1/n of `forecast(order=1)`.
+r"""What to measure in trained networks so that its mean is the correction of order 1/n of `forecast(order=1)`.
 
 The correction is small against the spread of networks, so two things are taken out of the noise. A network is trained
-twice, the second time with the sign of its last layer changed, which is as likely. And from each output is taken what
-training with the frozen kernel of this network makes of it, to second order in the difference of that kernel from the
-infinite one: its moments are those of the start, known from `propagate(net, x, order=1)`. What is left is of order 1/n.
+twice, the second time with the sign of its last layer changed, which is as likely. And from each output is subtracted
+what training with the frozen kernel of this network makes of it, to second order in the difference of that kernel from
+the infinite one: its moments follow from those at initialization, known from `propagate(net, x, order=1)`. What is left
+is of order $1/n$.
 
-Third and fourth cumulants are averages of Hermite polynomials of the outputs in the law of infinite width, up to
-O(1/n^2): no products of averages are needed, so that they can be measured like any other mean.
+Third and fourth cumulants are averages of Hermite polynomials of the outputs in the distribution at infinite width, up
+to $O(1/n^2)$: no products of averages are needed, so that they can be measured like any other mean.
 """
 
 import math
