@@ -1,4 +1,4 @@
-"""A new number of points compiles nothing."""
+"""A new number of points, and a new depth, compile nothing."""
 
 import jax
 import numpy as np
@@ -47,3 +47,24 @@ def test_a_new_number_of_points_compiles_nothing(name, dtype, compilations):
         for n in LATER:
             CALLS[name](n)
     assert len(compilations) == before
+
+
+@pytest.mark.parametrize("activation", ["relu", "erf", "gelu", "sin"])
+def test_a_new_depth_compiles_nothing_and_gives_the_same(activation, compilations):
+    deep = lambda depth: nk.MLP(5, (8,) * depth, 1, activation, 1.5, 0.1)
+    jax.clear_caches()
+    nk.kernels.nngp_and_ntk(deep(3), X[:50])
+    before = len(compilations)
+    found = {depth: nk.kernels.nngp_and_ntk(deep(depth), X[:50]) for depth in (2, 4)}
+    assert len(compilations) == before
+    for depth, pair in found.items():
+        traced = jax.jit(lambda x, net=deep(depth): nk.kernels.nngp_and_ntk(net, x))
+        with jax.enable_x64(True):
+            for one, other in zip(pair, traced(X[:50]), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
+def test_data_of_single_inputs_are_not_compiled(compilations):
+    jax.clear_caches()
+    nk.kernels.NTK(NET).diag(X)
+    assert not compilations

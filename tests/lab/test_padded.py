@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.lab.experiments._padded import Switched, more_neurons, more_rows, switched
+from nearkernel.lab.experiments._padded import (
+    Switched,
+    more_layers,
+    more_neurons,
+    more_rows,
+    switched,
+)
 
 X, Y, NEW = np.array([[-1.0], [0.2], [1.3]]), np.array([0.5, -0.3, 0.4]), np.linspace(-2, 2, 7)[:, None]
 
@@ -21,6 +27,15 @@ def test_added_neurons_change_neither_outputs_nor_gradients(activation):
     widened, padded = more_neurons(net, theta, 9)
     np.testing.assert_allclose(widened(padded, NEW), net(theta, NEW), rtol=1e-12)
     small, large = nk.kernels.EmpiricalNTK(net, theta), nk.kernels.EmpiricalNTK(widened, padded)
+    np.testing.assert_allclose(large(X, NEW), small(X, NEW), rtol=1e-12)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_added_layers_change_neither_outputs_nor_gradients(depth):
+    net, theta = network(depth=depth)
+    deepened, padded = more_layers(*more_neurons(net, theta, 9), 3)
+    np.testing.assert_allclose(deepened(padded, NEW), net(theta, NEW), rtol=1e-12)
+    small, large = nk.kernels.EmpiricalNTK(net, theta), nk.kernels.EmpiricalNTK(deepened, padded)
     np.testing.assert_allclose(large(X, NEW), small(X, NEW), rtol=1e-12)
 
 
@@ -41,8 +56,8 @@ def test_rows_that_do_not_count_have_no_output_and_no_gradient():
 def test_both_orders_are_those_of_the_network_itself(depth, time):
     net, theta = network(depth=depth)
     plain = nk.solve(nk.expand(net, theta, degree=2), X, Y, nk.GradientFlow(time), order=1).predict(NEW).terms
-    widened, padded = more_neurons(net, theta, 9)
-    model = nk.expand(Switched(widened), padded, degree=2)
+    deepened, padded = more_layers(*more_neurons(net, theta, 9), 3)
+    model = nk.expand(Switched(deepened), padded, degree=2)
     found = nk.solve(model, *more_rows(X, Y, 5), nk.GradientFlow(time), order=1).predict(switched(NEW)).terms
     for one, other in zip(plain, found, strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-7, atol=1e-9)

@@ -5,11 +5,12 @@ registers at twice the speed, and keep the digits that 1 - cos would lose.
 """
 
 import math
+from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
+
+from .._namespace import namespace
 
 
 def _arcsine_series() -> tuple[float, ...]:
@@ -27,38 +28,39 @@ _ARCSINE = _arcsine_series()
 _CHORD = tuple((-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 12))
 
 
-def _horner(coefficients: tuple[float, ...], t: jax.Array) -> jax.Array:
-    found = jnp.full_like(t, coefficients[-1])
+def _horner(coefficients: tuple[float, ...], t: Any) -> Any:
+    found = namespace(t).full_like(t, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         found = found * t + coefficient
     return found
 
 
-def safe_sqrt(x: jax.Array) -> jax.Array:
+def safe_sqrt(x: Any) -> Any:
     """sqrt with derivative 0 at 0, where the kernels never need the infinite one."""
-    positive = x > 0
-    return jnp.where(positive, jnp.sqrt(jnp.where(positive, x, 1.0)), 0.0)
+    xp, positive = namespace(x), x > 0
+    return xp.where(positive, xp.sqrt(xp.where(positive, x, 1.0)), 0.0)
 
 
-def signed_arcsine(x: jax.Array) -> jax.Array:
+def signed_arcsine(x: Any) -> Any:
     """arcsin(x) for |x| <= 1."""
-    size = jnp.abs(x)
+    xp = namespace(x)
+    size = xp.abs(x)
     near = size > 0.5
-    w = jnp.where(near, 0.5 - 0.5 * size, x * x)
-    arc = jnp.where(near, safe_sqrt(w), size) * _horner(_ARCSINE, 8.0 * w - 1.0)
-    return jnp.sign(x) * jnp.where(near, np.pi / 2 - 2 * arc, arc)
+    w = xp.where(near, 0.5 - 0.5 * size, x * x)
+    arc = xp.where(near, safe_sqrt(w), size) * _horner(_ARCSINE, 8.0 * w - 1.0)
+    return xp.sign(x) * xp.where(near, np.pi / 2 - 2 * arc, arc)
 
 
-def angle_and_chord(fold: jax.Array) -> tuple[jax.Array, jax.Array]:
+def angle_and_chord(fold: Any) -> tuple[Any, Any]:
     """phi in [0, pi/2] with cos(phi) = 1 - fold, and sin(phi) - phi cos(phi).
 
     Below pi/3 the second is taken from its series phi^3/3 - ...: rounding the difference would shift the angle by
     one unit in the last place in every layer, always to the same side, and 50 layers would show it in the 13th digit.
     """
-    near, cosine = fold < 0.5, 1.0 - fold
-    w = jnp.where(near, 0.5 * fold, cosine * cosine)
-    root = safe_sqrt(jnp.where(near, w, fold * (2.0 - fold)))  # sin(phi/2) if near, sin(phi) if not
-    arc = jnp.where(near, root, cosine) * _horner(_ARCSINE, 8.0 * w - 1.0)
-    phi = jnp.where(near, 2 * arc, np.pi / 2 - arc)
+    xp, near, cosine = namespace(fold), fold < 0.5, 1.0 - fold
+    w = xp.where(near, 0.5 * fold, cosine * cosine)
+    root = safe_sqrt(xp.where(near, w, fold * (2.0 - fold)))  # sin(phi/2) if near, sin(phi) if not
+    arc = xp.where(near, root, cosine) * _horner(_ARCSINE, 8.0 * w - 1.0)
+    phi = xp.where(near, 2 * arc, np.pi / 2 - arc)
     square = phi * phi
-    return phi, jnp.where(near, phi * square * _horner(_CHORD, square), root - phi * cosine)
+    return phi, xp.where(near, phi * square * _horner(_CHORD, square), root - phi * cosine)

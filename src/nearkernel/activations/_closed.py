@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import between, finite_number
+from .._namespace import namespace
 from ._angle import angle_and_chord, safe_sqrt, signed_arcsine
 from ._base import AbstractActivation, Moments, Rows
 
@@ -43,8 +44,9 @@ class PiecewiseLinear(AbstractActivation):
         return 0.5 * (self.right**2 + self.left**2)
 
     def moments(self, q: jax.Array) -> Moments:
-        power = jnp.full_like(q, 1.0) * self._power()
-        return Moments(value=q * power, slope=power, curvature=jnp.zeros_like(q))
+        xp = namespace(q)
+        power = xp.full_like(q, 1.0) * self._power()
+        return Moments(value=q * power, slope=power, curvature=xp.zeros_like(q))
 
     def rows(self, q: jax.Array) -> Rows:
         return {"size": safe_sqrt(q * self._power()), "slope": self.moments(q).slope}
@@ -83,14 +85,14 @@ class SmoothClosedForm(AbstractActivation):
 
     def moments(self, q: jax.Array) -> Moments:
         parts = self.parts(q)
-        value, slope = self.averages(parts, parts, jnp.zeros_like(q))
+        value, slope = self.averages(parts, parts, namespace(q).zeros_like(q))
         return Moments(value=value, slope=slope, curvature=self.curvature(q))
 
     def rows(self, q: jax.Array) -> Rows:
-        parts = self.parts(q)
-        value, slope = self.averages(parts, parts, jnp.zeros_like(q))
+        xp, parts = namespace(q), self.parts(q)
+        value, slope = self.averages(parts, parts, xp.zeros_like(q))
         size = safe_sqrt(value)
-        inverse = jnp.where(size > 0, 1.0 / jnp.where(size > 0, size, 1.0), 0.0)
+        inverse = xp.where(size > 0, 1.0 / xp.where(size > 0, size, 1.0), 0.0)
         return {**parts, "size": size, "slope": slope, "inverse_size": inverse}
 
     def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -122,14 +124,14 @@ class Erf(SmoothClosedForm):
         return None
 
     def parts(self, q: jax.Array) -> Rows:
-        return {"q": q, "sine": jnp.sqrt(2.0 * q / (1.0 + 2.0 * q))}
+        return {"q": q, "sine": namespace(q).sqrt(2.0 * q / (1.0 + 2.0 * q))}
 
     def averages(self, row1: Rows, row2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         value = (2 / np.pi) * signed_arcsine(row1["sine"] * row2["sine"] * (1.0 - gap))
-        return value, (4 / np.pi) / jnp.sqrt(_determinant(2.0, row1, row2, gap))
+        return value, (4 / np.pi) / namespace(gap).sqrt(_determinant(2.0, row1, row2, gap))
 
     def curvature(self, q: jax.Array) -> jax.Array:
-        return -8 * q / (np.pi * (1 + 2 * q) * jnp.sqrt(1 + 4 * q))
+        return -8 * q / (np.pi * (1 + 2 * q) * namespace(q).sqrt(1 + 4 * q))
 
 
 class Gelu(SmoothClosedForm):
@@ -147,7 +149,7 @@ class Gelu(SmoothClosedForm):
         return jax.nn.gelu(z, approximate=False)
 
     def mean(self, q: jax.Array) -> jax.Array:
-        return q / jnp.sqrt(2 * np.pi * (1.0 + q))
+        return q / namespace(q).sqrt(2 * np.pi * (1.0 + q))
 
     def parts(self, q: jax.Array) -> Rows:
         inverse = 1.0 / (1.0 + q)
@@ -156,7 +158,7 @@ class Gelu(SmoothClosedForm):
     def averages(self, row1: Rows, row2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
         k, inverses = _covariance(row1, row2, gap), row1["inverse"] + row2["inverse"]
         det = _determinant(1.0, row1, row2, gap)
-        root = 1.0 / jnp.sqrt(det)
+        root = 1.0 / namespace(det).sqrt(det)
         density = root / (2 * np.pi)  # E[phi(u) phi(v)]
         both = 0.25 + signed_arcsine(row1["sine"] * row2["sine"] * (1.0 - gap)) / (
             2 * np.pi
@@ -179,17 +181,17 @@ class Gaussian(SmoothClosedForm):
         return jnp.exp(-z * z)
 
     def mean(self, q: jax.Array) -> jax.Array:
-        return 1.0 / jnp.sqrt(1.0 + 2.0 * q)
+        return 1.0 / namespace(q).sqrt(1.0 + 2.0 * q)
 
     def parts(self, q: jax.Array) -> Rows:
         return {"q": q, "root": safe_sqrt(q)}
 
     def averages(self, row1: Rows, row2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        value = 1.0 / jnp.sqrt(_determinant(2.0, row1, row2, gap))
+        value = 1.0 / namespace(gap).sqrt(_determinant(2.0, row1, row2, gap))
         return value, 4.0 * _covariance(row1, row2, gap) * value**3
 
     def curvature(self, q: jax.Array) -> jax.Array:
-        return (4 * q / (1 + 4 * q) - 2.0) / jnp.sqrt(1 + 4 * q)
+        return (4 * q / (1 + 4 * q) - 2.0) / namespace(q).sqrt(1 + 4 * q)
 
 
 class Sine(SmoothClosedForm):
@@ -206,21 +208,21 @@ class Sine(SmoothClosedForm):
         return jnp.cos(z) if self.cosine else jnp.sin(z)
 
     def mean(self, q: jax.Array) -> jax.Array | None:
-        return jnp.exp(-0.5 * q) if self.cosine else None
+        return namespace(q).exp(-0.5 * q) if self.cosine else None
 
     def parts(self, q: jax.Array) -> Rows:
         return {"root": safe_sqrt(q)}
 
     def averages(self, row1: Rows, row2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
-        root1, root2 = row1["root"], row2["root"]
-        fold = jnp.minimum(gap, 2.0 - gap)
+        xp, root1, root2 = namespace(gap), row1["root"], row2["root"]
+        fold = xp.minimum(gap, 2.0 - gap)
         k = root1 * root2 * (1.0 - fold)
-        near = jnp.exp(-0.5 * ((root1 - root2) ** 2 + 2.0 * (root1 * root2) * fold))  # E cos(u -+ v)
-        far = jnp.expm1(-2.0 * k)
+        near = xp.exp(-0.5 * ((root1 - root2) ** 2 + 2.0 * (root1 * root2) * fold))  # E cos(u -+ v)
+        far = xp.expm1(-2.0 * k)
         of_cos = near * (1.0 + 0.5 * far)
-        of_sin = -0.5 * near * far * jnp.where(gap > 1.0, -1.0, 1.0)
+        of_sin = -0.5 * near * far * xp.where(gap > 1.0, -1.0, 1.0)
         return (of_cos, of_sin) if self.cosine else (of_sin, of_cos)
 
     def curvature(self, q: jax.Array) -> jax.Array:
         parts = self.parts(q)
-        return -self.averages(parts, parts, jnp.zeros_like(q))[0]
+        return -self.averages(parts, parts, namespace(q).zeros_like(q))[0]

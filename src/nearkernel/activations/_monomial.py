@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from .._check import whole
+from .._namespace import namespace
 from ._angle import safe_sqrt
 from ._base import AbstractActivation, Moments, Rows
 
@@ -26,10 +27,10 @@ class Monomial(AbstractActivation):
         return z**self.degree
 
     def moments(self, q: jax.Array) -> Moments:
-        p = self.degree
+        p, one = self.degree, namespace(q).ones_like(q)
         value, slope = q**p * _even_moment(p), p * p * q ** (p - 1) * _even_moment(p - 1)
         curvature = p * (p - 1) * (q ** (p - 1) * _even_moment(p - 1))
-        return Moments(value=value, slope=jnp.ones_like(q) * slope, curvature=jnp.ones_like(q) * curvature)
+        return Moments(value=value, slope=one * slope, curvature=one * curvature)
 
     def mean(self, q: jax.Array) -> jax.Array | None:
         half = self.degree // 2

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._check import array_of
+from .._namespace import namespace
 from .._precision import is_traced, working_dtype
 from ._base import AbstractActivation, Moments, Rows
 from ._chebyshev import interpolated
@@ -72,11 +73,6 @@ def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
 def _columns(q: Any, *arrays: np.ndarray) -> list[np.ndarray]:
     """Each array as a column of the dtype of `q`: a caller's float32 stays float32."""
     return [array[:, None].astype(q.dtype, copy=False) for array in arrays]
-
-
-def namespace(q: Any):
-    """NumPy for NumPy arrays, for which nothing need be compiled; JAX otherwise."""
-    return np if isinstance(q, np.ndarray) else jnp
 
 
 class Series(AbstractActivation):

@@ -15,6 +15,7 @@ from ..models._activation import Activation
 from ..models._flatten import Flatten
 from ..models._layer import inverse
 from ..models._network import require_wide
+from ..models._repeat import roomy
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._tiles import Tiles, gaps, ready
@@ -30,7 +31,9 @@ def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> Any:
         found, dtype = traced_wide(net, outputs), working_dtype()
         if is_traced(found):  # a trace is on its way
             return found
-        _KNOWN[key] = jax.tree.map(lambda a: a.astype(dtype) if eqx.is_inexact_array(a) else a, found)
+        if isinstance(found, Wide):
+            found = Wide(roomy(found.layers), found.in_dim, outputs)
+        _KNOWN[key] = jax.tree.map(lambda a: np.asarray(a, dtype) if eqx.is_inexact_array(a) else a, found)
         weakref.finalize(net, _KNOWN.pop, key, None)
     return _KNOWN[key]
 

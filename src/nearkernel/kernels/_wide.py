@@ -42,7 +42,7 @@ class Wide(InvariantKernel):
         self._ranged, self._trusted = layers.depends_on_range(), trusted(layers)
 
     def compiles_rows(self) -> bool:
-        return not self._ranged
+        return False
 
     def _start(self, norms: Any) -> Row:
         size = norms / self.in_dim**0.5
@@ -69,7 +69,7 @@ class Wide(InvariantKernel):
 
     def prepared(self, norms: np.ndarray) -> "Wide":
         """Each layer made ready for the range of sizes that reaches it."""
-        if self.compiles_rows():
+        if not self._ranged:
             return self
         try:
             layers, _ = self.layers.prepared_by(self._start(_spread(norms)), False)

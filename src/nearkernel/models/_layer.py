@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from .._namespace import namespace
 from ._layout import Layout
 
 Shape = tuple[int, ...]
@@ -156,11 +156,6 @@ class AbstractOuterLayer(AbstractLayer):
 
 class AbstractPiecewiseLayer(AbstractLayer):
     """Affine, or piecewise linear in each number by itself: the network's regions are polytopes."""
-
-
-def namespace(array: Any) -> Any:
-    """NumPy for NumPy arrays, for which nothing need be compiled; JAX otherwise."""
-    return np if isinstance(array, np.ndarray) else jnp
 
 
 def inverse(size: Any) -> Any:

@@ -5,17 +5,21 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from .._check import whole
+from .._namespace import namespace
+from .._precision import is_traced
 from ..activations import AbstractActivation
 from ._compose import AbstractContainer, Leaf, Sequential, layer_list, plain
-from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, located, namespace
+from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
 from ._walk import Walk, prepare
 
 _UNROLLED = 6  # blocks whose activations have a number of terms of their own each
 _LONGEST = 4  # layers of a block
 _MOST = 10**6  # blocks: a loop over more would not end
+_ROOM = 4  # blocks for which a program is compiled at least
 
 
 class Repeat(AbstractContainer, AbstractPiecewiseLayer):
@@ -95,10 +99,15 @@ class Repeat(AbstractContainer, AbstractPiecewiseLayer):
 
 
 class Stacked(AbstractContainer):
-    """Equal blocks one after the other, their numbers stacked: JAX loops over them, which compiles sooner."""
+    """Equal blocks one after the other, their numbers stacked: JAX loops over them, which compiles sooner.
+
+    There is room for `count` blocks; if `used` is given, the first so many count. It is not compiled in: networks of
+    other depths share their programs.
+    """
 
     block: AbstractWideLayer
     count: int = eqx.field(static=True)
+    used: Any = None
 
     def branches(self):
         return (("block", (self.block,)),)
@@ -110,7 +119,14 @@ class Stacked(AbstractContainer):
         raise TypeError("A limit has no parameters.")
 
     def unstacked(self) -> list[AbstractWideLayer]:
-        return [jax.tree.map(lambda a, i=i: a[i], self.block) for i in range(self.count)]
+        count = self.count if self.used is None else int(self.used)
+        return [jax.tree.map(lambda a, i=i: a[i], self.block) for i in range(count)]
+
+    def roomy(self) -> "Stacked":
+        """The same with room for more blocks, for pairs alone."""
+        room = max(_ROOM, 1 << (self.count - 1).bit_length())
+        block = jax.tree.map(lambda a: _filled(np.asarray(a), room), self.block)
+        return Stacked(block, room, np.asarray(self.count, np.int32))
 
     def need(self, every: bool) -> bool:
         return self.block.need(every)
@@ -136,8 +152,8 @@ class Stacked(AbstractContainer):
             for block in self.unstacked():
                 row, data = walk.rows(block, row, every)
                 found.append(data)
-            return row, jax.tree.map(lambda *leaves: namespace(leaves[0]).stack(leaves), *found)
-        first = jax.tree.map(lambda a: a[0], self.block)
+            return row, jax.tree.map(lambda *a: _filled(namespace(*a).stack(a), self.count), *found)
+        first = jax.tree.map(lambda a: a[0], _like(row.size, self.block))
         after = jax.eval_shape(lambda r: walk.rows(first, r, every)[0], row)
         means = row.mean is not None or after.mean is not None
 
@@ -145,7 +161,7 @@ class Stacked(AbstractContainer):
             new, data = walk.rows(block, row, every)
             return _with_mean(new, means), data
 
-        return jax.lax.scan(step, _with_mean(row, means), self.block)
+        return jax.lax.scan(step, _with_mean(row, means), _like(row.size, self.block))
 
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
         if walk.on_host:
@@ -154,16 +170,30 @@ class Stacked(AbstractContainer):
                 pair = walk.pairs(block, data1, data2, pair, layout, every)
             return pair
 
-        def step(pair: Pair, xs: Any) -> tuple[Pair, None]:
+        def step(pair: Pair, xs: Any) -> Pair:
             block, data1, data2 = xs
-            return walk.pairs(block, data1, data2, pair, layout, every), None
+            return walk.pairs(block, data1, data2, pair, layout, every)
 
-        return jax.lax.scan(step, pair, (self.block, one, two))[0]
+        all_blocks = _like(pair.gap, self.block), one, two
+        if self.used is None:
+            return jax.lax.scan(lambda pair, xs: (step(pair, xs), None), pair, all_blocks)[0]
+        at = lambda i: jax.tree.map(lambda a: a[i], all_blocks)
+        return jax.lax.fori_loop(0, self.used, lambda i, pair: step(pair, at(i)), pair)
 
 
 def _with_mean(row: Row, means: bool) -> Row:
     """The same moments, a mean of zero written out: a loop needs one structure."""
     return row._replace(mean=0.0 * row.size) if means and row.mean is None else row
+
+
+def _like(array: Any, tree: Any) -> Any:
+    """`tree` in the precision of `array`."""
+    return jax.tree.map(lambda a: jnp.asarray(a, array.dtype) if eqx.is_inexact_array(a) else a, tree)
+
+
+def _filled(a: Any, room: int) -> Any:
+    """With the last entry repeated until there are `room` of them."""
+    return a if len(a) == room else namespace(a).concatenate([a, *[a[-1:]] * (room - len(a))])
 
 
 def _is_function(node: Any) -> bool:
@@ -176,10 +206,11 @@ def _functions(tree: Any) -> list[AbstractActivation]:
 
 
 def stacked(blocks: list[AbstractWideLayer]) -> AbstractWideLayer:
-    """Blocks of one structure in one."""
+    """Blocks of one structure in one; of concrete numbers, without a compiler."""
     if len(blocks) == 1:
         return blocks[0]
-    stack = lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves])
+    xp: Any = jnp if is_traced(blocks) else np
+    stack = lambda *leaves: xp.stack([xp.asarray(leaf) for leaf in leaves])
     return Stacked(jax.tree.map(stack, *blocks), len(blocks))
 
 
@@ -194,6 +225,12 @@ def grouped(layers: Sequential, shape: Shape) -> Sequential:
         found += [stacked(list(blocks))] if count > 1 else rest[:period]
         rest = rest[period * count :]
     return Sequential(found)
+
+
+def roomy(layers: Sequential) -> Sequential:
+    """The same layers of a limit, whose pairs are compiled for other numbers of equal blocks, too."""
+    is_stack = lambda node: isinstance(node, Stacked)
+    return jax.tree.map(lambda node: node.roomy() if is_stack(node) else node, layers, is_leaf=is_stack)
 
 
 def _best_run(layers: list[Any], shape: Shape) -> tuple[int, int]:

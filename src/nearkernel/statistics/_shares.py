@@ -12,9 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._memory import rows_that_fit
+from .._namespace import namespace
 from ..kernels._positions import Entry
 from ..models import AbstractNetwork
-from ..models._layer import AbstractWideLayer, Pair, Row, namespace
+from ..models._layer import AbstractWideLayer, Pair, Row
 from ..models._layout import Layout
 from ..models._walk import Walk
 from ._block_steps import Alone

@@ -1,8 +1,10 @@
-"""Networks in the shape of the widest and points in the number of the most: sliders of sizes compile nothing anew."""
+"""Networks in the shape of the widest and deepest, points in the number of the most: sliders of sizes compile nothing
+anew."""
 
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import nearkernel as nk
@@ -66,3 +68,41 @@ def more_neurons(net: nk.MLP, theta: list[dict[str, Any]], most: int) -> tuple[n
         weight[: old.shape[0], : old.shape[1]], bias[: old.shape[1]] = old, np.asarray(entry["bias"])
         padded.append({"weight": weight, "bias": bias})
     return widened, padded
+
+
+class Shallow(nk.models.AbstractModel):
+    """The first `used` hidden layers of `net`, whose hidden layers have one width, and its last layer.
+
+    `used` is not compiled in. The other layers change nothing: they have no gradient, so they never move.
+    """
+
+    net: nk.MLP
+    used: Any
+
+    @property
+    def in_shape(self) -> tuple[int, ...]:
+        return self.net.in_shape
+
+    def init(self, key: Any) -> Any:
+        return self.net.init(key)
+
+    @in_float64
+    def __call__(self, params: Any, x: Any) -> jax.Array:
+        (first, *hidden, last), activation = self.net.layers.layers[::2], self.net.activation
+        z = first(params[0], x)
+        for k, layer in enumerate(hidden, start=1):
+            z = jnp.where(k < self.used, layer(params[k], activation(z)), z)
+        return last(params[-1], activation(z))
+
+
+def more_layers(net: nk.MLP, theta: list[dict[str, Any]], most: int) -> tuple[Shallow, list[dict[str, Any]]]:
+    """A model of `most` hidden layers that computes and learns the same as `net`, of one width, at `theta`."""
+    depth, width = len(net.widths), net.widths[0]
+    more = most - depth
+    longer = lambda each: (*each[:depth], *(each[depth],) * more, each[depth])
+    deepest = nk.MLP(
+        net.in_dim, (width,) * most, net.out_dim, net.activation,
+        longer(net.weight_var), longer(net.bias_var),
+    )  # fmt: skip
+    nothing = {"weight": np.zeros((width, width)), "bias": np.zeros(width)}
+    return Shallow(deepest, np.asarray(depth)), [*theta[:-1], *[nothing] * more, theta[-1]]

@@ -13,12 +13,12 @@ import nearkernel as nk
 
 from ..._settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._padded import Switched, more_neurons, more_rows, switched
+from ._padded import Switched, more_layers, more_neurons, more_rows, switched
 from ._steps import course
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
 _BATCH, _BATCHES = 10, 5
-_WIDEST, _MOST_POINTS = 128, 12
+_WIDEST, _DEEPEST, _MOST_POINTS = 128, 3, 12
 _PART, _MOST_PARTS = 100, 200  # steps between two looks, and how many of these
 _FILTERS = threading.Lock()  # those of warnings belong to all threads
 
@@ -70,7 +70,7 @@ class Regression(Experiment):
     time: float = setting(
         100.0, "Time of gradient flow on the loss ½ Σ (z − y)².", low=0.01, high=300, log=True
     )
-    depth: int = setting(1, "Hidden layers.", low=1, high=3)
+    depth: int = setting(1, "Hidden layers.", low=1, high=_DEEPEST)
     width: int = setting(64, "Neurons per layer of the finite networks.", low=16, high=_WIDEST, log=True)
     activation: str = setting(
         "erf", "Activation of the hidden layers.", choices=("erf", "gelu", "sin", "relu")
@@ -160,11 +160,14 @@ class Regression(Experiment):
         return net, x[:, None], y
 
     def _expanded(self, net, x, y) -> tuple[np.ndarray, ...]:
-        """Orders 0 and 1 of one network, in shapes that are the same for all widths and numbers of points."""
+        """Orders 0 and 1 of one network, in shapes that are the same for all depths, widths and numbers of points."""
         widened, theta = more_neurons(net, net.init(jax.random.key(self.seed)), _WIDEST)
+        model: nk.models.AbstractModel = widened
+        if self.depth > 1:  # one layer alone is the quickest, and the default
+            model, theta = more_layers(widened, theta, _DEEPEST)
         x, y = more_rows(x, y, _MOST_POINTS)
-        model = nk.expand(Switched(widened), theta, degree=2)
-        solution = nk.solve(model, x, y, nk.GradientFlow(self.time), order=1)
+        expansion = nk.expand(Switched(model), theta, degree=2)
+        solution = nk.solve(expansion, x, y, nk.GradientFlow(self.time), order=1)
         with _FILTERS, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that the correction is large is shown as a number
             return solution.predict(switched(_GRID)).terms
