@@ -5,9 +5,11 @@ passes and clusters.
 
 Rates come from 8,000 points; predictions are for up to 100,000, and for local Dask clusters whose workers share
 this machine. A prediction within a quarter is asked for. The number of iterations is not predicted: the plan is given
-the one that was needed. The run takes ten minutes on 2 cores.
+the one that was needed. The better of two runs counts. The run takes
+a quarter of an hour on 2 cores.
 """
 
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -34,10 +36,16 @@ def points(n: int) -> np.ndarray:
     return np.random.default_rng(1).normal(size=(n, DIM))
 
 
-def seconds(work: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    work()
-    return time.perf_counter() - begin
+def seconds(work: Callable[[], object], path: Path | None = None) -> float:
+    """Of the better of two runs, as everywhere; what the first has written at `path` is removed."""
+    found = []
+    for _ in range(2):
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        begin = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - begin)
+    return min(found)
 
 
 def line(
@@ -57,8 +65,10 @@ def here(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[dict
     rates = nk.scale.measure_rates(kernel, DIM)
     found = []
     with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "K"
         for n in (6_000,) if quick else (10_000, 20_000):
-            took = seconds(lambda n=n: nk.scale.build(kernel, points(n), Path(folder) / f"{n}"))
+            x = points(n)
+            took = seconds(lambda x=x: nk.scale.build(kernel, x, path), path)
             found.append(line("matrix on disk", name, n, nk.scale.plan(n, DIM, rates).build.seconds, took))
     for n in (10_000,) if quick else (20_000, 50_000, 100_000):
         products = Recomputed(kernel, points(n), 2**30)
@@ -94,10 +104,10 @@ def clusters(name: str, kernel: nk.kernels.AbstractKernel, quick: bool) -> list[
         ):
             address = cluster.scheduler_address
             nk.scale.build(kernel, points(2400), Path(folder) / "first", block=300, scheduler=address)
+            x, path = points(n), Path(folder) / "K"
             took[workers] = seconds(
-                lambda address=address, folder=folder: nk.scale.build(
-                    kernel, points(n), Path(folder) / "K", scheduler=address
-                )
+                lambda x=x, path=path, address=address: nk.scale.build(kernel, x, path, scheduler=address),
+                path,
             )
     predicted = {w: nk.scale.plan(n, DIM, rates, workers=w, machines=1).build.seconds for w in took}
     return [

@@ -134,7 +134,7 @@ def _build(n: int, d: int, rates: Rates, workers: int, machines: int, size: int,
         math.ceil(count / hands) if count < 10 * hands else count / hands
     )  # the last blocks leave hands idle
     parts = {
-        "computing": rounds * block**2 / rates.build,
+        "computing": rounds * block**2 / _per_hand(rates, math.ceil(hands / machines) if workers else hands),
         "the disk": max(taken - _CACHED * free, 0.0) / rates.disk,
     }
     if workers:
@@ -147,6 +147,13 @@ def _build(n: int, d: int, rates: Rates, workers: int, machines: int, size: int,
     beside = math.ceil(workers / machines) if workers else 1
     fits = held * beside <= free
     return Cost(seconds, held, limit, disk=taken, possible=fits and count <= MOST_BLOCKS)
+
+
+def _per_hand(rates: Rates, beside: int) -> float:
+    """Entries per second of each of the cores of a machine that work beside each other."""
+    if rates.alone is None or beside >= rates.cores:
+        return rates.build
+    return rates.alone + (rates.build - rates.alone) * (beside - 1) / (rates.cores - 1)
 
 
 def _direct(n: int, d: int, rates: Rates, free: int) -> Cost:

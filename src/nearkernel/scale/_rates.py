@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from ..kernels import AbstractKernel
 from ._build import build
 from ._layout import DTYPES
 from ._products import Recomputed
+from ._store import COPIES
 
 _POINTS, _CENTERS, _NUMBERS = 8000, 1000, 3e7  # fewer points where they have many features
 _REPEATS = 2  # the best counts: other programs only add time
@@ -29,12 +31,13 @@ _DISK = 128 * 2**20  # bytes written and waited for
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Rates(Result):
-    """The measured rates from which a plan is computed, each per core with all cores busy.
+    """The measured rates from which a plan is computed, each per core with all cores busy where nothing else is said.
 
     **Fields:** `cores` of a machine; `build`, entries per second, computed and written; `product`, entries of the lower
     half per second, computed and used twice; `entries`, entries per second of a matrix between two sets of points;
     `flops`, float64 operations per second of a matrix product; `disk`, bytes per second of the disk or the shared
-    folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block.
+    folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block; `alone`,
+    `build` of one worker that has a machine to itself, None if it is the same.
     """
 
     cores: int
@@ -45,11 +48,13 @@ class Rates(Result):
     disk: float
     network: float = 1.25e9
     task: float = 1e-3
+    alone: float | None = None
 
     def __post_init__(self) -> None:
         whole(self.cores, "cores", 1)
         for field in dataclasses.fields(self)[1:]:
-            positive(getattr(self, field.name), field.name)
+            if field.name != "alone" or self.alone is not None:
+                positive(getattr(self, field.name), field.name)
 
 
 @in_float64
@@ -71,28 +76,38 @@ def measure_rates(
     x = np.random.default_rng(0).normal(size=(n, d))
     with precision(dtype), tempfile.TemporaryDirectory(dir=folder) as name:
         products, ones = Recomputed(kernel, x, 2**30), np.ones((n, 1))
-        built = _best(lambda k: build(kernel, x, Path(name) / f"K{k}", block=block, dtype=dtype))
-        multiplied = _best(lambda k: products.times(ones))
-        crossed = _best(lambda k: kernel.entries(x, x[:m]))
+        path, room = Path(name) / "K", COPIES * block**2 * np.dtype(dtype).itemsize
+        built = _best(lambda: build(kernel, x, path, block=block, dtype=dtype), path)
+        one_built = _best(lambda: build(kernel, x, path, block=block, dtype=dtype, memory=room), path)
+        multiplied = _best(lambda: products.times(ones))
+        crossed = _best(lambda: kernel.entries(x, x[:m]))
         rows = np.array(np.broadcast_to(x[:, :1], (n, m)), order="C")
         with one_thread():
-            summed = _best(lambda k: gram(rows))
-        disk = _DISK / _best(lambda k: _written(Path(name) / f"disk{k}"), 1)
+            summed = _best(lambda: gram(rows))
+        disk = _DISK / _seconds(lambda: _written(Path(name) / "disk"))
     count = cores()
     return Rates(
         cores=count, build=10 * block**2 / built / count, product=0.5 * n**2 / multiplied / count,
         entries=n * m / crossed / count, flops=n * m**2 / summed, disk=disk,
+        alone=10 * block**2 / one_built,
     )  # fmt: skip
 
 
-def _best(work: Callable[[int], Any], repeats: int = _REPEATS) -> float:
-    """Seconds of the best of several runs; the first compiles and is not counted, where there are several."""
+def _best(work: Callable[[], Any], path: Path | None = None) -> float:
+    """Seconds of the best of several runs; the first compiles and is not counted. What is at `path` is removed before
+    each run: it need not be written any more, which would slow the next run down."""
     seconds = []
-    for k in range(repeats + (repeats > 1)):
-        begin = time.perf_counter()
-        work(k)
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds[repeats > 1 :])
+    for _ in range(1 + _REPEATS):
+        if path is not None:
+            shutil.rmtree(path, ignore_errors=True)
+        seconds.append(_seconds(work))
+    return min(seconds[1:])
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
 
 
 def _written(path: Path) -> None:
