@@ -1,22 +1,14 @@
 """Experiments and claims as data from which a page makes its words, formulas and controls."""
 
-import functools
 import math
 from typing import Any
 
-from latex2mathml.converter import convert
-
+from .._look._mathml import typeset
 from .._settings import Setting
 from ._experiment import Experiment, Preset
 from ._registry import group
 
 _A_LINE = 500  # characters that a box of one line is for; text that may be longer is a table
-
-
-@functools.cache
-def typeset(formula: str) -> str:
-    """MathML, which browsers show by themselves."""
-    return convert(formula, display="block")
 
 
 def about(experiment: type[Experiment]) -> dict[str, Any]:
@@ -26,7 +18,7 @@ def about(experiment: type[Experiment]) -> dict[str, Any]:
         "title": experiment.title,
         "menu": experiment.menu or experiment.title,
         "about": experiment.about,
-        "formulas": [typeset(formula) for formula in experiment.formulas],
+        "formulas": [typeset(formula, "block") for formula in experiment.formulas],
         "button": experiment.button,
         "presets": [preset(experiment, each) for each in experiment.presets],
         "movie": experiment.movie,
