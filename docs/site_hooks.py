@@ -6,14 +6,13 @@ import io
 import posixpath
 import re
 import sys
-from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree
 
-from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 from PIL import Image
+
+from nearkernel._look._mathml import typeset as mathml
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import site_gallery as gallery
@@ -43,11 +42,6 @@ _IMAGE = re.compile(r'<img\b([^>]*?)\bsrc="([^"]+\.png)"([^>]*)>')
 _NAME = re.compile(r"<(a|pre|h\d)\b.*?</\1>|<code>(nk\.)?([A-Za-z_][\w.]*)(\(.*?\))?</code>", re.DOTALL)
 _MARKUP = re.compile(r"(<(pre|code|h\d)\b.*?</\2>|<[^>]+>)", re.DOTALL)
 _FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
-_MATH = "{http://www.w3.org/1998/Math/MathML}"
-ElementTree.register_namespace("", _MATH[1:-1])
-_TIGHT = ("‖", "|", "/", "⟨", "⟩")
-_LIMITS = ("max", "min", "sup", "inf", "lim")
-_PRIMES = {"″": "′′", "‴": "′′′"}
 _INDEX = r"(?:\{([^{}]*)\}|(\([^()]*\)|[+-]?[A-Za-z0-9α-ωΑ-Ω∞]+|[+*]))"  # x_i, x_{ij}, K^(l+1), K^-1
 _LOWER = re.compile(rf"((?<![\w\"])[^\W_]{{1,6}}|[)\]⟩‖|'])_{_INDEX}")
 _UPPER = re.compile(rf"(?<=[\w)\]⟩‖|>'])\^{_INDEX}")
@@ -150,35 +144,7 @@ def for_both_palettes(image: re.Match, page, pictures: set[str]) -> str:
 def typeset(formula: re.Match) -> str:
     """`$...$` and `$$...$$` as MathML, which browsers show by themselves: no script and no font is loaded."""
     latex, display = markup.unescape(formula[2]).strip(), "inline" if formula[1] == "span" else "block"
-    return spaced(convert(latex, display=display))
-
-
-def spaced(mathml: str) -> str:
-    """Better than the converter: norms that neither grow nor sink, spaces around relations and names of functions."""
-    root = ElementTree.fromstring(mathml)
-    for each in root.iter():
-        if each.text in _TIGHT and each.get("stretchy") != "true":
-            each.tag = f"{_MATH}mo"
-            each.attrib |= {"stretchy": "false", "lspace": "0", "rspace": "0"}
-        elif each.text == "~":
-            each.tag, each.text = f"{_MATH}mo", "∼"
-        elif each.text in _PRIMES:  # one sign for both is hardly seen
-            each.text = _PRIMES[each.text]
-        elif each.tag == f"{_MATH}mo" and each.text not in _LIMITS and _is_function(each):
-            each.tag = f"{_MATH}mi"
-            each.attrib.clear()
-    for row in [each for each in root.iter() if each.tag in (f"{_MATH}mrow", f"{_MATH}math")]:
-        for k, (one, other) in reversed(list(enumerate(pairwise(list(row)), 1))):
-            near = not {f"{_MATH}mo", f"{_MATH}mspace"} & {one.tag, other.tag}
-            if near and (_is_function(one) or _is_function(other)):
-                row.insert(k, ElementTree.Element(f"{_MATH}mspace", width="0.17em"))
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def _is_function(item: ElementTree.Element) -> bool:
-    """`log`, also with an index."""
-    name = item[0] if item.tag in (f"{_MATH}msub", f"{_MATH}msup") else item
-    return name.tag in (f"{_MATH}mi", f"{_MATH}mo") and bool(re.fullmatch("[A-Za-z]{2,}", name.text or ""))
+    return mathml(latex, display)
 
 
 def linked(code: re.Match, page) -> str:

@@ -9,6 +9,8 @@ from xml.etree import ElementTree
 import pytest
 from latex2mathml.converter import convert
 
+from nearkernel._look._mathml import typeset
+
 ROOT = Path(__file__).parents[1]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _FORMULA = re.compile(r"\$\$(.+?)\$\$|\$(?! )([^$\n]+?(?:\n[^$\n]+?)?)(?<! )\$", re.DOTALL)
@@ -58,3 +60,28 @@ def test_formulas_can_be_typeset(path):
         f"{found}\n  {formula}" for text in texts for formula in formulas(text) if (found := problem(formula))
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_norms_are_even_and_functions_have_spaces():
+    found = typeset(r"n \log t \sim \lVert x\rVert^2, \ln(t), \operatorname{tr} C")
+    thin = '<mspace width="0.17em" />'
+    assert f"<mi>n</mi>{thin}<mi>log</mi>{thin}<mi>t</mi><mo>∼</mo>" in found
+    assert found.count('<mo stretchy="false" lspace="0" rspace="0">‖</mo>') == 2
+    assert '<mi>ln</mi><mo stretchy="false">(</mo>' in found and f"<mi>tr</mi>{thin}<mi>C</mi>" in found
+
+
+@pytest.mark.parametrize(
+    "latex, shown",
+    [
+        ("g(-x)", '<mo form="prefix">−</mo><mi>x</mi>'),  # a sign, not a difference
+        ("y = -x", '<mo form="prefix">−</mo><mi>x</mi>'),
+        ("(a)-x", "<mo>−</mo><mi>x</mi>"),
+        (r"K(\infty)", "<mi>∞</mi>"),
+        (r"\sigma'(z)", '<mrow><mi>σ</mi><mo lspace="0" rspace="0">′</mo></mrow>'),
+        ("O(1/n)", '<mo stretchy="false" lspace="0" rspace="0">/</mo>'),
+        (r"\operatorname{argmin}_x", "<munder><mi>argmin</mi><mi>x</mi></munder>"),
+        (r"a + \cdots", '<mo lspace="0.1em" rspace="0.1em">⋯</mo>'),
+    ],
+)
+def test_signs_have_the_spaces_of_print(latex, shown):
+    assert shown in typeset(latex, "block")

@@ -128,15 +128,6 @@ def test_indices_are_lowered_and_names_are_not():
     assert hooks.with_indices(text) == f"<p>{shown}</p>"
 
 
-def test_formulas_have_even_norms_and_spaces_around_functions():
-    hooks = script("site_hooks")
-    found = hooks.spaced(hooks.convert(r"n \log t \sim \lVert x\rVert^2, \ln(t), \operatorname{tr} C"))
-    thin = '<mspace width="0.17em" />'
-    assert f"<mi>n</mi>{thin}<mi>log</mi>{thin}<mi>t</mi><mo>∼</mo>" in found
-    assert found.count('<mo stretchy="false" lspace="0" rspace="0">‖</mo>') == 2
-    assert '<mi>ln</mi><mo stretchy="false">(</mo>' in found and f"<mi>tr</mi>{thin}<mi>C</mi>" in found
-
-
 def test_signs_of_docstrings_are_single_characters_outside_of_code():
     literal = script("site_signatures").literal
     assert literal("`a -> b` >= 0: (n,) -> (m,), <f, g> <= 1") == "`a -> b` ≥ 0: (n,) → (m,), &lt;f, g> ≤ 1"

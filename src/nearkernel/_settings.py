@@ -151,5 +151,5 @@ class Settings:
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = str(value) or "(empty)"
     return text if len(text) <= 60 else f"{text[:57]}..."

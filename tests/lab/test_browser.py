@@ -137,7 +137,7 @@ def test_a_check_shows_its_progress_its_networks_and_can_be_stopped(page):
     page.click("#check")
     expect(page.locator("#progress")).to_have_text("done", timeout=120_000)
     names = page.evaluate("document.querySelector('.plot').data.map(trace => trace.name)")
-    assert names == ["theory", *["trained networks"] * 5]
+    assert names == [*["trained networks"] * 5, "theory"]  # theory is drawn last: networks do not cover it
     moved(page, lambda: page.fill("#control-steps", "13"))  # new settings leave the old check behind
     assert page.evaluate("document.querySelector('.plot').data.length") == 1
     page.click("#check")
@@ -244,6 +244,7 @@ def test_the_story_opens_its_pages_and_pages_turn(page):
     page.goto("/")
     page.wait_for_selector("#content[data-drawn='6']")
     assert page.locator(".story .plot .main-svg").count() >= 6
+    assert page.locator(".story .scene .legend:has(i)").count() == 6  # every picture says what its curves are
     assert page.locator(".pages a").count() == len(NAMES)
     expect(page.locator("#next")).to_contain_text(find(NAMES[0]).menu or find(NAMES[0]).title)
     page.goto("/catapult")
@@ -260,6 +261,7 @@ def test_every_page_fits_a_projector_and_a_phone(page, name):
         assert box["y"] + box["height"] < 900, button
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.locator(".formulas").evaluate("node => node.scrollWidth <= node.clientWidth")
     assert page.locator("#check").bounding_box()["y"] < 844
 
 
@@ -292,8 +294,33 @@ def test_the_whole_screen_enlarges_and_its_keys_turn_pages(page):
     page.keyboard.press("PageDown")
     expect(page.locator("h1")).to_have_text(find("bias").title)
     page.wait_for_selector("#content[data-answered]")
+    expect(page.locator("#fullscreen")).to_have_text("Exit fullscreen")
     page.click("#fullscreen")
     page.wait_for_selector(":root:not(.lecture)", state="attached")
+    expect(page.locator("#fullscreen")).to_have_text("Fullscreen")
+
+
+def test_the_story_fills_the_screen_and_the_last_page_leads_back(page):
+    page.goto("/")
+    page.wait_for_selector("#content[data-drawn='6']")
+    page.click("#fullscreen")
+    page.wait_for_selector(":root.lecture", state="attached")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.story .plot')].every(plot =>"
+        " Math.abs(plot.querySelector('.main-svg').clientHeight - plot.clientHeight) < 2)"
+    )
+    page.goto("/claims")
+    page.wait_for_selector("#verdict")
+    page.click("#fullscreen")
+    page.keyboard.press("PageUp")
+    expect(page.locator("h1")).to_have_text(find(NAMES[-1]).title)
+
+
+@pytest.mark.slow
+def test_a_short_logarithmic_axis_has_numbers_in_full(page):
+    opened(page, "/learning-curve")
+    ticks = page.evaluate("[...document.querySelectorAll('.xtick')].map(tick => tick.textContent)")
+    assert {"20", "50", "100", "200"} <= set(ticks)
 
 
 def test_a_name_of_the_legend_hides_its_curve(page):

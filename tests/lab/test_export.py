@@ -82,6 +82,20 @@ def test_a_copy_opens_from_disk(browser, tmp_path, capsys):
     page.click("[data-preset='0']")
     expect(page.locator("#control-ratio")).to_have_value("1.5")
     assert page.locator("#control-width").is_disabled() and page.locator("#check").count() == 0
+    page.click("#play")  # a movie has the defaults, so no preset is chosen any more
+    expect(page.locator("[data-preset='0']")).to_have_attribute("aria-pressed", "false")
     assert page.inner_text("#error") == ""
     page.close()
     assert trouble == []
+
+
+@pytest.mark.slow
+def test_points_of_a_copy_stay_where_they_are(browser, tmp_path):
+    write(tmp_path, ["lazy-rich"], as_json=True)
+    page = browser.new_page()
+    page.goto((tmp_path / "lazy-rich.html").as_uri())
+    page.wait_for_selector("#content[data-answered]")
+    page.click("[data-preset='1']")
+    expect(page.locator("#control-richness")).to_have_value("2")
+    assert page.locator("#control-points input:enabled, #control-points button:enabled").count() == 0
+    page.close()

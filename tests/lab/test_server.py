@@ -63,7 +63,7 @@ def test_an_answer_is_the_librarys(web):
         ("/api/experiments/catapult?width=1e99", 400, "width 1e99: give an integer from 50 to 20000."),
         ("/api/experiments/catapult?width=inf", 400, "width inf: give an integer"),
         ("/api/experiments/catapult?ratio=nan", 400, "ratio nan: must be from"),
-        ("/api/experiments/catapult?ratio=", 400, "ratio : give a number"),
+        ("/api/experiments/catapult?ratio=", 400, "ratio (empty): give a number"),
         (
             "/api/experiments/catapult?ratoi=1",
             400,

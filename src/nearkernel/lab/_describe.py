@@ -1,22 +1,16 @@
 """Experiments and claims as data from which a page makes its words, formulas and controls."""
 
-import functools
 import math
+import re
 from typing import Any
 
-from latex2mathml.converter import convert
-
+from .._look._mathml import typeset
 from .._settings import Setting
 from ._experiment import Experiment, Preset
 from ._registry import group
 
+_QUAD = re.compile(r"\s*\\q?quad\s*")  # where a formula may be broken on a narrow screen
 _A_LINE = 500  # characters that a box of one line is for; text that may be longer is a table
-
-
-@functools.cache
-def typeset(formula: str) -> str:
-    """MathML, which browsers show by themselves."""
-    return convert(formula, display="block")
 
 
 def about(experiment: type[Experiment]) -> dict[str, Any]:
@@ -26,7 +20,9 @@ def about(experiment: type[Experiment]) -> dict[str, Any]:
         "title": experiment.title,
         "menu": experiment.menu or experiment.title,
         "about": experiment.about,
-        "formulas": [typeset(formula) for formula in experiment.formulas],
+        "formulas": [
+            typeset(part, "block") for formula in experiment.formulas for part in _QUAD.split(formula)
+        ],
         "button": experiment.button,
         "presets": [preset(experiment, each) for each in experiment.presets],
         "movie": experiment.movie,

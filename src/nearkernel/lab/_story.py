@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ._experiment import Experiment
 from ._picture import Curve, Picture, plain
 from ._registry import find
@@ -109,9 +111,9 @@ def thinned(picture: Picture) -> Picture:
     parts = []
     for part in picture.parts:
         if isinstance(part, Curve) and len(part.x) > 61:
-            step = slice(None, None, -(-len(part.x) // 61))
-            band = None if part.band is None else (part.band[0][step], part.band[1][step])
-            part = dataclasses.replace(part, x=part.x[step], y=part.y[step], band=band)
+            kept = np.linspace(0, len(part.x) - 1, 61).round().astype(int)  # both ends among them
+            band = None if part.band is None else (part.band[0][kept], part.band[1][kept])
+            part = dataclasses.replace(part, x=part.x[kept], y=part.y[kept], band=band)
         parts.append(part)
     return dataclasses.replace(picture, parts=tuple(parts))
 

@@ -30,7 +30,7 @@ class Bias(Experiment):
     formulas = (
         r"f(x) = \sum_i \beta_i x_i, \quad \beta_i = u_i^2 - v_i^2, \quad u_i(0) = v_i(0) = \alpha",
         r"\beta(\infty) = \operatorname{argmin}_{X \beta = y} \; \sum_i \alpha^2 q(\beta_i / \alpha^2)",
-        r"q(z) = 2 - \sqrt{4 + z^2} + z \, \mathrm{arcsinh}(z / 2)",
+        r"q(z) = 2 + z \, \mathrm{arcsinh}(z / 2) - \sqrt{4 + z^2}",
     )
     button = "Train five networks"
     movie = "alpha"

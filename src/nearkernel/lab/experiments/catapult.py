@@ -23,7 +23,7 @@ class Catapult(Experiment):
     title = "Catapult"
     formulas = (
         r"z_{t+1} = z_t \left(1 - \eta \Theta_t + \tfrac{\eta^2}{n} z_t^2 \right)",
-        r"\Theta_{t+1} = \Theta_t + \tfrac{\eta}{n} z_t^2 \left(\eta \Theta_t - 4 \right)",
+        r"\Theta_{t+1} = \Theta_t + \tfrac{\eta}{n} z_t^2 (\eta \Theta_t - 4)",
     )
     button = "Train five networks"
     movie = "ratio"

@@ -35,7 +35,7 @@ class Circle(Experiment):
     menu = "Circle"
     formulas = (
         r"x = (\cos \, \gamma, \; \sin \, \gamma), \quad "
-        r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} \left(1 - e^{-\Theta_{AA} t}\right)",
+        r"R_t = \Theta_{BA} \, \Theta_{AA}^{-1} (1 - e^{-\Theta_{AA} t})",
         r"\text{mean} = R_t \, y, \quad \text{cov} = K_{BB} - R_t K_{AB} - K_{BA} R_t^T + R_t K_{AA} R_t^T",
         r"\text{loss} = \tfrac{1}{2} \sum_k e^{-2 \lambda_k t} \left( (v_k \cdot y)^2 + v_k \cdot K_{AA} v_k \right)",
     )

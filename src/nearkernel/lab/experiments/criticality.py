@@ -23,7 +23,7 @@ class Criticality(Experiment):
 
     title = "Criticality"
     formulas = (
-        r"K^{l+1} = C_b + C_W \, E[\sigma(z)^2], \quad z \;\sim\; N(0, K^l)",
+        r"K^{l+1} = C_b + C_W \, E[\sigma(z)^2], \quad z \sim N(0, K^l)",
         r"\chi = C_W \, E[\sigma'(z)^2], \qquad \text{ordered if } \chi < 1, \quad \text{chaotic if } \chi > 1",
     )
     button = "Draw 100 networks"

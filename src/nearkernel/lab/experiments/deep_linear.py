@@ -33,10 +33,10 @@ class DeepLinear(Experiment):
     menu = "Deep linear"
     formulas = (
         r"z(x) = W^{(L+1)} \cdots W^{(1)} x = \theta \cdot x, \quad W^{(l)}_{ij} \sim N(0, \sigma^2 / N_{l-1})",
-        r"Z = \frac{1}{\sqrt{\det X X^T} \, (\pi t)^{P/2}} \prod_{l=1}^{L} \frac{1}{\Gamma(N_l/2)} \;"
+        r"Z = \frac{1}{(\det X X^T)^{1/2} \, (\pi t)^{P/2}} \prod_{l=1}^{L} \frac{1}{\Gamma(N_l/2)} \;"
         r"G\left(\frac{t}{c}; \frac{P}{2}, \frac{N_1}{2}, \ldots, \frac{N_L}{2}\right)",
         r"t = |\theta_*|^2, \quad c = \prod_{l=0}^{L} \frac{2 \sigma^2}{N_l}",
-        r"\theta = \theta_* + \sqrt{S} \, \xi_\perp, \quad p(S \mid y) \propto p(S) \, S^{-P/2} e^{-t/2S}",
+        r"\theta = \theta_* + S^{1/2} \, \xi_\perp, \quad p(S \mid y) \propto p(S) \, S^{-P/2} e^{-t/2S}",
     )
     button = "Draw networks"
     movie = "depth"

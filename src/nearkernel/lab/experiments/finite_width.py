@@ -28,8 +28,8 @@ class FiniteWidth(Experiment):
     title = "Finite width: the distribution of an output"
     menu = "Finite width"
     formulas = (
-        r"p(f^\star) = N(f^\star) \left[ 1 + \tfrac{g_3}{6} He_3(u) + \tfrac{g_4}{24} He_4(u) \right], \quad "
-        r"u = \frac{f^\star - \mu}{s}",
+        r"p(f^\star) = N(f^\star) \left[ 1 + \tfrac{g_3}{6} \mathrm{He}_3(u) + \tfrac{g_4}{24} \mathrm{He}_4(u) \right]"
+        r", \quad u = \frac{f^\star - \mu}{s}",
         r"\mu = \mu_\infty + \frac{\mu_1}{n}, \quad s^2 = s_\infty^2 + \frac{s_1}{n}, \quad g_3, g_4 = O(1/n)",
     )
     button = "Train the networks"

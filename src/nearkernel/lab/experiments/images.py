@@ -32,8 +32,8 @@ class Images(Experiment):
     title = "Convolution or dense"
     menu = "Images"
     formulas = (
-        r"\Theta_{conv}(x, x') = \frac{1}{P} \sum_{p} \Theta_{p p}(x, x'), \qquad "
-        r"\Theta_{pool}(x, x') = \frac{1}{P^2} \sum_{p, p'} \Theta_{p p'}(x, x')",
+        r"\Theta_{\text{conv}}(x, x') = \frac{1}{P} \sum_{p} \Theta_{p p}(x, x'), \qquad "
+        r"\Theta_{\text{pool}}(x, x') = \frac{1}{P^2} \sum_{p, p'} \Theta_{p p'}(x, x')",
         r"\hat{y} = \operatorname{argmax}_c \; \Theta(x, X) \, (\Theta + \lambda)^{-1} \, Y_c",
     )
     button = "Train networks"

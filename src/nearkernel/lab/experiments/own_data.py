@@ -42,7 +42,7 @@ class OwnData(Experiment):
     title = "Your own data"
     menu = "Your data"
     formulas = (
-        r"\bar{z}(x) = \Theta(x, X) (\Theta + \lambda)^{-1} y, \qquad "
+        r"\overline{z}(x) = \Theta(x, X) (\Theta + \lambda)^{-1} y, \qquad "
         r"y_i - \hat{y}_{-i} = \frac{[(\Theta + \lambda)^{-1} y]_i}{[(\Theta + \lambda)^{-1}]_{ii}}",
     )
     button = f"Train {_NETWORKS} networks"

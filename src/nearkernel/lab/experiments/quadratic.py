@@ -20,7 +20,7 @@ _MOST_STEPS = 100_000
 @dataclasses.dataclass(frozen=True)
 class Quadratic(Experiment):
     """A model of 60 random waves g(x) learns from a few points. With eps = 0 it is a kernel machine. With another
-    eps, what it has learned at -x bends its output at x, so its kernel changes during training. Order 0 ignores that;
+    eps, what it has learned at −x bends its output at x, so its kernel changes during training. Order 0 ignores that;
     orders 1 and 2 predict it without training. The true function is bent as well: the test error is smallest at an
     eps near that bend, and eps* predicts where. At a high learning rate training cannot settle once the kernel has
     grown too large."""

@@ -34,7 +34,7 @@ class Regions(Experiment):
     formulas = (
         r"z(x) = G_r \, x + c_r \quad \text{on region } r",
         r"\text{regions} \le \prod_{l=1}^{L} \sum_{k=0}^{2} \binom{n_l}{k}",
-        r"\text{switches per neuron on a line} = \frac{1}{\pi} \left[ \arctan"
+        r"\text{switches per neuron} = \frac{1}{\pi} \left[ \arctan"
         r"\frac{A t + B}{\sqrt{A C - B^2}} \right]_{t=0}^{1} \le 1",
     )
     button = "Train the network"

@@ -32,7 +32,7 @@ class Regression(Experiment):
 
     title = "Regression"
     formulas = (
-        r"\bar{z}(x,t) = \Theta(x, X)\, \Theta^{-1} \left(1 - e^{-\Theta t}\right) y",
+        r"\overline{z}(x,t) = \Theta(x, X)\, \Theta^{-1} (1 - e^{-\Theta t}) y",
         r"z^{\star} = z^{F} + z^{I} + \cdots",
     )
     button = "Train 50 networks"

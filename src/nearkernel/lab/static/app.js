@@ -41,7 +41,7 @@ async function show() {
     try {
       const claims = name === "claims" ? await get("/api/claims") : null;
       if (turn !== turns) return;
-      const done = claims ? showClaims(content, claims, query) : await showStory(content, experiments, around);
+      const done = claims ? showClaims(content, claims, query, around) : await showStory(content, experiments, around);
       if (turn === turns) leave = done; else done();
     } catch (trouble) {
       if (turn === turns) content.replaceChildren(element("p", { class: "error" }, trouble.message));

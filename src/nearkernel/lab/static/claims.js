@@ -1,11 +1,11 @@
 // The claims: verdicts of the last whole run, and each claim run again while you watch.
 import { control, typed } from "./controls.js";
 import { checking } from "./check.js";
-import { element, get, program, save, stream } from "./page.js";
+import { element, get, lowered, program, save, stream } from "./page.js";
 
 const MARKS = { confirmed: "✓", refuted: "✗", "not run": "·" };
 
-export function showClaims(content, { version, claims }, query) {
+export function showClaims(content, { version, claims }, query, around) {
   const confirmed = claims.filter(({ verdict }) => verdict === "confirmed").length;
   const list = element("div", { class: "list", role: "navigation", "aria-label": "Claims" });
   const detail = element("div", { id: "claim", "aria-live": "polite" });
@@ -13,8 +13,9 @@ export function showClaims(content, { version, claims }, query) {
     oninput: () => fill() });
   let leave = () => {};
   let turns = 0; // claims opened so far: an answer that comes late shows nothing
+  around.turning.prepend(around.fullscreen());
   content.replaceChildren(
-    element("h1", {}, "Claims"),
+    element("div", { class: "head" }, element("h1", {}, "Claims"), around.turning),
     element("p", { class: "about" }, `Statements of the theory, each with an experiment that could refute it. ${confirmed} of ` +
       `${claims.length} were confirmed in the last full run (version ${version}). Open one to run a smaller version of it here.`),
     element("div", { class: "claims" }, element("div", {}, search, list), detail));
@@ -31,7 +32,7 @@ export function showClaims(content, { version, claims }, query) {
       nodes.push(element("a", { href: `/claims?name=${claim.name}`, "data-claim": claim.name, "data-verdict": claim.verdict,
         "aria-current": claim.name === chosen ? "true" : null, onclick: open },
       element("span", { class: good, title: claim.verdict }, MARKS[claim.verdict] ?? "·"), element("span", {}, claim.name),
-      element("small", {}, claim.statement)));
+      element("small", {}, ...lowered(claim.statement))));
     }
     list.replaceChildren(...(nodes.length ? nodes : [element("p", { class: "faint" }, "No claim matches.")]));
   }
@@ -81,7 +82,7 @@ function showClaim(detail, about, query) {
 
   function fill(lines) {
     rows.replaceChildren(element("table", {}, element("tr", {}, ...about.heads.map((head) => element("th", {}, head))),
-      ...lines.map((line) => element("tr", { class: line.at(-1) === "ok" ? null : "bad" }, ...line.map((cell) => element("td", {}, cell))))));
+      ...lines.map((line) => element("tr", { class: line.at(-1) === "ok" ? null : "bad" }, ...line.map((cell) => element("td", {}, ...lowered(cell)))))));
   }
 
   async function run(signal, progress) {
@@ -106,7 +107,7 @@ function showClaim(detail, about, query) {
   verdict.append(element("b", { class: about.verdict === "confirmed" ? "good" : "faint" }, about.verdict), " in the last full run");
   fill(about.rows);
   detail.replaceChildren(
-    element("h3", {}, about.name), element("p", {}, about.statement),
+    element("h2", {}, about.name), element("p", {}, ...lowered(about.statement)),
     ...(about.erratum ? [element("p", { class: "notes" }, element("b", {}, "Erratum: "), about.erratum)] : []),
     formula, element("p", { class: "notes" }, `Source: ${about.source}`),
     element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },

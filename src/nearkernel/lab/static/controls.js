@@ -1,5 +1,5 @@
 // Controls, made from what the server says about each setting.
-import { element } from "./page.js";
+import { element, lowered } from "./page.js";
 
 const POSITIONS = 400; // of a slider between its ends
 const ENCODED = 2; // an address may be this many times as long as the text of a table
@@ -30,10 +30,9 @@ function scale({ low, high, log, kind }) {
   };
 }
 
-/** The words of a control; C_W in them has a subscript. */
+/** The words of a control. */
 function helping(name, help) {
-  const parts = help.split(/\b([A-Za-z]_\w)\b/).map((part, i) => (i % 2 ? element("i", {}, part[0], element("sub", {}, part[2])) : part));
-  return element("p", { class: "help", id: `help-${name}` }, ...parts);
+  return element("p", { class: "help", id: `help-${name}` }, ...lowered(help));
 }
 
 function number(spec, value, changed) {

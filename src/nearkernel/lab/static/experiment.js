@@ -35,11 +35,11 @@ export function showExperiment(content, about, query, around) {
   formulas.innerHTML = about.formulas.join("");
   const reset = element("button", { type: "button", id: "reset", onclick: () => { touched(""); use({}); changed(); } }, "Reset");
   const fields = element("form", { class: "controls", onsubmit: (event) => event.preventDefault() },
-    ...Object.values(controls).map(({ node }) => node),
     copied ? element("p", { class: "help" }, "This is a copy on disk: the Play slider and the presets work. Run ",
-      element("code", {}, "nearkernel lab"), " to move all controls.")
-      : element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)));
-  if (copied) for (const { node, spec } of Object.values(controls)) if (!spec.frames) still(node);
+      element("code", {}, "nearkernel lab"), " to move all controls.") : null,
+    ...Object.values(controls).map(({ node }) => node),
+    copied ? null : element("div", { class: "buttons" }, reset, copying("Copy link", () => location.href)));
+  hold();
   content.replaceChildren(
     element("div", { class: "head" }, element("h1", {}, about.title), around.turning),
     element("p", { class: "about" }, about.about), formulas,
@@ -47,17 +47,24 @@ export function showExperiment(content, about, query, around) {
     error,
     element("div", { class: "work" }, fields, element("div", { class: "results" }, pictures, numbers, notes, speed, python.details)));
 
-  function still(node) {
-    for (const each of node.querySelectorAll("input, select, button, textarea")) each.disabled = true;
+  /** In a copy on disk, only the control of the movie moves. */
+  function hold() {
+    if (!copied) return;
+    for (const { node, spec } of Object.values(controls)) {
+      if (!spec.frames) for (const each of node.querySelectorAll("input, select, button, textarea")) each.disabled = true;
+    }
   }
 
   function use(chosen) {
     for (const [name, { set, spec }] of Object.entries(controls)) set(chosen[name] ?? spec.default);
+    hold(); // a table of points has new rows
   }
 
   /** A copy on disk knows the frames of its movie at the defaults alone. */
   function alone() {
-    if (copied) use({ [about.movie]: controls[about.movie].get() });
+    if (!copied) return;
+    use({ [about.movie]: controls[about.movie].get() });
+    forget?.();
   }
 
   /** A hand has moved a control. */

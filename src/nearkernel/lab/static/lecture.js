@@ -61,8 +61,10 @@ export function presets(list, choose) {
 /** The button that gives the page the whole screen, with larger words; leaving by Escape is noticed. */
 export function screenFilling(content) {
   const root = document.documentElement;
+  const word = () => (root.classList.contains("lecture") ? "Exit fullscreen" : "Fullscreen");
   const set = (on) => {
     root.classList.toggle("lecture", on);
+    document.getElementById("fullscreen")?.replaceChildren(word());
     window.dispatchEvent(new Event("themechange")); // pictures are drawn again, in their new size
   };
   document.addEventListener("fullscreenchange", () => set(document.fullscreenElement === content));
@@ -73,5 +75,5 @@ export function screenFilling(content) {
     if (root.classList.contains("lecture") !== on) set(on);
   };
   return () => element("button", { type: "button", id: "fullscreen", onclick: toggle, title: "Full screen; Page Up and Page Down change pages" },
-    "Fullscreen");
+    word());
 }

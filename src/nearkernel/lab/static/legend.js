@@ -12,14 +12,25 @@ function entries(parts, look) {
   return [...found.values()];
 }
 
+/** What a name looks like in the picture, and the name. */
+function key({ name, kind, color }) {
+  return [element("i", { class: `key ${kind}`, style: `--key: ${color}` }), name];
+}
+
+/** The names of a picture that is only looked at. */
+export function names(picture, look) {
+  const all = entries(picture.parts, look);
+  return all.length < 2 ? [] : all.map((each) => element("span", {}, ...key(each)));
+}
+
 export function legend(picture, look, hidden, redraw) {
   const all = entries(picture.parts, look);
   if (all.length < 2) return [];
   const groups = [...new Set(all.map(({ group }) => group))];
   return groups.map((group) => element("div", { class: "group" },
     group ? element("span", { class: "title" }, group) : null,
-    ...all.filter((each) => each.group === group).map(({ name, kind, color }) => element("button", {
-      type: "button", "data-curve": name, "aria-pressed": !hidden.has(name), title: "Show or hide",
-      onclick: () => { if (!hidden.delete(name)) hidden.add(name); redraw(); },
-    }, element("i", { class: `key ${kind}`, style: `--key: ${color}` }), name))));
+    ...all.filter((each) => each.group === group).map((each) => element("button", {
+      type: "button", "data-curve": each.name, "aria-pressed": !hidden.has(each.name), title: "Show or hide",
+      onclick: () => { if (!hidden.delete(each.name)) hidden.add(each.name); redraw(); },
+    }, ...key(each)))));
 }

@@ -12,6 +12,11 @@ export function element(tag, attributes = {}, ...children) {
   return made;
 }
 
+/** A text in which C_W has a subscript. */
+export function lowered(text) {
+  return text.split(/\b([A-Za-z]_\w)\b/).map((part, i) => (i % 2 ? element("i", {}, part[0], element("sub", {}, part[2])) : part));
+}
+
 // A copy on disk carries its answers with it; there is no server to ask.
 const KEPT = window.nearkernelCopy ?? null;
 

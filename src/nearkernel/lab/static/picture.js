@@ -1,8 +1,9 @@
 // Pictures of the server as Plotly figures in the colors of the page.
-import { legend } from "./legend.js";
+import { legend, names } from "./legend.js";
 import { element, save } from "./page.js";
 
 const BINS = 32; // colors of filled polygons
+const PHONE = 480; // pixels
 
 function colors() {
   const style = getComputedStyle(document.documentElement);
@@ -81,17 +82,29 @@ function cells(part, look) {
   return [...traces, bar];
 }
 
-/** Ticks of a logarithmic axis: not so many that they cover each other, and more than one. */
+/** Ticks of a logarithmic axis: not so many that they cover each other, and more than one; between powers of ten, numbers in full. */
 function decades(limits, values) {
   const [low, high] = limits ?? range([values.filter((v) => v > 0)], false);
   const width = Math.log10(high / low);
-  return width < 2.2 ? "D2" : Math.ceil(width / 7);
+  if (!(width < 2.2)) return { dtick: Math.ceil(width / (innerWidth < PHONE ? 4 : 7)) };
+  const digits = width < 0.7 ? [1, 1.5, 2, 3, 5, 7] : [1, 2, 5];
+  const tickvals = [];
+  for (let power = Math.floor(Math.log10(low)) - 1; 10 ** power <= 10 * high; power += 1) tickvals.push(...digits.map((digit) => Number(`${digit}e${power}`)));
+  return { tickvals, ticktext: tickvals.map(full), tickfont: undefined };
+}
+
+/** A number beside an axis. */
+function full(value) {
+  if (value >= 1e-3 && value < 1e5) return String(value);
+  const [digits, power] = value.toExponential().replace("+", "").replace("e-", "e−").split("e");
+  return `${digits === "1" ? "" : `${digits}·`}10<sup>${power}</sup>`;
 }
 
 function figure(picture, look, hidden = new Set()) {
   const make = { Curve: curve, Heat: heat, Cells: cells };
   const large = document.documentElement.classList.contains("lecture") ? 1.35 : 1;
-  const parts = picture.parts.filter((part) => !hidden.has(part.name));
+  const layer = (part) => (part.type !== "Curve" ? 0 : part.kind === "thin" ? 1 : 2); // many networks do not cover theory
+  const parts = picture.parts.filter((part) => !hidden.has(part.name)).sort((one, other) => layer(one) - layer(other));
   const data = parts.flatMap((part) => make[part.type](part, look));
   const named = new Set();
   for (const trace of data) {
@@ -101,9 +114,9 @@ function figure(picture, look, hidden = new Set()) {
   }
   const values = (at) => parts.flatMap((part) => (part.type === "Curve" ? part[at] : []));
   const axis = (at, title, log, limits) => ({ title: { text: title, standoff: 8 }, type: log ? "log" : "linear",
-    dtick: log ? decades(limits, values(at)) : undefined,
+    ...(log ? { tickfont: { size: 10.5 * large }, ...decades(limits, values(at)) } : {}), tickangle: 0,
     range: limits ? (log ? limits.map(Math.log10) : limits) : undefined, autorange: !limits, gridcolor: look.line, zeroline: false,
-    linecolor: look.faint, tickfont: log ? { size: 10.5 * large } : undefined, ticks: "outside", tickcolor: look.faint, exponentformat: "power", automargin: true });
+    linecolor: look.faint, ticks: "outside", tickcolor: look.faint, exponentformat: "power", automargin: true });
   const layout = {
     title: { text: picture.title, x: 0.01, xanchor: "left", y: 0.985, yanchor: "top", font: { size: 15 * large, weight: 600 } },
     xaxis: axis("x", picture.x, picture.log_x, picture.x_range), yaxis: axis("y", picture.y, picture.log_y, picture.y_range),
@@ -153,9 +166,14 @@ export function board(name, openProgram) {
   return { node, plot, draw, redraw, shown: () => now };
 }
 
+/** The names of a picture's curves, to read alone. */
+export function keys(picture) {
+  return names(picture, colors());
+}
+
 /** A picture to look at alone, small. */
 export function sketch(plot, picture) {
   const { data, layout } = figure(picture, colors());
   const small = { ...layout, title: undefined, margin: { l: 44, r: 10, t: 8, b: 40 }, font: { ...layout.font, size: 11 } };
-  return Plotly.react(plot, data, small, { ...QUIET, staticPlot: true });
+  return Plotly.react(plot, data, small, { ...QUIET, staticPlot: true }).then(() => Plotly.Plots.resize(plot));
 }
