@@ -75,7 +75,8 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
             _look.figure(
                 "Signals and gradients through the layers",
                 "Lines are predicted at infinite width, points are random networks. On the right, how often the "
-                "gradients of a random network are off by more than a factor of 2, against the width; the diamond is this network.",
+                "gradients of a random network are off by more than a factor of 2, against the width; the diamond is "
+                "this network.",
                 _look.inline(svg, "advice"),
                 wide=True,
             )

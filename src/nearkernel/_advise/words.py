@@ -101,7 +101,8 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
         )
     if found.expansion > LARGE:
         lines.append(
-            f"This is order 1/width only; its contributions add up to {found.expansion:.2g}, so the next order may not be small."
+            f"This is order 1/width only; its contributions add up to {found.expansion:.2g}, so the next order may not "
+            "be small."
         )
     return title, lines
 
