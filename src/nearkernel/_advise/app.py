@@ -92,9 +92,9 @@ def advise(
 ) -> None:
     """Recommend an initialization and a learning rate for a deep network.
 
-    Prints the critical initialization (of residual blocks, how small their branches must be) as code for PyTorch, Flax and
-    Keras, attention included, stable learning rates, how much networks of this depth and width differ from
-    draw to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
+    Prints the critical initialization (of residual blocks, how small their branches must be) as code for PyTorch, Flax
+    and Keras, attention included, stable learning rates, how much networks of this depth and width differ from draw
+    to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
     networks. Writes report.html, advice.json and advice.png.
 
     Examples:
