@@ -20,7 +20,10 @@ RIVALS = {
 def speeds() -> str:
     """The rows that have a rival, as a table."""
     benchmarks = (HERE.parent / "benchmarks/README.md").read_text(encoding="utf-8")
-    lines = ["| what | points | rival | its seconds over ours | deviation |", "|---|---|---|---|---|"]
+    lines = [
+        "| computation | points | compared with | its seconds over ours | deviation |",
+        "|---|---|---|---|---|",
+    ]
     for name, rival in RIVALS.items():
         block = re.search(f"<!-- {name}: begin -->(.*?)<!-- {name}: end -->", benchmarks, re.DOTALL)
         rows = [

@@ -149,8 +149,10 @@ def test_normalized_layers_of_smooth_activations_need_biases():
 def test_words_of_blocks():
     result = nearkernel("advise", "--block", "prenorm", *SHAPE)
     assert "a first layer and 5 residual blocks z + W s(LayerNorm(z)) of width 48" in result.stdout
-    assert "squared gradients grow by 3.5 in 5 blocks, by a power of their number" in result.stdout
-    assert "Inputs of correlation 0.5 leave the last block with" in result.stdout
+    assert (
+        "squared gradients grow by a factor of 3.5 in 5 blocks, as a power of their number" in result.stdout
+    )
+    assert "Inputs with correlation 0.5 have correlation" in result.stdout
     assert "(measured on 32 networks)" in result.stdout
     message = "--tolerance is for --block plain: the order 1/width of prenorm networks is not known"
     assert message in nearkernel(
@@ -446,7 +448,7 @@ def test_a_transformer():
     assert "a first layer and 4 pre-norm transformer blocks of width 64, for 16 tokens" in text
     assert "Correlation of two of 16 tokens after the last block, independent before the first" in text
     assert "Transformer: weight_var = 1; squared gradients grow by" in text and "Conv1D" in text
-    assert "Tokens of correlation 0 leave the last block with 0." in text
+    assert "Tokens with correlation 0 have correlation 0." in text
     with open("out/advice.json") as file:
         found = json.load(file)
     assert list(found["initializations"]) == ["critical", "PyTorch", "Flax", "Keras"]
@@ -465,7 +467,7 @@ def test_a_transformer():
     with open("out/report.html", encoding="utf-8") as file:
         page = file.read()
     self_contained(page)
-    assert "Start 4 transformer blocks of gelu" in page and "Correlation of two of 16 tokens" in page
+    assert "Initialize 4 transformer blocks of gelu" in page and "Correlation of two of 16 tokens" in page
 
 
 def carried(name, **names):
@@ -658,7 +660,7 @@ def test_which_width_is_enough_for_trained_networks():
     assert found["mean_shift"] == pytest.approx(
         abs(sum(part["mean"] for part in found["contributions"].values()))
     )
-    assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert f"Within 0.1 at width {found['width_within']} and above." in result.stdout
     assert len(found["losses"]) == len(found["losses_when_wide"]) == 2
     assert found["best_depth"] == 1 + np.argmin(found["losses"])
     assert f"Of depths 1 to 2 the best at this width is {found['best_depth']}" in result.stdout
@@ -675,7 +677,7 @@ def test_which_width_is_enough_for_relu_networks():
     assert found["distance"] == max(found["mean_shift"], found["variance_shift"])
     assert found["width_within"] == np.ceil(300 * (found["distance"] / 0.1) ** 2)
     assert 0 < found["error"] < 0.05 and found["movement"] > 0
-    assert f"Within 0.1 from width {found['width_within']} on." in result.stdout
+    assert f"Within 0.1 at width {found['width_within']} and above." in result.stdout
     assert "this falls as width^(-1/2)" in result.stdout.replace("\n", " ")
 
 

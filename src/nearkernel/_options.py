@@ -61,20 +61,26 @@ TaskOption = Annotated[Task, typer.Option(help="auto: labels and integers of at 
 AlgorithmOption = Annotated[
     Algorithm,
     typer.Option(
-        help="flow: gradient flow. gd: gradient descent. ridge: down to the minimum with weight decay.",
+        help="flow: gradient flow. gd: gradient descent. ridge: the minimum with weight decay.",
         rich_help_panel=TRAINING,
     ),
 ]
 Time = Annotated[
     float | None,
     typer.Option(
-        min=0, help="flow: how long. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+        min=0,
+        help="flow: training time. [default: to convergence]",
+        show_default=False,
+        rich_help_panel=TRAINING,
     ),
 ]
 Steps = Annotated[
     int | None,
     typer.Option(
-        min=1, help="gd: how many. [default: to the end]", show_default=False, rich_help_panel=TRAINING
+        min=1,
+        help="gd: number of steps. [default: to convergence]",
+        show_default=False,
+        rich_help_panel=TRAINING,
     ),
 ]
 RidgeStrength = Annotated[

@@ -180,7 +180,7 @@ def completion(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print a script that completes commands, options and names at a press of Tab. Nothing is written.
+    """Print a script for shell completion of commands, options and names. Nothing is written.
 
     Examples:
 

@@ -201,7 +201,7 @@ def test_jobs_give_the_same_numbers():
         ),
         (
             ("run", "sawtooth", "--all"),
-            "error: --all runs every claim with its own settings: leave out sawtooth.",
+            "error: --all runs every claim with its default settings: leave out sawtooth.",
         ),
         (("run", "sawtooth", "--jobs", "0"), "error: --jobs 0:"),
         (("run", "sawtooth", "--out", "/dev/null/x"), "error: --out /dev/null/x"),

@@ -63,7 +63,7 @@ def advise(
         float | None,
         typer.Option(
             min=1e-9,
-            help="Report the width from which on networks trained on a few rows of --data are this close to infinite "
+            help="Report the width above which networks trained on a few rows of --data are this close to infinite "
             "width (mean in standard deviations, variance relative).",
             show_default=False,
         ),
@@ -90,11 +90,11 @@ def advise(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """How should a deep network be initialized, and how fast may it be trained?
+    """Recommend an initialization and a learning rate for a deep network.
 
-    Prints the critical initialization (of residual blocks, how small their branches must be) as PyTorch, Flax and
-    Keras spell it, attention included, stable learning rates, how much networks of this depth and width differ from
-    draw to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
+    Prints the critical initialization (of residual blocks, how small their branches must be) as code for PyTorch, Flax
+    and Keras, attention included, stable learning rates, how much networks of this depth and width differ from draw
+    to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
     networks. Writes report.html, advice.json and advice.png.
 
     Examples:

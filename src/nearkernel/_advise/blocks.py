@@ -123,21 +123,21 @@ def block_point(block: Block, activation: str, depth: int) -> Point:
 def in_words(block: Block, numbers: dict[str, float], weight_var: float, bias_var: float) -> str:
     biases = f", bias_var = {bias_var:.6g}" if bias_var else ""
     start = f"weight_var = {weight_var:.6g}{biases}"
-    grown = f"squared gradients grow by {numbers['gradient_growth']:.3g} in {numbers['blocks']:.0f} blocks"
+    grown = f"squared gradients grow by a factor of {numbers['gradient_growth']:.3g} in {numbers['blocks']:.0f} blocks"
     if block.skip and not block.norm:
         return f"{start} in every branch, about {weight_var * numbers['blocks']:.3g} / blocks: {grown}."
     if block.skip:
-        return f"{start}; {grown}, by a power of their number, at any weight_var."
+        return f"{start}; {grown}, as a power of their number, at any weight_var."
     return f"{start}; {grown}, at any weight_var if bias_var grows with it."
 
 
 def angles(numbers: dict[str, float]) -> str:
     """What becomes of the angle of two inputs, or of two tokens of one input."""
     scale = numbers["depth_scale"]
-    rest = f", over about {scale:.3g} blocks" if math.isfinite(scale) else ""
+    rest = f"; it converges over about {scale:.3g} blocks" if math.isfinite(scale) else ""
     return (
-        f"{'Tokens' if 'tokens' in numbers else 'Inputs'} of correlation {numbers['correlation_from']:.2g} leave the "
-        f"last block with {numbers['correlation_to']:.4g}{rest}."
+        f"{'Tokens' if 'tokens' in numbers else 'Inputs'} with correlation {numbers['correlation_from']:.2g} have "
+        f"correlation {numbers['correlation_to']:.4g} after the last block{rest}."
     )
 
 

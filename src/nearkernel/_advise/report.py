@@ -75,7 +75,8 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
             _look.figure(
                 "Signals and gradients through the layers",
                 "Lines are predicted at infinite width, points are random networks. On the right, how often the "
-                "gradients of a random network are off, against the width; the diamond is this network.",
+                "gradients of a random network are off by more than a factor of 2, against the width; the diamond is "
+                "this network.",
                 _look.inline(svg, "advice"),
                 wide=True,
             )
@@ -91,8 +92,8 @@ def _headline(options: Options, advice: Advice) -> str:
     layers = f"{options.depth} {options.activation} layer{'s' * (options.depth > 1)}"
     if options.block != "plain":
         layers = f"{options.depth - 1} {options.block} blocks of {options.activation}"
-    return f"Start {layers} with weights of variance {critical.weight_var:.4g}/fan-in and " + (
-        f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "without biases."
+    return f"Initialize {layers} with weights of variance {critical.weight_var:.4g}/fan-in and " + (
+        f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "biases of 0."
     )
 
 

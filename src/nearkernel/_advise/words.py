@@ -79,19 +79,19 @@ def spread(advice: Advice) -> tuple[str, list[str]]:
 def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
     """Title and sentences on trained networks of this width."""
     rows = f"{found.train_rows} rows, tested on {found.new_rows} other{'s' * (found.new_rows > 1)}"
-    title = f"Networks trained to the end on {rows}, against infinite width"
+    title = f"Networks trained to convergence on {rows}, compared with infinite width"
     off = (
         f"At width {options.width} their mean is off by {found.mean_shift:.2g} deviations, their variance by "
         f"{_percent(found.variance_shift)}"
     )
-    within = [f"Within {found.tolerance:g} from width {found.width_within:.0f} on."]
+    within = [f"Within {found.tolerance:g} at width {found.width_within:.0f} and above."]
     within = within if math.isfinite(found.width_within) else []
     if isinstance(found, KinkWidth):
         return title, [f"{off} (± {found.error:.1g}).", *within, *_kinks(options, found)]
     assert isinstance(found, SmoothWidth)
-    lines = [f"{off}; largest part: {found.largest}.", *within]
+    lines = [f"{off}; largest contribution: {found.largest}.", *within]
     lines.append(
-        f"Expected loss of a row left out: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
+        f"Expected loss of a left-out row: {found.losses[-1]:.3g}, at infinite width {found.losses_when_wide[-1]:.3g}."
     )
     if options.depth > 1:
         best = found.best_depth
@@ -101,7 +101,8 @@ def finite(options: Options, found: FiniteWidth) -> tuple[str, list[str]]:
         )
     if found.expansion > LARGE:
         lines.append(
-            f"This is order 1/width only; its parts add up to {found.expansion:.2g}, the next may not be small."
+            f"This is order 1/width only; its contributions add up to {found.expansion:.2g}, so the next order may not "
+            "be small."
         )
     return title, lines
 
@@ -121,7 +122,7 @@ def training(options: Options, found: Training) -> tuple[str, list[str]]:
     title = f"{found.steps} steps of {way} on {found.rows} rows, from each initialization"
     lines = [
         f"Loss 1/2 mean (z - y)^2, mean and standard error of {found.networks} networks of width {found.width}; each "
-        "initialization has the rate, of five, that left the smallest loss."
+        "initialization uses the best of five learning rates."
     ]
     if found.optimizer == "adam" and options.width > BASE_WIDTH:
         ratio = BASE_WIDTH / options.width
@@ -148,7 +149,7 @@ def attention(options: Options) -> tuple[str, list[str]]:
     return title, [
         "Blocks are z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z)), with scores divided by the dimension of "
         "a head: attention begins as a mean over tokens. Tokens of correlation 1 are all the same, and attention "
-        "cannot tell them apart."
+        "cannot distinguish them."
     ]
 
 

@@ -72,7 +72,7 @@ def chosen(words: Sequence[str], everything: bool, quick: bool) -> list[Claim]:
     """The claims named in `words`, which may hold flags of their settings if one claim is named."""
     names, typed = _parted(words)
     if everything and (names or typed):
-        raise ValueError(f"--all runs every claim with its own settings: leave out {words[0]}.")
+        raise ValueError(f"--all runs every claim with its default settings: leave out {words[0]}.")
     if not everything and not names:
         raise ValueError("name the claims to run, or give --all. See `nearkernel claims list`.")
     if typed and len(names) > 1:

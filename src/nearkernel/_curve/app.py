@@ -64,10 +64,10 @@ def curve(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """How much would more data help? The error over the number of rows, without holding any out.
+    """Predict how the error falls with the number of rows, without holding any out.
 
     From one kernel matrix of an infinitely wide network: the expected test error for every number of rows, with error
-    bars, and what twice the rows would bring. Writes report.html, curve.png and curve.json.
+    bars, and the gain from twice the rows. Writes report.html, curve.png and curve.json.
 
     Examples:
 

@@ -56,7 +56,7 @@ def inspect(
         bool,
         typer.Option("--standardize", help="Standardize inputs to mean 0 and variance 1. [default: off]"),
     ] = False,
-    train: Annotated[int, typer.Option(min=2, max=5000, help="Training rows.")] = 50,
+    train: Annotated[int, typer.Option(min=2, max=5000, help="Number of training rows.")] = 50,
     new: Annotated[int, typer.Option(min=1, max=100_000, help="Number of other rows to predict.")] = 100,
     loss: Annotated[
         Loss, typer.Option(help="The loss, summed over rows.", rich_help_panel=TRAINING)
@@ -72,7 +72,7 @@ def inspect(
         ),
     ] = None,
     steps: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="How many.", rich_help_panel=TRAINING)
+        int, typer.Option(min=1, max=1_000_000, help="Number of steps.", rich_help_panel=TRAINING)
     ] = 100,
     pieces: Annotated[
         int,

@@ -65,7 +65,7 @@ def ladder(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """How far is a really trained network from its prediction, order by order?
+    """Compare trained networks with their predictions, order by order.
 
     Trains networks by gradient descent and predicts each without training: order 0 is the linearized network, order 1
     adds learned features, order 2 the next order. Shows their distances over the lazy scale alpha (outputs times alpha,

@@ -132,11 +132,11 @@ def predict(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Predict a column of a table, and what wide networks trained on it would answer.
+    """Predict a column of a table, and compare the model with infinitely wide networks.
 
     Holds out a share of the rows, chooses an average of kernel machines on the others (Auto), and compares it with the
     exact theory of infinitely wide networks (NNGP and NTK), linear models, boosted trees and the plain baseline.
-    Missing values, dates, categories and ids are taken care of, and the report says how. Writes report.html,
+    Missing values, dates, categories and ids are handled, and the report says how. Writes report.html,
     predictions.csv and result.json; --save keeps the model.
 
     Examples:
@@ -213,7 +213,7 @@ def apply(
     """Predict new rows with a saved model.
 
     Writes one line per row: the prediction, and the probability of each class or an interval. If the target is in the
-    file, the score is shown, too. A model file holds data alone: it runs no code, whoever made it.
+    file, the score is shown, too. A model file contains only data: loading it runs no code.
 
     Examples:
 

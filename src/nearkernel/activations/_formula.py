@@ -153,7 +153,9 @@ def _part(node: ast.AST, text: str) -> _Tree:
 def _power(base: ast.AST, power: ast.AST, text: str) -> _Tree:
     """Whole powers up to 8: larger ones overflow, and others are not defined where z is negative."""
     if not (isinstance(power, ast.Constant) and power.value in range(1, 9)):
-        raise ValueError(f"`activation` {text}: powers must be integers from 1 to 8; exp(z) is written so.")
+        raise ValueError(
+            f"`activation` {text}: powers must be integers from 1 to 8; write exp(z) for the exponential."
+        )
     (f, one), exponent = _tree(base, text), int(power.value)  # type: ignore[arg-type]
     return lambda z: f(z) ** exponent, f"({one}) ** {exponent}"
 
@@ -179,5 +181,5 @@ def _require_sane(formula: Formula) -> None:
     if np.abs(values).max() > 1e6:
         most = np.abs(values).max()
         raise ValueError(
-            f"`activation` {formula.text}: reaches {most:.1g} between z = -8 and 8; at most 1e6 is taken."
+            f"`activation` {formula.text}: reaches {most:.1g} between z = -8 and 8; at most 1e6 is allowed."
         )

@@ -127,7 +127,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         return self._relative(list(self.contributions.values()))
 
     def width_within(self, tolerance: float) -> float:
-        """The width from which on `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
+        """The width above which `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
         found = self.width * self.distance / positive(tolerance, "tolerance")
         return math.ceil(found - 1e-9) if math.isfinite(found) else math.inf
 
@@ -255,7 +255,7 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
     if not all(is_smooth(stage.activation) for stage in found[1:]):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
-            "as 1/width; use `order=0.5`, or a smooth relative such as gelu."
+            "as 1/width; use `order=0.5`, or a smooth activation such as gelu."
         )
 
 

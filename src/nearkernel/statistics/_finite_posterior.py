@@ -113,7 +113,7 @@ def _mixed(
         )
     if noise == 0 and min(widths) < y.shape[1]:
         raise ValueError(
-            f"`noise` must be greater than 0: {min(widths)} neurons have no {y.shape[1]} independent outputs."
+            f"`noise` must be greater than 0: {min(widths)} neurons cannot have {y.shape[1]} independent outputs."
         )
     found = matrix_mixture(scaled_process(net, every, y, noise), widths)
     if found.share < _FEW:

@@ -144,7 +144,7 @@ def _by_paths(
     """The same where residual blocks keep their neurons: from every two layers of a neuron."""
     if not all(is_smooth(stage.activation) for stage in found[1:]):
         raise ValueError(
-            "`order=1` of residual blocks is for smooth activations: use a smooth relative such as gelu, or order=0."
+            "`order=1` of residual blocks is for smooth activations: use a smooth one such as gelu, or order=0."
         )
     paths = Paths(found, x, wanted)
     for (kernel, ntk, _), tensors in zip(paths.moments, paths.tensors(), strict=True):

@@ -108,7 +108,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         return max(self.movement, self.distance) > FAR
 
     def width_within(self, tolerance: float) -> float:
-        """The width from which on `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
+        """The width above which `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
         found = self.width * (self.distance / positive(tolerance, "tolerance")) ** 2
         return math.ceil(found - 1e-9) if math.isfinite(found) else math.inf
 

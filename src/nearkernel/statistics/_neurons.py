@@ -44,7 +44,7 @@ def say_missed(options: SampledNeurons, accuracy: float, neurons: int, stackleve
         enough = neurons * (accuracy / options.tolerance) ** 2
         warnings.warn(
             f"with {neurons:,} neurons per layer, standard errors reach {accuracy:.2g} of the standard deviation, "
-            f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would do; give nk.forecast "
+            f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would be enough; give nk.forecast "
             "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance`.",
             stacklevel=stacklevel + 1,
         )
