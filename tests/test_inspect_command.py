@@ -29,6 +29,7 @@ FEW = ("--train", 12, "--new", 9, "--steps", 20)
 @pytest.fixture(autouse=True)
 def network(inside_an_empty_folder):
     Path("net.py").write_text(NETWORK)
+    Path("two.csv").write_text("a,y\n1,2\n2,3\n")
 
 
 def test_a_network_of_equinox_the_main_job():
@@ -114,6 +115,7 @@ def test_a_module_of_pytorch_and_which_of_it_trains():
         (("net.py:number", "iris"), "`network` must be a network of Flax, Equinox or Keras; got int."),
         (("net.py:network", "iris", "--shape", "2,3"), "--shape 2,3 has 6 numbers; a row of iris has 4."),
         (("net.py:network", "iris", "--shape", "a"), "--shape must be numbers such as 1,8,8; got 'a'."),
+        (("net.py:network", "two.csv", "--target", "y"), "two.csv has 2 rows: at least 4 are needed."),
         (("net.py:network", "iris", "--lr", "0"), "--lr must be positive and finite; got 0.0."),
         (("net.py:network", "iris", "--trainable", "head"), "--trainable is for PyTorch modules"),
         (("net.py:network", "diabetes", "--loss", "cross_entropy"), "--loss cross_entropy needs classes"),

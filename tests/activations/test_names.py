@@ -1,5 +1,6 @@
 """Activations by name and by callable, and what is said about those that are none."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -84,6 +85,20 @@ def test_a_malformed_name_is_unknown(wrong):
 def test_neither_name_nor_function_is_refused(wrong):
     with pytest.raises(TypeError, match="`activation` must be a name or a function; got"):
         get(wrong)
+
+
+class WithArrays(eqx.Module):
+    slope: jax.Array
+
+    def __call__(self, z):
+        return jnp.tanh(self.slope * z)
+
+
+def test_a_function_with_arrays_gets_the_hint():
+    with pytest.raises(
+        TypeError, match="`activation` contains arrays, so its results cannot be cached: wrap it"
+    ):
+        get(WithArrays(jnp.ones(())))
 
 
 @pytest.mark.parametrize(

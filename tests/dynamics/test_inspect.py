@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -16,6 +17,7 @@ PARAMS = NET.init(jax.random.key(0))
 X, X_NEW = helpers.points(6, 3), helpers.points(5, 3, 1)
 Y = np.eye(2)[[0, 1, 0, 1, 1, 0]]
 LINEAR = nk.expand(NET, PARAMS)
+LOG = nk.from_function(lambda w, x: jnp.log(x @ w))  # -inf at w = 0
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,10 @@ def test_kinks_are_told():
         (dict(y=Y[:5]), "`x` and `y` must have the same number of rows; got 6 and 5"),
         (dict(loss="hinge"), "`loss` must be one of 'squared', 'cross_entropy', 'huber', .*; got 'hinge'"),
         (dict(model=3), "`model` must be a nearkernel model; got int"),
+        (
+            dict(model=LOG, params=np.zeros((3, 1)), y=Y[:, :1]),
+            "outputs are not finite: check `params`, `x` and `x_new`",
+        ),
     ],
 )
 def test_bad_arguments_cost_one_line(arguments, message):

@@ -184,6 +184,9 @@ def test_what_cannot_be_expanded_is_refused_in_one_line():
         ValueError, match=r"different outputs when it is called again: switch off its randomness"
     ):
         nk.solve(nk.expand(noisy, {"w": np.ones((D, 1))}), X, Y)
+    log = nk.from_function(lambda p, x: jnp.log(x @ p["w"]))
+    with pytest.raises(ValueError, match=r"outputs at `x` are not finite: check `params` and `x`"):
+        nk.solve(nk.expand(log, {"w": np.zeros((D, 1))}), X, Y)
     constant = nk.from_function(lambda p, x: x[:, :1] + 0 * p["w"].sum())
     with pytest.raises(ValueError, match=r"do not depend on its parameters: there is nothing to train"):
         nk.solve(nk.expand(constant, {"w": np.ones(2)}), X, Y)

@@ -132,6 +132,10 @@ def test_second_moments_of_features_are_between_plus_within():
             "must be an nk.MLP or nk.Network",
         ),
         (lambda: G.feature_classes(X[:, 0], LABELS), "`features` must have shape"),
+        (
+            lambda: G.feature_classes(X, np.array([0, "a"] * 8 + [0], object)),
+            "`labels` must all be numbers or all be texts; got",
+        ),
     ],
 )
 def test_bad_input_gets_one_clear_line(call, message):

@@ -19,6 +19,7 @@ with jax.enable_x64(True):
     THETA = jax.tree.map(np.asarray, NET.init(jax.random.key(0)))
     FLAT, UNRAVEL = ravel_pytree(THETA)
 P = FLAT.size
+LOG = nk.from_function(lambda w, x: jnp.log(x @ w))  # -inf at w = 0
 
 
 LOSSES = {
@@ -201,6 +202,10 @@ HUGE = jax.tree.map(lambda leaf: 1e200 * leaf, THETA)
         (
             lambda: G.sharpness(NET, jax.tree.map(lambda a: a * np.nan, THETA), X, Y),
             r"`params\[0\].* holds .* NaN",
+        ),
+        (
+            lambda: G.Hessian(LOG, np.zeros((X.shape[1], 3)), X, Y),
+            "the loss at `params` is .*, so it has no curvature",
         ),
         (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "other losses do not define a distribution of labels"),
         (lambda: G.Hessian(NET, THETA, X, Y)(np.ones(3)), f"`vectors` must have shape \\({P},\\)"),

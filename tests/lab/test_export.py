@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from playwright.sync_api import expect
 
+from commands import nearkernel
 from nearkernel.lab import NAMES, find
 from nearkernel.lab._export import address, answers, export, frames, moving, script, write
 from nearkernel.lab._files import static
@@ -58,6 +59,10 @@ def test_what_cannot_be_exported_is_told(tmp_path):
     with pytest.raises(ValueError, match=r"no experiment is named 'catapul'\. Did you mean"):
         export(tmp_path / "new", ["catapul"])
     assert not (tmp_path / "new").exists()
+    result = nearkernel("lab", "--page", "catapult", code=2)
+    assert "--page is for --export; an address opens a page, like /catapult." in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_a_copy_opens_from_disk(browser, tmp_path, capsys):

@@ -69,14 +69,14 @@ def test_an_answer_is_the_librarys(web):
             400,
             "unknown setting '--ratoi' of catapult: choose from --ratio, ",
         ),
-        ("/api/experiments/catapult?ratio=1&ratio=2", 400, "given twice"),
+        ("/api/experiments/catapult?ratio=1&ratio=2", 400, "a setting is given twice in the address"),
         ("/api/experiments/catapul", 400, "no experiment is named 'catapul'. Did you mean 'catapult'?"),
         ("/api/experiments/..%2f..%2fetc", 404, ""),
         ("/api/experiments/catapult?" + "a" * (LONGEST_QUERY + 1), 400, "longer than 12000 characters"),
         ("/api/experiments/regression?points=1,2;3", 400, "write points as x,y;x,y"),
         ("/api/experiments/regression?points=" + ";".join(["0,0"] * 13), 400, "13 points; give 1 to 12"),
         ("/api/experiments/regression?points=9,9", 400, "coordinates must be from -2 to 2"),
-        ("/api/experiments/regression?activation=rleu", 400, "choose one of"),
+        ("/api/experiments/regression?activation=rleu", 400, "activation rleu: choose one of "),
         ("/api/experiments/criticality?activation=__import__('os')", 400, "activation"),
         ("/api/claims/nothing", 400, "no claim is named 'nothing'"),
         ("/api/claims/nothing/check", 400, "no claim is named 'nothing'"),
@@ -155,6 +155,13 @@ def test_pages_of_others_get_no_answers(web, headers, path):
 def test_the_labs_own_page_and_programs_get_answers(web, lab):
     for headers in ({"Origin": lab}, {"Origin": lab.upper()}, {"Sec-Fetch-Site": "same-origin"}, {}):
         assert web.get("/api/experiments/catapult", headers=headers).status_code == 200
+
+
+def test_a_page_with_a_bad_name_is_told(web):
+    answer = web.get("/api/experiments/catapult", headers={"X-Lab-Page": "a b"})
+    assert (
+        answer.status_code == 400 and "X-Lab-Page: give 1 to 64 letters, digits and hyphens." in answer.text
+    )
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS", "DELETE", "BREW"])

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import types
 import warnings
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
+from nearkernel.models._from_network import _keras
 
 X, Y, NEW = helpers.points(5, 3), helpers.points(5, 2, 1), helpers.points(4, 3, 2)
 
@@ -174,6 +176,15 @@ def test_linen_needs_its_variables():
         TypeError, match=r"needs its variables: nk\.from_network\(module, module\.init.*got NoneType"
     ):
         nk.from_network(linen.Dense(3))
+
+
+def test_keras_on_another_backend_is_one_line(monkeypatch):
+    backend = types.SimpleNamespace(backend=lambda: "tensorflow")
+    monkeypatch.setitem(sys.modules, "keras", types.SimpleNamespace(backend=backend))
+    with pytest.raises(
+        ValueError, match="Keras must run on JAX; its backend is 'tensorflow': set KERAS_BACKEND=jax"
+    ):
+        _keras(None, None)
 
 
 def test_other_libraries_are_imported_only_when_they_are_used():

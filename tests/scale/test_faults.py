@@ -342,3 +342,19 @@ def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monke
     ):
         nk.scale.build(KERNEL, X, tmp_path / "K.zarr", scheduler="tcp://127.0.0.1:9")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("ignore")  # what Dask says when it ends
+def test_a_scheduler_without_workers_and_a_worker_without_files_are_one_line(tmp_path, monkeypatch):
+    import distributed
+
+    from nearkernel import _cluster
+
+    monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty:
+        with pytest.raises(OSError, match=r"has no workers: start some with `dask worker .* --nthreads 1`"):
+            nk.scale.build(KERNEL, X, tmp_path / "K.zarr", scheduler=empty.scheduler_address)
+        empty.scale(1)
+        with _cluster.connected(empty.scheduler_address) as client:
+            with pytest.raises(OSError, match=r"a worker cannot access the files of this machine: .*nowhere"):
+                list(_cluster.finished(client, open, ["/nowhere"]))

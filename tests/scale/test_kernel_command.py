@@ -121,6 +121,12 @@ def test_bad_input_costs_one_line(folder, words, match, monkeypatch):
     assert [path.name for path in folder.iterdir()] == ["data.npz"]
 
 
+def test_a_matrix_of_a_program_is_solved_there():
+    nk.scale.build(nk.kernels.RBF(1.0), X, "K.zarr")
+    found = typed("solve", "K.zarr", "data.npz", "--ridge", "1")
+    assert found.exit_code == 2 and "this matrix was made by a Python program, which defines" in found.stderr
+
+
 def test_data_without_targets_and_stores_of_other_data():
     typed(*BUILD)
     np.savez("bare.npz", x=X)

@@ -5,6 +5,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.scale import _store
+from nearkernel.scale._build import _BlockJob
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(700, 3))
@@ -160,6 +161,21 @@ def test_bad_input_leaves_nothing_behind(tmp_path, call, error, match):
     with pytest.raises(error, match=match):
         call(tmp_path / "K.zarr")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_blocks_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_store, "MOST_BLOCKS", 2)
+    with pytest.raises(
+        ValueError, match=r"rows cuts \d+ points into \d+ blocks, more than 2: use larger blocks"
+    ):
+        built(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_worker_that_sees_another_matrix_is_one_line(tmp_path):
+    path = str(built(tmp_path).path)
+    with pytest.raises(ValueError, match=r"a worker sees a different matrix at .* than this machine"):
+        _BlockJob(KERNEL, path, "seal of another").ready()
 
 
 def test_fingerprints_tell_activations_and_parameters_apart():

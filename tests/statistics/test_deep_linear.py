@@ -449,6 +449,11 @@ def test_limits_of_depth_and_width_do_not_commute():
             "rows in the span of the data",
         ),
         (lambda: S.gaussian_product(()), ValueError, "`sizes` is empty"),
+        (
+            lambda: S.gaussian_product((4, 3)).moment(1e3),
+            ValueError,
+            "`k` is too large: the result overflows",
+        ),
         (lambda: S.gaussian_product((4, 3)).moment(-2), ValueError, "`k` must be greater than -1.5"),
     ],
 )

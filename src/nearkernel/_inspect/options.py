@@ -46,8 +46,6 @@ class Options:
 
     def rows(self) -> Rows:
         data = load(self.data, self.target, "auto", self.drop)
-        if len(data.x) < 3:
-            raise ValueError(f"{data.name}: 3 rows are needed; it has {len(data.x)}.")
         tests = min(self.new, len(data.x) // 2)
         kept = min(self.train, len(data.x) - tests) + tests
         train, new = shuffled(data, kept, tests, self.seed)

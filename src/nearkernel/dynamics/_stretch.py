@@ -1,5 +1,6 @@
 """One stretch of training, predicted from the linearization where it begins: weights, outputs, and their errors."""
 
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from ..kernels import EmpiricalNTK
 from ..models import AbstractModel, ModelDerivatives
 from ._algorithms import GradientDescent, GradientFlow
 from ._evolve import descend_by, flow_at
-from ._factor import spectrum
+from ._factor import Spectrum, spectrum
 from ._losses import AbstractLoss
 from ._tangent import _outputs
 
@@ -38,9 +39,16 @@ class Stretch:
         self.model, self.params, self.rows, self.y = model, params, rows, y
         self.start = np.asarray(_outputs(model, params, rows))
         self.x = rows[: len(y)]
-        matrix = EmpiricalNTK(model, params).full(self.x).reshape(y.size, y.size)
-        self.matrix = jnp.asarray(matrix)
-        self.spectrum = spectrum(np.array(matrix))
+
+    @functools.cached_property
+    def matrix(self) -> jax.Array:
+        """The kernel (n out, n out), made only once its caller has seen that outputs are finite."""
+        size = self.y.size
+        return jnp.asarray(EmpiricalNTK(self.model, self.params).full(self.x).reshape(size, size))
+
+    @functools.cached_property
+    def spectrum(self) -> Spectrum:
+        return spectrum(np.array(self.matrix))
 
     def arrivals(self, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray) -> Iterator[Arrival]:
         """At each of `moments`, counted from the beginning of this stretch."""
