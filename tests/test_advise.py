@@ -347,11 +347,30 @@ def test_short_runs_are_those_of_the_library():
         assert losses[1] < 0.9 * losses[0]
 
 
+def test_a_trained_transformer_is_that_of_the_library():
+    """Queries and keys that share their weights, as `nk.layers.Attention` has them: outputs of one network."""
+    block, s, tokens, width, depth = BLOCKS["transformer"], "gelu", 3, 8, 3
+    net = blocks.network(block, transformer.point(s, depth, tokens), 4, width, depth, tokens)
+    x = points(5, 12).reshape(5, tokens, 4)
+    params = train.drawn(critical_start(1.0, 0.0), jax.random.key(3), 4, width, depth, 1, tokens)
+    with jax.enable_x64(True):
+        params = jax.tree.map(lambda a: np.asarray(a, float), params)
+        hidden = params["hidden"] = params["hidden"] | {"key": params["hidden"]["query"]}
+        heads = {name: hidden[name]["weight"][:, :, None] for name in ("query", "value")}
+        attention = {**heads, "output": hidden["output"]["weight"], "bias": hidden["output"]["bias"]}
+        theta = [params["first"], [[attention], [hidden["before"], hidden["after"]]], params["last"]]
+        found = train.outputs(nk.activations.get(s), (True, True), params, x)
+        np.testing.assert_allclose(found, net(theta, x), rtol=1e-10)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [name for name, block in BLOCKS.items() if not block.attends])
+@pytest.mark.parametrize("block", BLOCKS)
 @pytest.mark.parametrize("optimizer", ["gd", "adam"])
 def test_training_from_the_advised_initialization_does_not_lose(block, optimizer):
     shape = ["--activation", "gelu", "--depth", "16", "--width", "96", "--block", block]
+    rows = 64 if block == "transformer" else 128
+    if block == "transformer":
+        shape += ["--tokens", "8"]
     result = nearkernel("advise", *shape, "--data", "digits", "--train", optimizer)
     with open("out/advice.json") as file:
         found = json.load(file)["training"]
@@ -363,10 +382,10 @@ def test_training_from_the_advised_initialization_does_not_lose(block, optimizer
     if block == "plain":
         assert after["critical"] < 0.8 * after["PyTorch"]
     way = "gradient descent" if optimizer == "gd" else "Adam"
-    assert f"100 steps of {way} on 128 rows, from each initialization" in result.stdout
+    assert f"100 steps of {way} on {rows} rows, from each initialization" in result.stdout
     assert ("At width 96 muP keeps this rate" in result.stdout.replace("\n", " ")) == (optimizer == "adam")
     with open("out/report.html", encoding="utf-8") as file:
-        assert f"100 steps of {way} on 128 rows" in file.read()
+        assert f"100 steps of {way} on {rows} rows" in file.read()
 
 
 @pytest.mark.slow
@@ -626,7 +645,11 @@ def test_verdicts_allow_powers_of_the_depth():
         (["--tokens", "4"], r"--tokens is for --block transformer; got --block plain"),
         (
             ["--block", "transformer", "--data", "iris"],
-            r"--data has rows, not sequences of tokens: --block transf",
+            r"--data has rows, --block transformer needs sequences: give --tokens",
+        ),
+        (
+            ["--block", "transformer", "--data", "iris", "--tokens", 3],
+            r"--tokens 3: rows of 4 features cannot be cut into so many equal parts; choose a divisor of 4",
         ),
         (["--target", "y"], r"--target belongs to --data: give the file"),
         (["--drop", "y"], r"--drop belongs to --data: give the file"),

@@ -110,7 +110,7 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     )
     training = None
     if options.train is not None:
-        assert inputs.rows is not None and inputs.targets is not None
+        assert inputs.examples is not None and inputs.targets is not None
         say("training networks")
         starts = [(each.start, scale if each.start.name == "critical" else 1.0) for each in outcomes]
         training = trained(
@@ -119,7 +119,7 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
             starts,
             options.depth,
             options.width,
-            inputs.rows,
+            inputs.examples,
             inputs.targets,
             options.train,
             rates.single,

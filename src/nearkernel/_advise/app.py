@@ -42,7 +42,8 @@ def advise(
         typer.Option(
             min=2,
             max=1024,
-            help="Length of the sequences that a transformer sees. [default: 64]",
+            help="Length of the sequences that a transformer sees; rows of --data are cut into so many equal parts. "
+            "[default: 64]",
             show_default=False,
             rich_help_panel=NETWORK,
         ),

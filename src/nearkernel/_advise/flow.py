@@ -159,9 +159,18 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
     return jax.lax.map(network, keys)
 
 
-def standard_draws(start: Start, key, shape) -> jax.Array:
-    """Numbers of mean 0 and variance 1, by the law of an initialization."""
-    return standard(LAWS[start.law], key, shape)
+def drawn_layer(law, key, fan_in: int, fan_out: int, weight_var, bias_var=0.0) -> dict[str, jax.Array]:
+    """Weights (fan_in, fan_out) of variance C_W / fan_in and biases (fan_out,) of variance C_b."""
+    weight, bias = jax.random.split(key)
+    return {
+        "weight": jnp.sqrt(weight_var / fan_in) * standard(law, weight, (fan_in, fan_out)),
+        "bias": jnp.sqrt(bias_var) * standard(law, bias, (fan_out,)),
+    }
+
+
+def through(layer: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    """x W + b."""
+    return x @ layer["weight"] + layer["bias"]
 
 
 def standard(law, key, shape) -> jax.Array:

@@ -47,8 +47,11 @@ class Options:
             raise ValueError("--train needs --data, the rows on which networks are trained.")
         if self.tokens is not None and not BLOCKS[self.block].attends:
             raise ValueError(f"--tokens is for --block transformer; got --block {self.block}.")
-        if self.data is not None and BLOCKS[self.block].attends:
-            raise ValueError("--data has rows, not sequences of tokens: --block transformer needs none.")
+        if self.data is not None and BLOCKS[self.block].attends and self.tokens is None:
+            raise ValueError(
+                "--data has rows, --block transformer needs sequences: give --tokens, into how many equal parts each "
+                "row is cut, e.g. --tokens 8 for 64 features."
+            )
         if self.tolerance is not None and self.data is None:
             raise ValueError("--tolerance needs --data, the rows on which networks are trained.")
         if self.tolerance is not None and self.block != "plain":
@@ -89,24 +92,43 @@ class Options:
 
         data = load(self.data, self.target, "auto", self.drop)
         rows = split(data, 0.01 if len(data.x) > 200 else 0.25, _MOST_ROWS, self.seed)
-        name = f"{data.name}: {len(rows.x)} rows of {rows.x.shape[1]} features, {rows.input_scaling}"
-        return Inputs(rows.x, rows.x.shape[1], name, data.notes, rows.y)
+        count, features = rows.x.shape
+        name = f"{data.name}: {count} rows of {features} features, {rows.input_scaling}"
+        if not BLOCKS[self.block].attends:
+            return Inputs(rows.x, features, name, data.notes, rows.y)
+        if features % self.sequence:
+            raise ValueError(
+                f"--tokens {self.sequence}: rows of {features} features cannot be cut into so many equal parts; "
+                f"choose a divisor of {features}."
+            )
+        cut = rows.x.reshape(count, self.sequence, -1)
+        name += f", cut into {self.sequence} tokens of {cut.shape[2]}"
+        return Inputs(None, cut.shape[2], name, data.notes, rows.y, cut)
 
 
 @dataclasses.dataclass(frozen=True)
 class Inputs:
-    """Rows (n, d) or None, how many features they have, words on where they come from, and their targets."""
+    """Rows (n, d) or None, how many features they have, words on where they come from, and their targets.
+
+    Rows that are cut into tokens are `sequences` (n, tokens, d): learning rates are for the worst of all.
+    """
 
     rows: np.ndarray | None
     in_dim: int
     name: str
     notes: tuple[str, ...]
     targets: np.ndarray | None = None  # (n, out)
+    sequences: np.ndarray | None = None
+
+    @property
+    def examples(self) -> np.ndarray | None:
+        """What networks are trained on."""
+        return self.rows if self.sequences is None else self.sequences
 
     @property
     def size(self) -> float:
         """Mean square of a feature."""
-        return 1.0 if self.rows is None else float(np.mean(self.rows**2))
+        return 1.0 if self.examples is None else float(np.mean(self.examples**2))
 
     def spread_rows(self, most: int) -> np.ndarray:
         """Where to find at most so many rows that differ, spread over all of them in order."""

@@ -12,12 +12,14 @@ import numpy as np
 
 import nearkernel as nk
 
+from . import transformer
 from .blocks import Block
-from .flow import standard_draws
+from .flow import LAWS, drawn_layer, through
 from .starts import Start
 
 BASE_WIDTH = 64  # networks are at most this wide; muP carries Adam's rates to others
 _ROWS, _STEPS, _NETWORKS = 128, 100, 2
+_TOKENS = 512  # of all sequences together
 _GD_RATES = np.array([0.125, 0.5, 2.0, 8.0, 32.0])  # times the stable rate of the advised network
 _ADAM_RATES = np.array([1e-4, 3e-4, 1e-3, 3e-3, 1e-2])
 
@@ -57,8 +59,10 @@ def trained(
     stable: float,
     seed: int,
 ) -> Training:
-    """Trains networks of at most `BASE_WIDTH` neurons per layer on at most 128 rows."""
-    width, x, y = min(width, BASE_WIDTH), rows[:_ROWS], targets[:_ROWS]
+    """Trains networks of at most `BASE_WIDTH` neurons per layer on at most 128 `rows` (n, d) or (n, tokens, d)."""
+    tokens = rows.shape[1] if block.attends else 0
+    most = max(_TOKENS // tokens, 16) if tokens else _ROWS
+    width, x, y = min(width, BASE_WIDTH), rows[:most], targets[:most]
     rates = stable * _GD_RATES if optimizer == "gd" else _ADAM_RATES
     s, runs = nk.activations.get(activation), []
     with jax.enable_x64(True):
@@ -70,7 +74,9 @@ def trained(
                             s,
                             (block.norm, block.skip),
                             optimizer,
-                            drawn(start, jax.random.key(seed + i), x.shape[1], width, depth, y.shape[1]),
+                            drawn(
+                                start, jax.random.key(seed + i), x.shape[-1], width, depth, y.shape[1], tokens
+                            ),
                             jnp.asarray(scale * x),
                             jnp.asarray(y),
                             jnp.asarray(rates),
@@ -88,36 +94,37 @@ def trained(
     return Training(optimizer, _STEPS, len(x), width, _NETWORKS, tuple(runs))
 
 
-def drawn(start: Start, key: Any, in_dim: int, width: int, depth: int, out_dim: int) -> dict[str, Any]:
-    """Parameters of one network: a first layer, stacked hidden ones, an output."""
-    first, hidden, last = jax.random.split(key, 3)
+def drawn(
+    start: Start, key: Any, in_dim: int, width: int, depth: int, out_dim: int, tokens: int = 0
+) -> dict[str, Any]:
+    """Parameters of one network: a first layer, stacked hidden ones, an output; of `tokens`, where each stands."""
+    (first, hidden, last), law = jax.random.split(key, 3), LAWS[start.law]
+    inner = start.variances(width, width)
 
-    def layer(key, fan_in, fan_out, variances, stack=()):
-        weight_key, bias_key = jax.random.split(key)
-        weight_var, bias_var = variances
-        return {
-            "weight": (weight_var / fan_in) ** 0.5
-            * standard_draws(start, weight_key, (*stack, fan_in, fan_out)),
-            "bias": bias_var**0.5 * standard_draws(start, bias_key, (*stack, fan_out)),
-        }
+    def one(key):
+        if tokens:
+            return transformer.drawn_block(law, key, width, start.attention(width), inner)
+        return drawn_layer(law, key, width, width, *inner)
 
-    return {
-        "first": layer(first, in_dim, width, start.first(in_dim, width)),
-        "hidden": layer(hidden, width, width, start.variances(width, width), (depth - 1,)),
-        "last": layer(last, width, out_dim, start.first(width, out_dim)),
+    found = {
+        "first": drawn_layer(law, first, in_dim, width, *start.first(in_dim, width)),
+        "hidden": jax.vmap(one)(jax.random.split(hidden, depth - 1)),
+        "last": drawn_layer(law, last, width, out_dim, *start.first(width, out_dim)),
     }
+    return found | ({"position": jnp.zeros((tokens, width))} if tokens else {})
 
 
 def outputs(activation: Any, kind: tuple[bool, bool], params: dict[str, Any], x: Any) -> Any:
-    """Outputs (n, out) of a network of blocks."""
+    """Outputs (n, out) of a network of blocks; of tokens (n, tokens, d), those of a transformer's mean token."""
     norm, skip = kind
-    head = (lambda z: activation(nk.layers.LayerNorm()(None, z))) if norm else activation
-
-    def block(z, layer):
-        return skip * z + head(z) @ layer["weight"] + layer["bias"], None
-
-    z, _ = jax.lax.scan(block, x @ params["first"]["weight"] + params["first"]["bias"], params["hidden"])
-    return head(z) @ params["last"]["weight"] + params["last"]["bias"]
+    z = through(params["first"], x)
+    if "position" in params:
+        step = lambda z, layers: (transformer.block(activation, layers, z), None)
+        z, _ = jax.lax.scan(step, z + params["position"], params["hidden"])
+        return through(params["last"], transformer.normalized(z).mean(axis=1))
+    head = (lambda z: activation(transformer.normalized(z))) if norm else activation
+    z, _ = jax.lax.scan(lambda z, layer: (skip * z + through(layer, head(z)), None), z, params["hidden"])
+    return through(params["last"], head(z))
 
 
 @functools.partial(jax.jit, static_argnums=(1, 2))

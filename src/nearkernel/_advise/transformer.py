@@ -20,7 +20,7 @@ import numpy as np
 import nearkernel as nk
 
 from .blocks import BLOCKS, Point, in_words
-from .flow import LAWS, Flow, mean_and_error, standard
+from .flow import LAWS, Flow, drawn_layer, mean_and_error, through
 from .starts import Start, critical_start
 
 _NETWORKS, _FEWEST, _WIDEST, _WEIGHTS = 8, 4, 256, 2 * 10**8
@@ -101,22 +101,40 @@ def measured(
     )  # fmt: skip
 
 
+def drawn_block(law, key, width: int, heads, inner) -> dict[str, dict[str, jax.Array]]:
+    """The six layers of a block, with `heads` = C_W of queries, keys and values, and of outputs; `inner` = C_W, C_b."""
+    values, outputs = heads
+    variances = {
+        "query": (values,),
+        "key": (values,),
+        "value": (values,),
+        "output": (outputs,),
+        "before": inner,
+        "after": inner,
+    }
+    keys = jax.random.split(key, len(variances))
+    return {
+        name: drawn_layer(law, k, width, width, *each)
+        for k, (name, each) in zip(keys, variances.items(), strict=True)
+    }
+
+
+def block(activation, layers: dict[str, dict[str, jax.Array]], z: jax.Array) -> jax.Array:
+    """Tokens (..., tokens, width) after a block."""
+    x = normalized(z)
+    query, key, value = (through(layers[name], x) for name in ("query", "key", "value"))
+    looks = jax.nn.softmax(query @ jnp.swapaxes(key, -1, -2) / z.shape[-1], axis=-1)
+    z = z + through(layers["output"], looks @ value)
+    return z + through(layers["after"], activation(through(layers["before"], normalized(z))))
+
+
+def normalized(z: jax.Array) -> jax.Array:
+    return nk.layers.LayerNorm()(None, z)
+
+
 @functools.partial(jax.jit, static_argnums=(2, 3, 4, 5))
 def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, size, keys):
     """(networks, depth) each: mean squares of tokens and of a change of them, and correlations of two tokens."""
-    norm = lambda z: nk.layers.LayerNorm()(None, z)
-
-    def dense(key, x, weight_var, bias_var=0.0):
-        keys, fan_in = jax.random.split(key), x.shape[-1]
-        weight, bias = (standard(law, k, s) for k, s in zip(keys, ((fan_in, width), (width,)), strict=True))
-        return jnp.sqrt(weight_var / fan_in) * (x @ weight.astype(x.dtype)) + jnp.sqrt(bias_var) * bias
-
-    def block(z, key):
-        (values, outputs), x = heads, norm(z)
-        query, key_, value, output, before, after = jax.random.split(key, 6)
-        looks = jax.nn.softmax(dense(query, x, values) @ dense(key_, x, values).T / width, axis=-1)
-        z = z + dense(output, looks @ dense(value, x, values), outputs)
-        return z + dense(after, activation(dense(before, norm(z), *inner)), *inner)
 
     def moments(z, change):
         gram = z @ z.T
@@ -126,12 +144,14 @@ def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, fir
     def network(key):
         keys = jax.random.split(key, depth + 2)
         x = jax.random.normal(keys[0], (tokens, in_dim))
-        z = dense(keys[1], x * jnp.sqrt(size / jnp.mean(x**2, axis=1, keepdims=True)), *first)
+        x = x * jnp.sqrt(size / jnp.mean(x**2, axis=1, keepdims=True))
+        z = through(drawn_layer(law, keys[1], in_dim, width, *first), x)
         change = jax.random.normal(keys[2], z.shape)
         change = change / jnp.sqrt(jnp.mean(change**2))
 
         def step(carry, key):
-            z, change = jax.jvp(lambda z: block(z, key), carry[:1], carry[1:])
+            layers = drawn_block(law, key, width, heads, inner)
+            z, change = jax.jvp(lambda z: block(activation, layers, z), carry[:1], carry[1:])
             return (z, change), moments(z, change)
 
         _, later = jax.lax.scan(step, (z, change), keys[3:])
