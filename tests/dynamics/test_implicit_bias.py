@@ -183,7 +183,7 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have the same number of rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
-            "`beta` must be 0 where `theta0` is",
+            "`beta` must be 0 wherever `theta0` is 0",
         ),
         (lambda: D.implicit_potential(np.ones((2, 2)), 1.0), "`beta` must be a vector"),
         (lambda: D.max_margin(POINTS, -LABELS * RNG.choice([1, -1], 40)), "not linearly separable"),

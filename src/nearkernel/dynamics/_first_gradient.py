@@ -28,7 +28,7 @@ def first_gradient(
     r"""The gradient $dL/dw_j$ of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
     **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, $a_j$, (m,) or one number; `bias`, $b_j$, (m,)
-    or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is $-2 a H
+    or one number; `order`: the highest power of w to include; None includes all powers and is exact. Order 1 is $-2 a H
     w/(\lVert w\rVert \sqrt{2 \pi})$.
     """
     if not isinstance(target, MultiIndexPolynomial):

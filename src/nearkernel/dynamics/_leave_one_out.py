@@ -23,9 +23,9 @@ _CHUNK = 2**22  # complex numbers at a time
 class LeaveOneOut(Result, eqx.Module):
     """Leave-one-out predictions: each training point predicted by a model trained on all others.
 
-    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std` (n,), for a ridge
-    the standard deviation of a new observation, that of a Gaussian process with the kernel as covariance and the
-    ridge as noise; None for other algorithms.
+    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std` (n,), for a ridge the
+    standard deviation of a new observation under a Gaussian process with the kernel as covariance and the ridge as
+    noise; None for other algorithms.
     """
 
     y: np.ndarray

@@ -90,7 +90,7 @@ def tune(
     - `kind`: "ridge", "flow" or "evidence".
     - `values` (k,): the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x,
       x), or 41 times from $0.1/\lambda_{\max}$ to the end of training.
-    - `noise`: for "evidence", its initial value, by default a tenth of the variance of y.
+    - `noise`: for "evidence", the initial noise variance, by default a tenth of the variance of y.
     - `fixed`: for "evidence", names of parameters that keep their values, e.g. `["noise", "period"]`.
 
     **Returns:** a `Tuned`, or for "evidence" a `TunedKernel`: `kernel`, `noise`, `log_marginal_likelihood`.
