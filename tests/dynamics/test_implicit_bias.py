@@ -109,7 +109,7 @@ def test_two_points_are_separated_half_way_between_them():
     np.testing.assert_allclose([found.margin, *found.w, found.b], [2**0.5, 0.5, 0.5, -2.5], rtol=1e-12)
     assert found.offset is None and D.max_margin(POINTS, LABELS).b == 0
     with pytest.raises(
-        ValueError, match=r"separable by `labels` through the origin: there is no margin. Is a bias"
+        ValueError, match=r"separable by `labels` through the origin: there is no margin. Try `bias=True`"
     ):
         D.max_margin([[1.0], [2.0]], [-1, 1])
 

@@ -175,8 +175,8 @@ def _without_ridge(factor: Spectrum, right: np.ndarray, points: int, block: int)
     """
     if block > 1:
         raise ValueError(
-            "leave_one_out() of several outputs without a ridge needs a tangent kernel of full rank on `x`: it has "
-            f"{factor.rank} < {len(right)}. Use nk.Ridge, or a finite time."
+            "leave_one_out() of several outputs without a ridge needs a tangent kernel of full rank on `x`: its rank "
+            f"is {factor.rank} < {len(right)}. Use nk.Ridge, or a finite time."
         )
     inside = factor.vectors.T @ right
     squares = factor.vectors**2

@@ -17,8 +17,8 @@ SCATTER = 5.0  # richness times targets over `noise`: below, one network is near
 SMALL, LARGE = 0.02, 0.1  # the same of what the linear theory leaves out, relative to what it says
 
 _MEANING = {
-    "lazy": "its tangent kernel stays",
-    "nearly lazy": "its tangent kernel moves a little",
+    "lazy": "its tangent kernel stays constant",
+    "nearly lazy": "its tangent kernel changes a little",
     "rich": "it learns features",
 }
 _CALLS = {
@@ -67,11 +67,11 @@ class RegimeResult(Result, eqx.Module):
     def advice(self) -> str:
         scaled = self.name == "rich" and self.richness is not None and not math.isclose(self.richness, 1.0)
         scale = f" and nk.Scaled(net, {1 / self.richness:.3g})" if scaled else ""  # type: ignore[operator]
-        one = " for the average network, order 0 of nk.solve for one" if self.narrow else ""
+        one = " for the average network, or order 0 of nk.solve for one network" if self.narrow else ""
         return f"use {_CALLS[self.name]}{scale}{one}"
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.meaning}, {self.advice}"
+        return f"{self.name}: {self.meaning}; {self.advice}"
 
 
 def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:

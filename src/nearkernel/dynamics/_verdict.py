@@ -40,7 +40,7 @@ class Verdict(enum.StrEnum):
         if self not in PROMISED:
             return "no promise about the error of the outputs"
         return (
-            f"outputs off by at most {100 * PROMISED[self]:.0f} % of what training changes, kept by "
+            f"output errors of at most {100 * PROMISED[self]:.0f} % of the change by training, which held for "
             f"{100 * KEPT[self]:.0f} % of such predictions in a study of small networks"
         )
 
