@@ -338,7 +338,7 @@ NET = nk.MLP(2, (4,))
             ),
             "must be an SGD without `noise`",
         ),
-        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise here"),
+        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise: use"),
         (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be an integer; got 1.5"),
     ],
 )  # fmt: skip

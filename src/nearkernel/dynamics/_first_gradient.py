@@ -36,7 +36,9 @@ def first_gradient(
     weights = inputs(weights, "weights", target.directions.shape[1])
     lengths = np.linalg.norm(weights, axis=1)
     if lengths.min() == 0:
-        raise ValueError("`weights` has a row of zeros: such a neuron has no direction.")
+        raise ValueError(
+            "`weights` has a row of zeros: a neuron without weights has no direction; remove it."
+        )
     head, bias = (_per_neuron(value, name, len(weights)) for value, name in ((head, "head"), (bias, "bias")))
     last = target.degree if order is None else min(whole(order, "order", 0), target.degree)
     unit, shift = weights / lengths[:, None], bias / lengths

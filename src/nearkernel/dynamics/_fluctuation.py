@@ -124,7 +124,9 @@ def plain_sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
     if not sgd.plain:
-        raise ValueError("`sgd` must have no momentum, weight_decay, schedule or noise here.")
+        raise ValueError(
+            "`sgd` must have no momentum, weight_decay, schedule or noise: use nk.SGD(lr, batch_size, steps)."
+        )
     own, both = sgd.weights(n)
     return float(sgd.lr), own - both, both
 

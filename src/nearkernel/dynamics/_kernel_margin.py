@@ -69,7 +69,7 @@ def normalized_margin(net: MLP, params: Any, x: Any, labels: Any) -> float:
     It does not change when the weights are rescaled. Once the data are separated, gradient flow on an exponential or
     logistic loss increases it.
 
-    **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations, whose degree is its number of layers;
+    **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations (its degree is its number of layers);
     `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
     """
     if not isinstance(net, MLP) or net.out_dim != 1:

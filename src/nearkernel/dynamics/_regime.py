@@ -84,7 +84,7 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
 
     **Arguments:**
 
-    - `model`: one whose `nk.richness` is known; any other model if `correction` is given.
+    - `model`: a model whose `nk.richness` is known, or any model if `correction` is given.
     - `correction`: the relative size of what the linear theory neglects, if it is known: `correction` of a prediction
       of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted, and the
       network is rich at any richness. For models of unknown richness it alone decides: lazy below 0.02.

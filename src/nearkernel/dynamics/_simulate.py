@@ -56,8 +56,8 @@ class Record(eqx.Module):
 
     **Arguments:** `observables`, a dict of name -> JAX function of the parameters, or a list of the names "outputs" (n,
     out), "features" (n, out, P), "kernel" (n, out, n, out) and "weights", evaluated on the training inputs (in a dict,
-    such a name may take the place of a function); `every`, steps (or, for flows, time) between two records: about a
-    thousand records by default. The loss is always recorded.
+    the value may be one of these names instead of a function); `every`, steps (or, for flows, time) between two
+    records: about a thousand records by default. The loss is always recorded.
     """
 
     observables: Any = eqx.field(default_factory=dict, converter=_by_name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, numeric, one_of, targets
+from .._check import inputs, numeric, one_of, shown, targets
 from .._precision import in_float64
 from .._result import Result
 from ._algorithms import GradientFlow, Ridge, SpectralAlgorithm
@@ -117,7 +117,7 @@ def tune(
     else:
         tried = np.sort(numeric(values, "values").ravel())
         if not len(tried) or tried[0] <= 0:
-            raise ValueError("`values` must be a list of numbers greater than 0.")
+            raise ValueError(f"`values` must be a list of numbers greater than 0; got {shown(values)}.")
     make = Ridge if kind == "ridge" else GradientFlow
     found = []
     for value in tried:

@@ -77,7 +77,7 @@ class DPP(Result, eqx.Module):
         return self.vectors**2 @ (self.values / (1 + self.values))
 
     def sample(self, key: Key, size: int | None = None) -> np.ndarray:
-        r"""A random subset drawn with `key`, as sorted indices; with `size` one of exactly that many points (a k-DPP).
+        r"""A random subset drawn with `key`, as sorted indices; with `size`, of exactly that many points (a k-DPP).
 
         It first selects eigenvectors, each with probability $\lambda/(1 + \lambda)$, or `size` of them with probability
         proportional to the product of their eigenvalues. It then draws points one by one from the projection onto

@@ -51,7 +51,7 @@ class MaximalUpdate(AbstractModel):
     | hidden layers | 1 | $1/r$ | |
     | last layer | $1/r$ | $1/r$ | divided by $\sqrt r$ |
 
-    and those of layers in "ntk" parametrization are equivalent to them. Queries, keys, values and outputs of attention
+    and the factors of layers in "ntk" parametrization are equivalent. Queries, keys, values and outputs of attention
     are hidden layers. A wider network has heads of a larger dimension if `scaling="linear"`, and more heads of the same
     dimension if `scaling="sqrt"`: scores divided by the root of a growing dimension would move by a growing amount.
 

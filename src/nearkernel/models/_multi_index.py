@@ -56,7 +56,8 @@ class MultiIndexPolynomial(eqx.Module):
             )
         if not isinstance(coefficients, Mapping) or not coefficients:
             raise TypeError(
-                "`coefficients` must be a dictionary from powers to numbers, such as {(2, 0): 0.5}."
+                "`coefficients` must be a dictionary from powers to numbers, such as {(2, 0): 0.5}; got "
+                f"{shown(coefficients)}."
             )
         for powers in coefficients:
             if not isinstance(powers, tuple) or len(powers) != r:
