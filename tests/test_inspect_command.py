@@ -65,7 +65,7 @@ def test_accuracy_and_order_of_learning_have_the_verdict_or_are_withheld(lr, ver
     if verdict == "trust":
         assert found["promise"] == {"error": 0.25, "kept": 0.96}
         assert len(found["halfway"]["steps"]) == 12 and 0 <= found["accuracy"]["value"] <= 1
-        told = ("% (trust).", "by the end (trust).", "'trust': outputs off by at most 25 %")
+        told = ("% (trust).", "by the end (trust).", "'trust': output errors of at most 25 %")
     else:
         assert found["promise"] == {"error": None, "kept": None}
         assert found["halfway"]["steps"] is None and found["accuracy"]["value"] is None

@@ -140,7 +140,7 @@ def test_a_network_takes_a_formula_and_is_saved_with_it(tmp_path):
         ("z + 1/0", r"`activation` z \+ 1/0: 1 / 0 has no value\."),
         (
             "tanh(" * 6 + "z" + ")" * 6,
-            r"has 6 functions, 6 inside each other; use at most 12, and 4 inside each other\.",
+            r"has 6 functions, nested 6 deep; use at most 12, nested at most 4 deep\.",
         ),
         ("z/(1 - 1)", r"has no value at z = -8; it must have one everywhere\."),
     ],

@@ -109,7 +109,7 @@ def test_two_points_are_separated_half_way_between_them():
     np.testing.assert_allclose([found.margin, *found.w, found.b], [2**0.5, 0.5, 0.5, -2.5], rtol=1e-12)
     assert found.offset is None and D.max_margin(POINTS, LABELS).b == 0
     with pytest.raises(
-        ValueError, match=r"separable by `labels` through the origin: there is no margin. Is a bias"
+        ValueError, match=r"separable by `labels` through the origin: there is no margin. Try `bias=True`"
     ):
         D.max_margin([[1.0], [2.0]], [-1, 1])
 
@@ -183,7 +183,7 @@ def test_margin_flow_is_gradient_descent_with_small_steps():
         (lambda: D.implicit_minimizer(X, Y[:3], 1.0), "`x` and `y` must have the same number of rows"),
         (
             lambda: D.implicit_potential(np.ones(2), 1.0, np.array([0.0, 1.0])),
-            "`beta` must be 0 where `theta0` is",
+            "`beta` must be 0 wherever `theta0` is 0",
         ),
         (lambda: D.implicit_potential(np.ones((2, 2)), 1.0), "`beta` must be a vector"),
         (lambda: D.max_margin(POINTS, -LABELS * RNG.choice([1, -1], 40)), "not linearly separable"),

@@ -132,7 +132,7 @@ def test_the_promise_of_a_verdict_is_that_of_the_study():
         kept = [int(row[column].split(" %")[0]) for row in found for column in (5, 6)]
         assert KEPT[verdict] == min(kept) / 100
         assert f"at most {100 * PROMISED[verdict]:.0f} %" in verdict.promise
-        assert f"kept by {min(kept)} %" in verdict.promise
+        assert f"held for {min(kept)} %" in verdict.promise
 
 
 def test_kinks_are_told():

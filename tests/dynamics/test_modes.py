@@ -98,7 +98,7 @@ def test_errors_name_the_argument():
         D.mode_catapult(D.ModesResult(0.0, np.ones(2), np.ones(3)), 0.0, 0.1, 3)
     with pytest.raises(TypeError, match=r"`observable` must be a function of the parameters; got 3"):
         D.step_change(3, net, params, np.ones((2, 2)), np.ones(2), nk.SGD(0.1, 1, 3))
-    with pytest.raises(ValueError, match=r"`sgd` must have at most 2000 batches of a fixed size here"):
+    with pytest.raises(ValueError, match=r"`sgd` must have at most 2000 batches of a fixed size;"):
         D.step_change(lambda p: 0.0, net, params, np.ones((30, 2)), np.ones(30), nk.SGD(0.1, 15, 3))
     with pytest.raises(ValueError, match=r"`target` must have a mean Hessian of full rank"):
         D.one_step_bound(nk.models.MultiIndexPolynomial(np.eye(1, 3), {(3,): 1.0}), 10, 10)

@@ -173,7 +173,7 @@ def test_what_cannot_be_expanded_is_refused_in_one_line():
     net, theta = own_net()
     broken = jax.tree.map(lambda leaf: np.asarray(leaf) * np.nan, theta)
     with pytest.raises(
-        ValueError, match=r"`params\[0\]\['bias'\]` holds \d+ NaN or infinite .*: did a training diverge"
+        ValueError, match=r"`params\[0\]\['bias'\]` holds \d+ NaN or infinite .*: did training diverge"
     ):
         nk.expand(net, broken, degree=2)
     with pytest.raises(TypeError, match=r"`params` must be a tree of floating-point arrays"):

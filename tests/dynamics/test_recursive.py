@@ -97,7 +97,7 @@ def test_overlaps_are_shares():
         (lambda: D.subspace_overlap(np.eye(2), np.eye(3)), "`found` has 2 features per row; 3 expected"),
         (
             lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((4, 1))),
-            r"`true` has 4 directions of 1 features, more than the space has.*pass `true\.T` if yours are columns",
+            r"`true` has 4 directions of 1 features, more than the space has dimensions.*pass `true\.T` if yours",
         ),
         (
             lambda: D.subspace_overlap(np.ones((3, 1)), np.ones((1, 1))),

@@ -62,7 +62,7 @@ def test_one_narrow_network_is_nearer_to_its_own_kernel_than_to_the_limit():
         nk.regime(nk.Scaled(mean_field(2048), 2.0), Y),
     )
     assert narrow.name == wide.name == "rich" and narrow.narrow and not wide.narrow
-    assert narrow.advice == wide.advice + " for the average network, order 0 of nk.solve for one"
+    assert narrow.advice == wide.advice + " for the average network, or order 0 of nk.solve for one network"
     assert not nk.regime(mean_field(32), Y).narrow and not nk.regime(nk.MLP(3, (4,)), 0.01 * Y).narrow
 
 
@@ -85,7 +85,9 @@ def test_forecasts_say_it():
     assert law.regime.name == law.at(1.0).regime.name == law.predict(X).regime.name == "lazy"
     assert "regime='lazy'" in repr(law)
     narrow = nk.forecast(nk.MLP(3, (16,), activation="tanh"), X, Y, flow, X_NEW)
-    assert "regime='nearly lazy: its tangent kernel moves a little, use nk.forecast(order=1)" in repr(narrow)
+    assert "regime='nearly lazy: its tangent kernel changes a little; use nk.forecast(order=1)" in repr(
+        narrow
+    )
     rich = nk.forecast(wide, X, 100 * Y, flow, X_NEW)
     assert 'parametrization="mean_field" and nk.Scaled(net, 100)' in repr(rich)
     kernels = nk.kernels.NNGP(wide), nk.kernels.NTK(wide)
@@ -126,7 +128,7 @@ def test_solutions_say_it_and_warn_with_it():
     assert nk.solve(nk.kernels.RBF(1.0), X, Y).regime is None
     first = nk.solve(nk.expand(net, params, degree=2), X, 5 * Y, order=1)
     with pytest.warns(
-        UserWarning, match="not small.*The network is rich: it learns features, use nk.forecast"
+        UserWarning, match="not small.*The network is rich: it learns features; use nk.forecast"
     ):
         first.predict(X_NEW)
 

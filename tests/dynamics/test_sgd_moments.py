@@ -297,11 +297,11 @@ NET = nk.MLP(2, (4,))
         (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 4, 3)), "`batch_size` must be at most .* points, 3; got 4"),
         (
             lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3), loss="huber"),
-            "with random batches or noise is solved at order 0, for the loss 'squared' and solver='direct'",
+            "with random batches or noise is solved only at order 0, for the loss 'squared' and solver='direct'",
         ),
         (
             lambda: nk.solve(nk.expand(MODEL, np.ones((2, 4))), X, Y, nk.SGD(0.1, None, 3, 0, 1.0), loss="huber"),
-            "with decay to zero is solved at order 0",
+            "with decay to zero is solved only at order 0",
         ),
         (
             lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, None, 3, schedule=lambda s: jnp.stack([s, s]))),
@@ -338,7 +338,7 @@ NET = nk.MLP(2, (4,))
             ),
             "must be an SGD without `noise`",
         ),
-        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise here"),
+        (lambda: nk.dynamics.sgd_stationary(PHI, Y[:, 0], nk.SGD(0.1, 2, 3, noise=1.0)), "schedule or noise: use"),
         (lambda: nk.solve(MODEL, X, Y, nk.SGD(0.1, 2, 3)).at(1.5), "`time` must be an integer; got 1.5"),
     ],
 )  # fmt: skip

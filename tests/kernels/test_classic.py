@@ -86,7 +86,7 @@ def test_polynomial_is_the_dot_product_of_its_features(degree, bias):
         (
             lambda: nk.kernels.ARD(nk.kernels.NNGP(nk.MLP(3)), [1.0, 1.0]),
             ValueError,
-            r"`lengths` must be \(3,\), as `kernel` needs; got \(2,\)",
+            r"`lengths` must have shape \(3,\), as `kernel` needs; got \(2,\)",
         ),
         (lambda: nk.kernels.RBF(0.0), ValueError, "`length` must be greater than 0; got 0.0"),
         (lambda: nk.kernels.RBF("1"), TypeError, "`length` must be one number; got '1'"),

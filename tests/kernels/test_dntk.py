@@ -84,7 +84,7 @@ def test_the_kernel_of_a_network_moves_by_its_meta_kernel():
 
 def test_bad_input_gets_one_line():
     dntk = nk.kernels.EmpiricalDNTK(quadratic(EPS), W)
-    with pytest.raises(TypeError, match="`model` must be a nearkernel model; got function: wrap it by"):
+    with pytest.raises(TypeError, match="`model` must be a nearkernel model; got function: wrap it with"):
         nk.kernels.EmpiricalDNTK(lambda p, x: x, W)
     with pytest.raises(ValueError, match=r"`p1` must have one weight per output, 4; got \(3,\)"):
         dntk.contract(P.x, P.x, np.ones(3), P.x, np.ones(4))

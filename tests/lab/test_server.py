@@ -95,7 +95,7 @@ def test_an_answer_is_the_librarys(web):
         (
             "/api/experiments/criticality?activation=" + "tanh(" * 19 + "z" + ")" * 19,
             400,
-            f"has 19 functions, 19 inside each other; use at most {MOST}, and {DEEPEST} inside each other.",
+            f"has 19 functions, nested 19 deep; use at most {MOST}, nested at most {DEEPEST} deep.",
         ),
         ("/api/experiments/criticality?activation=" + "-".join(["sin(z)"] * 13), 400, "has 13 functions"),
         ("/api/experiments/criticality?activation=exp(-1e6*(z-1)^2)", 400, "it passes no signal"),

@@ -95,7 +95,7 @@ def test_float32_parameters_are_expanded_in_float64():
         (
             {"model": jnp.tanh},
             TypeError,
-            r"`model` must be a nearkernel model; got .*: wrap it by nk\.from_function",
+            r"`model` must be a nearkernel model; got .*: wrap it with nk\.from_function",
         ),
     ],
 )

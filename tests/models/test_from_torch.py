@@ -457,7 +457,7 @@ def test_a_backward_of_its_own_is_refused():
 def test_gradients_are_compared(monkeypatch):
     """A wrong derivative with right outputs is caught, on either side."""
     net = small(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    message = r"the JAX model of `module` differs from it at `example`: gradients by .* of the largest"
+    message = r"the JAX model of `module` differs from PyTorch at `example`: gradients by .* of the largest"
     with monkeypatch.context() as patched:
         patched.setitem(OPERATIONS, "tanh", lambda x: jax.lax.stop_gradient(jnp.tanh(x)))
         with pytest.raises(RuntimeError, match=message):
@@ -495,7 +495,7 @@ def test_bad_modules_and_examples_cost_one_line():
     with pytest.raises(TypeError, match=r"`module` must be a torch\.nn\.Module; got function"):
         nk.from_torch(lambda x: x, inputs(2, 3))
     with pytest.raises(
-        ValueError, match=r"`example` must be an array \(n, \.\.\.\), or a tuple or dict of such; got str"
+        ValueError, match=r"`example` must be an array \(n, \.\.\.\), or a tuple or dict of arrays; got str"
     ):
         nk.from_torch(net, "x")
     with pytest.raises(

@@ -62,7 +62,7 @@ def test_a_tree_of_another_model_is_refused(use, params, message):
 
 
 def test_numbers_that_are_not_finite_are_found_before_they_are_used():
-    with pytest.raises(ValueError, match=r"`params\[0\]\['weight'\]` holds 12 NaN .* did a training diverge"):
+    with pytest.raises(ValueError, match=r"`params\[0\]\['weight'\]` holds 12 NaN .* did training diverge"):
         nk.kernels.EmpiricalNTK(NET, changed(np.full((3, 4), np.nan)))
 
 

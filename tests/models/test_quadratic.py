@@ -121,7 +121,11 @@ def test_eps_may_be_traced():
         (lambda: quadratic(0.1, out_dim=0), ValueError, "`out_dim` must be at least 1; got 0"),
         (lambda: quadratic(0.1).init(), ValueError, "`QuadraticModel.init` needs `in_dim`"),
         (lambda: cubic(0.1).init(), ValueError, "`CubicModel.init` needs `in_dim`"),
-        (lambda: quadratic(0.1)(W[:, :4], P.x), ValueError, r"`params` must be \(out, 11\); got \(3, 4\)"),
+        (
+            lambda: quadratic(0.1)(W[:, :4], P.x),
+            ValueError,
+            r"`params` must have shape \(out, 11\); got \(3, 4\)",
+        ),
         (
             lambda: nk.QuadraticModel(lambda x: x[:, 0], psi)(W, P.x),
             ValueError,

@@ -285,7 +285,7 @@ def test_other_formats_are_refused(store, tmp_path):
     for number in (1, 3, "2", None):
         rewrite(store.path / "zarr.json", lambda document, n=number: document["attributes"].update(format=n))
         with pytest.raises(
-            ValueError, match=rf"has format {number!r}, this nearkernel reads format 2: build"
+            ValueError, match=rf"has format {number!r}, but this nearkernel reads format 2: build"
         ):
             nk.scale.open_store(store.path)
     import zarr

@@ -80,7 +80,7 @@ def test_the_solver_follows_from_size_memory_and_patience():
     assert plan(10**7).solver == "nystrom"
     assert plan(100_000, patience=10.0).solver == "nystrom"
     assert "patience" in plan(100_000, patience=10.0).reason
-    assert not plan(10**10).solve.possible and "fits into memory" in plan(10**10).reason
+    assert not plan(10**10).solve.possible and "fits in memory" in plan(10**10).reason
 
 
 def test_a_store_has_only_so_many_blocks():

@@ -104,14 +104,14 @@ def test_another_matrix_is_refused_and_left_alone(tmp_path, kernel, x, options, 
 def test_another_version_is_refused(tmp_path, monkeypatch):
     store = built(tmp_path)
     monkeypatch.setattr(nk, "__version__", "9.9.9")
-    with pytest.raises(ValueError, match=r"was begun by nearkernel .*, this is 9\.9\.9"):
+    with pytest.raises(ValueError, match=r"was begun by nearkernel .*, but this is 9\.9\.9"):
         built(tmp_path)
     assert nk.scale.open_store(store.path).n == 700  # reading is fine
 
 
 def test_no_disk_space_is_said_before_and_during(tmp_path, monkeypatch):
     monkeypatch.setattr(_store.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 10_000}))
-    with pytest.raises(OSError, match=r"needs 4\.1 MiB on disk, 9\.8 KiB are free"):
+    with pytest.raises(OSError, match=r"needs 4\.1 MiB on disk, but 9\.8 KiB are free"):
         built(tmp_path)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()

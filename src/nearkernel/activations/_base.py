@@ -116,8 +116,8 @@ def dual(activation: AbstractActivation, q1: Any, q2: Any, correlation: Any = No
     **Arguments:** `activation`; `q1`, `q2`; either `correlation` in [-1, 1] or, close to 1, `gap` = 1 - correlation
     in [0, 2]. All arrays broadcast against each other.
 
-    **Returns:** two NumPy arrays. The error is relative to $\sqrt{\mathbb{E}[s(u)^2]\, \mathbb{E}[s(v)^2]}$, and to the
-    same of $s'$: below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
+    **Returns:** two NumPy arrays. Errors are relative to $\sqrt{\mathbb{E}[s(u)^2]\, \mathbb{E}[s(v)^2]}$, and to the
+    same with $s'$ for the second array: below 1e-12 for closed forms, 1e-10 for smooth and 1e-6 for kinked functions.
     """
     _require_activation(activation)
     if (correlation is None) == (gap is None):

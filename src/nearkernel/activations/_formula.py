@@ -92,8 +92,8 @@ def _require_small(tree: ast.AST, text: str) -> None:
     count, deep = sum(isinstance(node, ast.Call) for node in ast.walk(tree)), depth(tree)
     if count > MOST or deep > DEEPEST:
         raise ValueError(
-            f"`activation` {text}: has {count} functions, {deep} inside each other; "
-            f"use at most {MOST}, and {DEEPEST} inside each other."
+            f"`activation` {text}: has {count} functions, nested {deep} deep; "
+            f"use at most {MOST}, nested at most {DEEPEST} deep."
         )
 
 
@@ -146,7 +146,7 @@ def _part(node: ast.AST, text: str) -> _Tree:
                 f"{', '.join(known)}.{nearest(name, known)}"
             )
     raise ValueError(
-        f"`activation` {text}: not a formula; use z, numbers, + - * / ^, brackets and functions like tanh(z)."
+        f"`activation` {text}: not a formula; use z, numbers, + - * / ^, parentheses and functions like tanh(z)."
     )
 
 
@@ -177,7 +177,7 @@ def _require_sane(formula: Formula) -> None:
             f"`activation` {formula.text}: has no value at z = {at:g}; it must have one everywhere."
         )
     if np.ptp(values) == 0:
-        raise ValueError(f"`activation` {formula.text}: is the same everywhere; it must depend on z.")
+        raise ValueError(f"`activation` {formula.text}: is constant; it must depend on z.")
     if np.abs(values).max() > 1e6:
         most = np.abs(values).max()
         raise ValueError(

@@ -75,10 +75,10 @@ def names() -> list[str]:
 
 @in_float64
 def get(activation: Any) -> AbstractActivation:
-    """The `activation` of a name, e.g. "tanh", "leaky_relu(0.1)", "monomial(3)", of a formula, or of any JAX function.
+    """The activation for `activation`: a name such as "leaky_relu(0.1)", a formula, or any JAX function.
 
-    A formula is a text with `z`, such as `"tanh(z) + 0.1*z^2"`. It is parsed and never executed as code: numbers, `z`,
-    `pi`, `e`, `+ - * / ^`, brackets, and functions such as `tanh`, `erf`, `relu`, `mish`, `exp`, `max(z, 0)`.
+    A formula is a string in `z`, such as `"tanh(z) + 0.1*z^2"`. It is parsed and never executed as code: numbers, `z`,
+    `pi`, `e`, `+ - * / ^`, parentheses, and functions such as `tanh`, `erf`, `relu`, `mish`, `exp`, `max(z, 0)`.
     """
     if isinstance(activation, AbstractActivation):
         return activation
@@ -112,7 +112,7 @@ def _by_name(name: str) -> AbstractActivation:
     if with_number and with_number[1] == "leaky_relu":
         slope = float(with_number[2])
         if abs(slope) > LARGEST_SLOPE:
-            raise ValueError(f"`activation` {name!r} has too large a slope: at most {LARGEST_SLOPE:g}.")
+            raise ValueError(f"`activation` {name!r} has too large a slope: use at most {LARGEST_SLOPE:g}.")
         return PiecewiseLinear(1.0, slope)
     if with_number and re.fullmatch(r"[1-9]|1[0-9]", with_number[2]):
         return Monomial(int(with_number[2]))

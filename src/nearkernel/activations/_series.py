@@ -78,12 +78,12 @@ def _columns(q: Any, *arrays: np.ndarray) -> list[np.ndarray]:
 class Series(AbstractActivation):
     """Any callable s, traceable by JAX, with its averages by Hermite series.
 
-    Inside a caller's `jit`, `grad` or `vmap` the variances are not known: 128 terms are kept and no quadrature helps,
-    which is right for smooth functions at variances of a few units, and for kinked ones at correlations below 0.9.
+    Inside a caller's `jit`, `grad` or `vmap` the variances are not known: 128 terms are kept, without quadrature. This
+    is accurate for smooth functions at variances of a few units, and for kinked functions at correlations below 0.9.
 
-    **Fields:** `function`; `name`, for messages; `parity`, which powers of c occur beyond the first
-    ("odd", "even" or "all"); `terms`, how many powers are kept; `spacing` of the quadrature nodes that all rows
-    share (0: each row has its own, as kinks need); `converged`, whether the series holds up to correlation 1.
+    **Fields:** `function`; `name`, for messages; `parity`, which powers of c occur beyond the first ("odd", "even" or
+    "all"); `terms`, the number of powers that are kept; `spacing` of the quadrature nodes that all rows share (0: each
+    row has its own, as kinks need); `converged`, whether the series holds up to correlation 1.
     """
 
     depends_on_range: ClassVar[bool] = True
@@ -99,12 +99,12 @@ class Series(AbstractActivation):
         return self.function(z)
 
     def panels(self, q_max: float) -> Panels:
-        """The function in pieces, as far as variances up to `q_max` reach."""
+        """The function in pieces, on the range that variances up to `q_max` reach."""
         reach = 2.0 ** np.ceil(np.log2(REACH * max(np.sqrt(q_max), 1.0)))
         return cached_panels(on_numpy(self.function), float(reach), self.name)
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "Series":
-        """With the number of terms and the nodes that the range of `q` needs."""
+        """This activation with the number of terms and the nodes that the range of `q` needs."""
         low, high = (max(float(bound), _SMALLEST_Q) for bound in (q.min(), q.max()))
         if low < high:
             low, high = _rounded(low, np.floor), _rounded(high, np.ceil)

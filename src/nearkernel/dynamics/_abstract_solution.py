@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class AbstractSpread(abc.ABC):
-    """How outputs at new inputs spread, computed when it is asked for."""
+    """How outputs at new inputs spread, computed on demand."""
 
     @abc.abstractmethod
     def covariance(self) -> np.ndarray:
@@ -38,9 +38,9 @@ class AbstractSpread(abc.ABC):
 class Prediction(Result, eqx.Module):
     """Predicted outputs at new inputs, in the shape of `y`.
 
-    **Fields:** `terms`, one array per order; `cov`, for `SGD` the covariance over batches and noise, (m, m), or (m,
-    out, m, out) for targets (n, out), computed on first use; `std`, in the shape of `y`, which does not need it;
-    otherwise both are None.
+    **Fields:** `terms`, one array per order; for `SGD`, `cov`, the covariance over batches and noise, (m, m), or (m,
+    out, m, out) for targets (n, out), computed on first use, and `std`, the standard deviation in the shape of `y`,
+    computed without `cov`. For other algorithms both are None.
     """
 
     terms: tuple[Float[np.ndarray, " m *out"], ...]
@@ -74,7 +74,7 @@ class Prediction(Result, eqx.Module):
 
     @property
     def std(self) -> Float[np.ndarray, " m *out"] | None:
-        """The square root of the diagonal of `cov`, in the shape of the mean, without the matrix."""
+        """The square root of the diagonal of `cov`, in the shape of the mean, computed without the matrix."""
         return None if self._spread is None else np.sqrt(np.maximum(self._spread.variance(), 0.0))
 
 
@@ -118,7 +118,7 @@ class AbstractSolution(Result, abc.ABC):
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the loss over time for gradient flow and descent, or outputs against targets, on Matplotlib's `axes`.
 
-        Makes new axes if None; returns the axes.
+        Makes new axes if `axes` is None. Returns the axes.
         """
         from .._plots.training import draw_fit, draw_loss
 
@@ -159,7 +159,7 @@ class FactoredSolution(AbstractSolution):
 
     @property
     def regime(self) -> RegimeResult | None:
-        """Of `nk.regime`, for an expanded `nk.MLP` (or `nk.Scaled` of one) or its tangent kernel; else None."""
+        """The result of `nk.regime` for an expanded `nk.MLP` (or `nk.Scaled` of it) or its tangent kernel, or None."""
         return regime_of(self._tangent.network(), self._y)
 
     def _shown(self) -> Mapping[str, object]:
@@ -184,7 +184,7 @@ class FactoredSolution(AbstractSolution):
 
     @property
     def status(self) -> Status:
-        """Converged, stopped early, singular, or divergent with the limit named."""
+        """How training ends: converged, stopped early, singular, or divergent, with the stability limit."""
         return status_of(self.algorithm, self._factor)
 
     def _moments(self) -> np.ndarray:

@@ -35,7 +35,7 @@ class Adam(AbstractAlgorithm):
         positive(self.eps, "eps", zero=True)
 
     def direction(self, means: Any, step: Any) -> Any:
-        """The step of one parameter per unit of `lr`, from the `means` of gradient and its square at `step`."""
+        """The step of one parameter per unit of `lr`, from the `means` of the gradient and its square at `step`."""
         first, second = (
             mean / (1 - beta ** (step + 1))
             for mean, beta in zip(means, (self.beta1, self.beta2), strict=True)

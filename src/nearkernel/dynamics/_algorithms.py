@@ -44,7 +44,7 @@ class SpectralAlgorithm(AbstractAlgorithm):
         return ""
 
     def shift(self) -> float | None:
-        r"""The ridge $s$ if $g(\lambda) = 1/(\lambda + s)$, which one Cholesky factor solves; otherwise None."""
+        r"""The ridge $s$ if $g(\lambda) = 1/(\lambda + s)$, which one Cholesky factorization solves; otherwise None."""
         return None
 
     def ridges(self, lam_max: float) -> Ridges | None:

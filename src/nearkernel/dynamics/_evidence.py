@@ -62,15 +62,15 @@ class _Parameters:
         for name in fixed:
             if name not in known:
                 raise ValueError(
-                    f"`fixed` must name parameters of the kernel, of {', '.join(dict.fromkeys(known))}; got {name!r}."
-                    f"{nearest(name, known)}"
+                    f"`fixed` must name parameters of the kernel, any of {', '.join(dict.fromkeys(known))}; "
+                    f"got {name!r}.{nearest(name, known)}"
                 )
         self.named = {
             i: name for i, name in named.items() if not {name, name.rpartition(".")[2]} & set(fixed)
         }
         self.noise, self.noisy = noise, "noise" not in fixed
         if not self.named and not self.noisy:
-            raise ValueError("`fixed` leaves nothing to learn.")
+            raise ValueError("`fixed` leaves nothing to learn: remove a name from it.")
         self.sizes = [np.size(self.leaves[i]) for i in self.named]
 
     def start(self) -> np.ndarray:

@@ -23,7 +23,7 @@ from ._tangent import AbstractTangent
 class FunctionSpaceSolution(AbstractSolution):
     r"""A linear(ized) model trained with any differentiable loss, by integrating $\dot a = -\partial L/\partial z$.
 
-    Gradient descent, with or without momentum, is stepped exactly; flows are integrated to a relative error of 1e-8.
+    Gradient descent, with or without momentum, is iterated exactly; flows are integrated to a relative error of 1e-8.
 
     **Fields:** `algorithm`; `status`, an `nk.Status` by the rules of `nk.simulate`, and its `ok`.
     """

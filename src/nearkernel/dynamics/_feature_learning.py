@@ -16,7 +16,8 @@ class FeatureLearning(Result, eqx.Module):
 
     $$L(\epsilon) = \frac12 \sum (z - y)^2, \qquad z = z^{F} + \epsilon z^{I} + \epsilon^2 z^{II}$$
 
-    $\epsilon$ is that of a quadratic model; for an expanded model, 1 is the model itself and 0 its linearization.
+    For a quadratic model, $\epsilon$ is its `eps`. For an expanded model, $\epsilon = 1$ is the model itself and
+    $\epsilon = 0$ its linearization.
 
     **Fields:** `terms`, $(z^{F}, z^{I}, z^{II})$ at the test inputs, without powers of $\epsilon$; `loss`, $L(0)$;
     `slope`, $dL/d\epsilon$ at 0, $\sum (z^{F} - y) z^{I}$; `curvature`, the second derivative,

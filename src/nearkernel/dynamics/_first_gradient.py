@@ -28,7 +28,7 @@ def first_gradient(
     r"""The gradient $dL/dw_j$ of each neuron (m, d) at an initialization with zero output, for standard normal inputs.
 
     **Arguments:** `target`; `weights` (m, d), without zero rows; `head`, $a_j$, (m,) or one number; `bias`, $b_j$, (m,)
-    or one number; `order`: the highest power of w to include, None for all, which is exact. Order 1 is $-2 a H
+    or one number; `order`: the highest power of w to include; None includes all powers and is exact. Order 1 is $-2 a H
     w/(\lVert w\rVert \sqrt{2 \pi})$.
     """
     if not isinstance(target, MultiIndexPolynomial):
@@ -36,7 +36,9 @@ def first_gradient(
     weights = inputs(weights, "weights", target.directions.shape[1])
     lengths = np.linalg.norm(weights, axis=1)
     if lengths.min() == 0:
-        raise ValueError("`weights` has a row of zeros: such a neuron has no direction.")
+        raise ValueError(
+            "`weights` has a row of zeros: a neuron without weights has no direction; remove it."
+        )
     head, bias = (_per_neuron(value, name, len(weights)) for value, name in ((head, "head"), (bias, "bias")))
     last = target.degree if order is None else min(whole(order, "order", 0), target.degree)
     unit, shift = weights / lengths[:, None], bias / lengths

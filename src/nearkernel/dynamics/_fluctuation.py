@@ -68,8 +68,8 @@ def sgd_stationary(features: Any, y: Any, sgd: SGD) -> StationarySGD:
     Solves $S = S - \eta (H S + S H) + \eta^2 C(S)$ for the covariance $S$. If the second moment grows forever, which
     happens before the learning rate reaches $2/\lambda_{\max}$, the status says so and the moments are infinite.
 
-    **Arguments:** `features`, $\phi$, (n, f), of full column rank; `y` (n,); `sgd`, whose `lr` and `batch_size` are
-    used.
+    **Arguments:** `features`, $\phi$, (n, f), of full column rank; `y` (n,); `sgd`, an `nk.SGD` with `lr` and
+    `batch_size` only.
     """
     phi = inputs(features, "features")
     y = targets(y, len(phi), x_name="features", out=1)[:, 0]
@@ -124,7 +124,9 @@ def plain_sampling(sgd: Any, n: int) -> tuple[float, float, float]:
     if not isinstance(sgd, SGD):
         raise TypeError(f"`sgd` must be an nk.SGD; got {type(sgd).__name__}.")
     if not sgd.plain:
-        raise ValueError("`sgd` must have no momentum, weight_decay, schedule or noise here.")
+        raise ValueError(
+            "`sgd` must have no momentum, weight_decay, schedule or noise: use nk.SGD(lr, batch_size, steps)."
+        )
     own, both = sgd.weights(n)
     return float(sgd.lr), own - both, both
 
@@ -233,8 +235,8 @@ def sgd_until_stationary(
     \theta_0\rVert^2 / (2 \eta T)$, which decreases with $T$ if $\theta$ fluctuates around one point, and does not if
     it drifts.
 
-    **Arguments:** `model`, `params`, `x`, `y`, `key`, `loss`: same as `nk.simulate`; `sgd`, whose `steps` are the
-    maximum; `tol`.
+    **Arguments:** `model`, `params`, `x`, `y`, `key`, `loss`: same as `nk.simulate`; `sgd`, whose `steps` is the
+    maximum number of steps; `tol`.
 
     **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is `stationary`,
     `not_converged` or `diverged`.

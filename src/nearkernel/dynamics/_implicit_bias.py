@@ -30,7 +30,7 @@ def implicit_potential(beta: Any, alpha: float, theta0: Any = None) -> float:
     beta = numeric(beta, "beta")
     scale = _scale(alpha, theta0, beta.shape[0] if beta.ndim == 1 else -1, "beta")
     if np.any((scale == 0) & (beta != 0)):
-        raise ValueError("`beta` must be 0 where `theta0` is: such weights never move.")
+        raise ValueError("`beta` must be 0 wherever `theta0` is 0: these weights never move.")
     u = np.divide(beta, scale, out=np.zeros_like(beta), where=scale > 0)
     # 2 - sqrt(4 + u^2) without cancellation at small u.
     return float(np.sum(scale * (u * np.arcsinh(u / 2) - u**2 / (2 + np.sqrt(4 + u**2)))))
@@ -112,5 +112,5 @@ def _scale(alpha: Any, theta0: Any, d: int, name: str) -> np.ndarray:
     if shape.shape != (d,):
         raise ValueError(f"`theta0` must have shape ({d},), one value per feature; got {shape.shape}.")
     if not np.any(shape):
-        raise ValueError("`theta0` is 0: no weight would move.")
+        raise ValueError("`theta0` is 0: no weight would move; give at least one nonzero value.")
     return alpha**2 * shape**2

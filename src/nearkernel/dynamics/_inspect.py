@@ -51,13 +51,13 @@ def inspect(
     **Arguments:**
 
     - `model` and `params`: from `nk.from_torch` or `nk.from_network`, or any model of this library.
-    - `x` (n, ...), `y` (n,) or (n, out); `x_new`, further inputs to predict.
+    - `x` (n, ...), `y` (n,) or (n, out); `x_new`, further inputs at which to predict.
     - `algorithm`: `GradientDescent(lr, steps)` without momentum, or `GradientFlow(time)`; by default gradient descent
-      for `steps` steps at the learning rate $1/\lambda_{\max}$. Losses are sums over points: for a mean over n points,
-      give lr/n.
+      for `steps` steps at the learning rate $1/\lambda_{\max}$. Losses are sums over points: if your loss is a mean
+      over n points, pass lr/n.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
     - `steps`: number of steps of the default algorithm.
-    - `pieces`: how often the network may be linearized. With more than 1, it is linearized again at the predicted
+    - `pieces`: the maximum number of linearizations. With more than 1, the network is linearized again at the predicted
       weights when the check of the current linearization becomes too large.
     """
     began = time.perf_counter()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Inspection(Result, eqx.Module):
     r"""Predictions of a training run at several times, each with a self-check.
 
-    Everything that is predicted is as good as the verdict beside it says: `verdict.promise`.
+    Each prediction is as accurate as its verdict promises: see `verdict.promise`.
 
     **Fields:**
 
@@ -28,13 +28,13 @@ class Inspection(Result, eqx.Module):
       verdicts are `trust`.
     - `fitted` (m, n, out) and `predictions` (m, k, out): outputs at `x` and at `x_new` at each time; `params` at the
       end.
-    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it does not.
+    - `halfway` (n,): the time at which the residual of each training point has halved; infinite if it never does.
     - `eigenvalues` of the tangent kernel, largest first; `alignment`, the fraction of the initial residual along
       each; `effective_dimension`, $(\sum \lambda_i)^2 / \sum \lambda_i^2$.
     - `expanded_at`: times at which the network was linearized, 0 first; `unstable_at`: the first time at which the
       learning rate exceeded $2/\lambda_{\max}$ of the current kernel, infinite if it never did; `kinked`: whether the
-      network has kinks, None if that is not known.
-    - `regime`, of `nk.regime` by the self-check at the end: "lazy", "nearly lazy" or "rich".
+      network has kinks, None if unknown.
+    - `regime`: the regime by the self-check at the end, same as in `nk.regime`: "lazy", "nearly lazy" or "rich".
     - `parameters`, the number of trained parameters; `seconds`, the time of the inspection; `training_seconds`, the
       estimated time of real training, from the time of one step (nan for a flow).
     """

@@ -32,10 +32,10 @@ class Data(NamedTuple):
 class MachineSolution(AbstractSolution):
     r"""A kernel machine $z(x) = k(x, C)\, a$ found by iteration, with all training points or fewer as centers $C$.
 
-    **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`
+    **Fields:** `algorithm`, `solver`; `coefficients` (m, out) and `centres` (m, d); `relative_residual`, the residual
     $\lVert y - (K + s) a\rVert / \lVert y\rVert$ of the worst output, with the ridge $s$; `iterations`; `history`, the
-    residual at each; `seconds`; `status`, an `nk.Status`, and its `ok`: whether the tolerance was reached, or K was
-    factored.
+    residual at each iteration; `seconds`; `status`, an `nk.Status`, and its `ok`: whether the tolerance was reached, or
+    K was factored.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class MachineSolution(AbstractSolution):
 
 
 class NystromSolution(MachineSolution):
-    """A `MachineSolution` on few centers; it keeps the sums over its features, so any time is available.
+    """A `MachineSolution` on few centers. It keeps the sums over its features, so it predicts at any time.
 
     **Fields:** same as `MachineSolution`.
     """
@@ -98,7 +98,7 @@ class NystromSolution(MachineSolution):
 
     @in_float64
     def at(self, moment: float | SpectralAlgorithm) -> "NystromSolution":
-        """The solution at another time or of another algorithm (e.g. another ridge), `moment`, without another pass."""
+        """The solution at another time, or for another algorithm such as a ridge (`moment`), without another pass."""
         algorithm = moment if isinstance(moment, SpectralAlgorithm) else moved_to(self.algorithm, moment)
         data = Data(self._x, self._y, self._vector)
         return _filtered(self._pass, self.kernel, data, self.centres, algorithm, self.solver)

@@ -33,7 +33,7 @@ class KernelMarginResult(Result, eqx.Module):
 
     @in_float64
     def __call__(self, x_new: Any) -> np.ndarray:
-        """$f(x) + b$ at new points (m, d): (m,). The larger label where it is positive."""
+        """The values $f(x) + b$, (m,), at new points (m, d). Positive values predict the larger label."""
         return self.function(x_new) + self.b
 
 
@@ -44,8 +44,8 @@ def kernel_margin(kernel: KernelLike, x: Any, labels: Any, bias: bool = False) -
     By the representer theorem it equals `max_margin` for any features with this kernel; a square root of the kernel
     matrix serves as features.
 
-    **Arguments:** `kernel`, positive semidefinite; `x` (n, d); `labels` (n,), two values, the larger is the positive
-    class; `bias`, whether to fit b. Raises `ValueError` if no function of the space separates the data.
+    **Arguments:** `kernel`, positive semidefinite; `x` (n, d); `labels` (n,), two values, of which the larger is the
+    positive class; `bias`, whether to fit b. Raises `ValueError` if no function of the space separates the data.
     """
     x, bias = inputs(x), truth(bias, "bias")
     signs = signs_of(labels, len(x))
@@ -69,8 +69,8 @@ def normalized_margin(net: MLP, params: Any, x: Any, labels: Any) -> float:
     It does not change when the weights are rescaled. Once the data are separated, gradient flow on an exponential or
     logistic loss increases it.
 
-    **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations; its degree is the number of its
-    layers; `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
+    **Arguments:** `net`, an `nk.MLP` with one output and ReLU-like activations (its degree is its number of layers);
+    `params`, with biases 0 or `bias_var` = 0 in "ntk" scaling; `x` (n, d); `labels` (n,), two values.
     """
     if not isinstance(net, MLP) or net.out_dim != 1:
         raise ValueError("`net` must be an nk.MLP with one output.")

@@ -23,9 +23,9 @@ _CHUNK = 2**22  # complex numbers at a time
 class LeaveOneOut(Result, eqx.Module):
     """Leave-one-out predictions: each training point predicted by a model trained on all others.
 
-    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std` (n,), for a ridge
-    the standard deviation of a new observation, that of a Gaussian process with the kernel as covariance and the
-    ridge as noise; None for other algorithms.
+    **Fields:** `y`, the targets; `residuals`, prediction minus target, in the shape of `y`; `std` (n,), for a ridge the
+    standard deviation of a new observation under a Gaussian process with the kernel as covariance and the ridge as
+    noise; None for other algorithms.
     """
 
     y: np.ndarray
@@ -175,8 +175,8 @@ def _without_ridge(factor: Spectrum, right: np.ndarray, points: int, block: int)
     """
     if block > 1:
         raise ValueError(
-            "leave_one_out() of several outputs without a ridge needs a tangent kernel of full rank on `x`: it has "
-            f"{factor.rank} < {len(right)}. Use nk.Ridge, or a finite time."
+            "leave_one_out() of several outputs without a ridge needs a tangent kernel of full rank on `x`: its rank "
+            f"is {factor.rank} < {len(right)}. Use nk.Ridge, or a finite time."
         )
     inside = factor.vectors.T @ right
     squares = factor.vectors**2

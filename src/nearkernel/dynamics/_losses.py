@@ -21,7 +21,7 @@ _ROUNDING = 1e-5  # of probabilities that come in float32
 class AbstractLoss(abc.ABC):
     """A sum over points of a differentiable function of the outputs `z` (n, out) and the targets `y` (n, out).
 
-    A new loss is a frozen dataclass with `__call__`. It may also define which targets it takes (`columns`), class
+    A new loss is a frozen dataclass with `__call__`. It may also define which targets it accepts (`columns`), class
     probabilities (`probabilities`), and the Fisher information (`fisher`).
     """
 
@@ -74,7 +74,7 @@ class Squared(AbstractLoss):
 
 @dataclasses.dataclass(frozen=True)
 class CrossEntropy(AbstractLoss):
-    r"""The cross-entropy $-\sum y \log \mathrm{softmax}(z)$; `y` holds probabilities (n, classes) or classes (n,)."""
+    r"""The cross-entropy $-\sum y \log \mathrm{softmax}(z)$; `y` holds probabilities (n, classes) or labels (n,)."""
 
     name: ClassVar[str] = "cross_entropy"
 

@@ -51,17 +51,17 @@ def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
     trained as well, the flow converges to the shortest $(w, b)$: append a column of ones to `x` to get that one. Its
     margin is smaller than with `bias=True`, which minimizes $\lVert w\rVert$ alone.
 
-    **Arguments:** `x` (n, d); `labels` (n,), two values, the larger is the positive class; `bias`, whether to fit b.
-    Raises `ValueError` if no classifier separates the data.
+    **Arguments:** `x` (n, d); `labels` (n,), two values, of which the larger is the positive class; `bias`, whether to
+    fit b. Raises `ValueError` if no classifier separates the data.
 
-    Solved as a nonnegative least-squares problem with an active set, exact up to rounding.
+    The solver treats it as a nonnegative least-squares problem with an active set; it is exact up to rounding.
     """
     if bias:
         return _with_bias(x, labels)
     rows, scale = _signed_rows(x, labels)
     dual = _dual(rows)
     if dual is None:
-        raise ValueError(_not_separable(" through the origin", " Is a bias missing (`bias=True`)?"))
+        raise ValueError(_not_separable(" through the origin", " Try `bias=True`."))
     # Polish on the active set: rows_S w = 1 with w = rows_S^T a, so that the margins are 1 to rounding.
     active = _active(dual)
     polished = np.linalg.lstsq(rows[active] @ rows[active].T, np.ones(active.sum()), rcond=None)[0]
@@ -70,7 +70,7 @@ def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
         dual[active] = polished
     w = rows.T @ dual
     if np.min(rows @ w) < 1 - 1e-6:
-        raise ValueError(_not_separable(" through the origin", " Is a bias missing (`bias=True`)?"))
+        raise ValueError(_not_separable(" through the origin", " Try `bias=True`."))
     support = np.flatnonzero(active)
     offset = np.linalg.lstsq(rows[support] / scale, -np.log(dual[support] * scale**2), rcond=None)[0]
     w = w * scale
@@ -125,7 +125,7 @@ def _with_bias(x: Any, labels: Any) -> MaxMarginResult:
 
 
 def _not_separable(how: str = "", advice: str = "") -> str:
-    return f"`x`  is not linearly separable by `labels`{how}: there is no margin.{advice}"
+    return f"`x` is not linearly separable by `labels`{how}: there is no margin.{advice}"
 
 
 class MarginPath(Result, eqx.Module):

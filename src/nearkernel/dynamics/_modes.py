@@ -69,8 +69,8 @@ def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> Catapult
     $$g_i' = g_i (1 - \eta r c_i), \qquad
     z' = z - \eta r \sum_i g_i^2 + \tfrac12 \eta^2 r^2 \sum_i c_i g_i^2 .$$
 
-    **Arguments:** `modes`, of `nk.dynamics.output_modes`, or made of numbers; `y`, the target; `lr` > 0, one or
-    several; `steps`.
+    **Arguments:** `modes`, a `ModesResult` from `nk.dynamics.output_modes` or built by hand; `y`, the target; `lr` > 0,
+    one value or an array; `steps`.
 
     **Returns:** z and ntk at steps 0, 1, ..., (steps + 1, ...); infinite once diverged.
     """

@@ -33,7 +33,7 @@ class MovementResult(Result, eqx.Module):
 
 @in_float64
 def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> MovementResult:
-    """Measures how far the parameters moved from `start` to `end`, and how much outputs at `x` (n, d) are affected.
+    """Measures how far parameters move from `start` to `end`, and how features and kernel at `x` (n, d) change.
 
     **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the parameters,
     same as `nk.simulate`, used in the tangent kernel.

@@ -28,10 +28,10 @@ _LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small eith
 class NearlyKernelSolution(FactoredSolution):
     """A model solved to order 1 or 2 in the small parameter; it predicts at any inputs.
 
-    **Fields:** `algorithm`; `order`; `eps`, the small parameter (1 for expanded models): term k is proportional to
-    its k-th power; `status`, `ok`; `regime`, of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`,
-    `lambda_max`; `sum_rank`, the number of terms of the rational sum that replaces the tensor X (0 if none was
-    needed); `passes`, derivative passes over the training data by kind.
+    **Fields:** `algorithm`; `order`; `eps`, the small parameter (1 for expanded models): term k is proportional to its
+    k-th power; `status`, `ok`; `regime`, the result of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`,
+    `lambda_max`; `sum_rank`, the number of terms of the rational sum that replaces the tensor X (0 if none was needed);
+    `passes`, the number of derivative passes over the training data, by kind.
     """
 
     _tangent: CurvedTangent
@@ -183,14 +183,14 @@ class NearlyKernelSolution(FactoredSolution):
     def quadratic_form(self, x_new: Any) -> np.ndarray:
         r"""The quadratic form $\psi(x)[W^F, W^F]$ at `x_new` (m, d), in the shape of predictions.
 
-        It can have any sign, because $\psi$ need not be positive. The weights of order 0 add $\epsilon/2$ times it to
-        the outputs.
+        It can have any sign, because $\psi$ need not be positive. The weights of order 0 contribute $\epsilon/2$ times
+        this form to the outputs.
         """
         return 2 * self._curve(inputs(x_new, "x_new", self._x.shape[1:]))
 
     @in_float64
     def deformed_labels(self) -> np.ndarray:
-        r"""Labels for which a linear model gives the first order, $y - \frac{\epsilon}{2} \psi(x)[W^F, W^F]$.
+        r"""Labels for which a linear model gives the first-order solution, $y - \frac{\epsilon}{2} \psi(x)[W^F, W^F]$.
 
         They have the shape of `y`. A linear model with the same features, fitted to them, has the weights
         $W^F + \epsilon W^I$, except for the part of $W^I$ orthogonal to the features of the data.
@@ -238,9 +238,9 @@ class NearlyKernelSolution(FactoredSolution):
         r"""The prediction at `x_new` in the form of a kernel machine, $z(0) - k' (K')^{-1} e$.
 
         **Arguments:** `kernel`: "flat", $k'(x_1, x_2) = \frac12 (f + f^E)(x_1) \cdot f(x_2)$, which is not symmetric
-        and reproduces `DirectOptimization`; "trained", that of `trained_kernel`, a separate rule ($Z_A = Z_B = \frac12
-        K^{-1} \otimes K^{-1}$) that agrees with every algorithm if there are as many parameters as outputs to fit, and
-        with none if there are more.
+        and reproduces `DirectOptimization`; "trained", the kernel of `trained_kernel`, a separate rule ($Z_A = Z_B =
+        \frac12 K^{-1} \otimes K^{-1}$) that agrees with every algorithm if the number of parameters equals the number
+        of outputs to fit, and with no algorithm if there are more parameters.
         """
         one_of(kernel, "kernel", ("flat", "trained"))
         x_new = inputs(x_new, "x_new", self._x.shape[1:])

@@ -54,7 +54,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
 
     @property
     def weight_decay(self) -> float:
-        r"""The weight decay $1/\eta$, with which the step removes the initial weights."""
+        r"""The weight decay $1/\eta$, for which the step removes the initial weights."""
         return 1.0 / self.lr
 
     def __call__(self, x: Any) -> np.ndarray:
@@ -66,7 +66,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         return np.maximum(x @ self.weights.T + self.biases, 0.0)
 
     def removed(self, x: Any) -> np.ndarray:
-        """The constant and linear parts (n, out) at `x`."""
+        """The subtracted constant and linear parts (n, out) at `x`."""
         return self.constant + inputs(x, "x", self.weights.shape[1]) @ self.linear
 
     def directions(self, count: int) -> np.ndarray:
@@ -100,7 +100,7 @@ class OneStepFeaturesResult(Result, eqx.Module):
         a\rVert^2$.
 
         **Arguments:** `ridge` >= 0; `descent`: False, the closed form; True, gradient descent (heavy ball at its
-        optimal rate) to convergence; or an `nk.GradientDescent`. Descent begins at the signs.
+        optimal rate) to convergence; or an `nk.GradientDescent`. Descent starts from `signs`.
         """
         x = inputs(x, "x", self.weights.shape[1])
         y = targets(y, len(x), out=len(self.constant)) - self.removed(x)
@@ -154,9 +154,9 @@ def one_step_features(
 ) -> OneStepFeaturesResult:
     r"""Features learned by one large gradient step on the first layer of a two-layer ReLU network.
 
-    The weight decay is $1/\eta$ with $\eta$ = `lr`. The formulas hold for isotropic inputs, best standard normal:
-    standardize other inputs. The constant and linear parts are subtracted by least squares, of which the means of $y$
-    and $y x$ are the limit.
+    The weight decay is $1/\eta$ with $\eta$ = `lr`. The formulas hold for isotropic inputs, ideally standard normal:
+    standardize other inputs. The constant and linear parts of $y$ are subtracted by least squares; in the limit of many
+    points they are the means of $y$ and $y x$.
 
     **Arguments:**
 
@@ -166,7 +166,7 @@ def one_step_features(
     - `lr`: size of the step, for the mean of $(f - y)^2$; by default the mean square of $w_j \cdot x$ after the step
       is $0.5^2$, so `lr` grows as $\sqrt d$ and does not depend on the units of x or y.
     - `subspace`: true directions (r, d), if known, for comparison.
-    - `head`: None for neurons in pairs of opposite signs, so that the network starts at output 0; a number for
+    - `head`: None for neurons in pairs of opposite signs, so that the output is 0 at initialization; a number for
       independent neurons with $a_j = \pm$ `head`, whose small output at initialization enters the gradient.
 
     ```python

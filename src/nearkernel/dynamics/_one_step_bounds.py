@@ -24,7 +24,7 @@ from ..models import MultiIndexPolynomial
 class OneStepBoundResult(Result, eqx.Module):
     r"""Rates of one gradient step, without constants and logarithms.
 
-    **Fields:** `condition`, $\kappa$; `points`, the least n; `dims`, the least d; `risk` = `data` + `neurons` +
+    **Fields:** `condition`, $\kappa$; `points`, the smallest n; `dims`, the smallest d; `risk` = `data` + `neurons` +
     `descent`, the bound on the excess risk with its three terms; `head`, the bound on the norm of the readout.
     """
 
@@ -42,7 +42,7 @@ class OneStepBoundResult(Result, eqx.Module):
 
 
 class QueryBoundResult(Result, eqx.Module):
-    r"""`tolerance` $\tau$ that correlational queries need at most, and `points`, $1/\tau^2$, which have it."""
+    r"""`tolerance`, the largest $\tau$ that correlational queries may have; `points`, $1/\tau^2$, which reach it."""
 
     tolerance: float
     points: float
@@ -81,7 +81,7 @@ def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> One
 
 
 def query_bound(dim: int, degree: int, queries: Any = 1.0) -> QueryBoundResult:
-    r"""The tolerance $(\log(q d)/d)^{p/4}$ that q correlational queries need for polynomials without a mean Hessian.
+    r"""The largest tolerance $(\log(q d)/d)^{p/4}$ of q correlational queries, for polynomials without a mean Hessian.
 
     **Arguments:** `dim` d of the inputs; `degree` p of the polynomials; `queries` q >= 1.
     """

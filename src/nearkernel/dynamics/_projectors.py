@@ -35,7 +35,7 @@ def projectors(spectrum: Spectrum, algorithm: SpectralAlgorithm) -> Projectors:
     size = 3 * 8 * count**4
     if size > min(_LARGEST, available_bytes()):
         raise MemoryError(
-            f"the projectors of {count} points need {human_bytes(size)}: they are for inspection, use at most "
+            f"the projectors of {count} points need {human_bytes(size)}: they are for inspection only; use at most "
             f"{int((_LARGEST / 24) ** 0.25)} points. Predictions do not need them."
         )
     lam = spectrum.lam
@@ -69,5 +69,5 @@ def require_fitted(what: str, factor: AbstractFactor, outputs: int, algorithm: S
         )
     if factor.rank < outputs:
         raise ValueError(
-            f"{what} needs a kernel matrix of full rank; that of {outputs} outputs has rank {factor.rank}."
+            f"{what} needs a kernel matrix of full rank; its rank for {outputs} outputs is {factor.rank}."
         )

@@ -26,7 +26,7 @@ _RIDGE = 1e-3
 class RecursiveFeaturesResult(Result, eqx.Module):
     """Kernel machines after each round of learning the metric.
 
-    **Fields:** `matrices`, M of each round (d, d), the first is the identity, all have trace d; `solutions`, one
+    **Fields:** `matrices`, M (d, d) of each round, all with trace d, the first the identity; `solutions`, one
     `Solution` per round; `overlaps` of the leading directions of each M with the true subspace (r/d for the first),
     None if no subspace was given.
     """
@@ -78,9 +78,10 @@ def recursive_features(
     $k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$ is `nk.kernels.Mahalanobis`; $M$ is the identity in the first round and
     always has trace d.
 
-    **Arguments:** `kernel`, any kernel that JAX can differentiate, `nk.kernels.Laplace(sqrt(2 d))` for None; `x` (n,
-    d); `y` (n,) or (n, out), best with mean 0; `algorithm`, same as `nk.solve`, `Ridge(1e-3)` by default; `rounds`,
-    how often M is learned, 0 for the plain kernel; `subspace`, true directions (r, d), if known, for comparison.
+    **Arguments:** `kernel`, any kernel that JAX can differentiate, or None for `nk.kernels.Laplace(sqrt(2 d))`; `x` (n,
+    d); `y` (n,) or (n, out), preferably with mean 0; `algorithm`, same as `nk.solve`, `Ridge(1e-3)` by default;
+    `rounds`, the number of times M is learned, 0 for the plain kernel; `subspace`, true directions (r, d), if known,
+    for comparison.
     """
     x = inputs(x)
     d = x.shape[1]

@@ -17,8 +17,8 @@ SCATTER = 5.0  # richness times targets over `noise`: below, one network is near
 SMALL, LARGE = 0.02, 0.1  # the same of what the linear theory leaves out, relative to what it says
 
 _MEANING = {
-    "lazy": "its tangent kernel stays",
-    "nearly lazy": "its tangent kernel moves a little",
+    "lazy": "its tangent kernel stays constant",
+    "nearly lazy": "its tangent kernel changes a little",
     "rich": "it learns features",
 }
 _CALLS = {
@@ -33,8 +33,8 @@ class RegimeResult(Result, eqx.Module):
 
     **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness` from `nk.richness`, and `strength`, richness times
     the root mean square of the targets (both None for models of unknown richness); `width` of the last hidden layer;
-    `aspect`, the sum of 1/width over hidden layers, the size of corrections of order 1/width; `correction` as given;
-    `meaning`, a description of the regime; `advice`, which function to use.
+    `aspect`, the sum of 1/width over hidden layers, the size of corrections of order 1/width; `correction`, as passed
+    to `nk.regime`; `meaning`, a description of the regime; `advice`, which function to use.
     """
 
     name: str = eqx.field(static=True)
@@ -51,12 +51,12 @@ class RegimeResult(Result, eqx.Module):
 
     @property
     def noise(self) -> float:
-        """The distance of a single kernel from infinite width, in any regime: the square root of `aspect`."""
+        """The distance of a single network's kernel from its infinite-width limit: the square root of `aspect`."""
         return math.sqrt(self.aspect)
 
     @property
     def narrow(self) -> bool:
-        """Whether one rich network is nearer to its own tangent kernel than to the limit."""
+        """Whether a single rich network is closer to its own tangent kernel than to the infinite-width limit."""
         return self.name == "rich" and self.strength is not None and self.strength < SCATTER * self.noise
 
     @property
@@ -67,24 +67,24 @@ class RegimeResult(Result, eqx.Module):
     def advice(self) -> str:
         scaled = self.name == "rich" and self.richness is not None and not math.isclose(self.richness, 1.0)
         scale = f" and nk.Scaled(net, {1 / self.richness:.3g})" if scaled else ""  # type: ignore[operator]
-        one = " for the average network, order 0 of nk.solve for one" if self.narrow else ""
+        one = " for the average network, or order 0 of nk.solve for one network" if self.narrow else ""
         return f"use {_CALLS[self.name]}{scale}{one}"
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.meaning}, {self.advice}"
+        return f"{self.name}: {self.meaning}; {self.advice}"
 
 
 def regime(model: AbstractModel, y: Any, correction: float | None = None) -> RegimeResult:
     r"""Recommends a theory for `model` trained on targets `y` (n,) or (n, out).
 
-    Kernels change by the square of richness times targets. Below 0.1 the tangent kernel is accurate to one or two
-    percent; up to 0.3 the expansions hold; above that the expansions diverge, and the rich limit applies. At any
-    richness, single networks differ from infinite width by about $1/\sqrt{\text{width}}$, which only expansions
-    around their initialization include: below $5/\sqrt{\text{width}}$, a rich network is `narrow`.
+    Kernels change by about the square of the strength, richness times targets. Below strength 0.1 the tangent kernel is
+    accurate to one or two percent; up to 0.3 the expansions hold; above that the expansions diverge, and the rich limit
+    applies. At any richness, single networks differ from infinite width by about $1/\sqrt{\text{width}}$, which only
+    expansions around their initialization include: below $5/\sqrt{\text{width}}$, a rich network is `narrow`.
 
     **Arguments:**
 
-    - `model`: one whose `nk.richness` is known; any other model if `correction` is given.
+    - `model`: a model whose `nk.richness` is known, or any model if `correction` is given.
     - `correction`: the relative size of what the linear theory neglects, if it is known: `correction` of a prediction
       of `nk.solve(..., order=1)`, or the last `check` of `nk.inspect`. Above 0.1 no expansion is trusted, and the
       network is rich at any richness. For models of unknown richness it alone decides: lazy below 0.02.

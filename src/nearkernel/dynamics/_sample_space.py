@@ -72,8 +72,8 @@ def sample_space_descent(
     """Gradient descent as a recursion of outputs and their tensors, for few inputs: `x` first, then `x_new`.
 
     **Arguments:** `model`, `params`, `x`, `y`: same as `nk.simulate`; `lr` and `steps` of gradient descent; `x_new`,
-    further inputs; `order`: 0 keeps the kernel fixed; 1 keeps the meta-kernel fixed, with errors of second order in
-    the curvature; 2 lets it change through fixed second tensors (those of a cubic model), with errors of third order.
+    further inputs; `order`: 0 keeps the kernel fixed; 1 keeps the meta-kernel fixed, with errors of second order in the
+    curvature; 2 lets it change through fixed second tensors (as in a cubic model), with errors of third order.
     """
     whole(order, "order", 0)
     if order > 2:

@@ -54,10 +54,10 @@ def _by_name(observables: Any) -> Mapping[str, Any]:
 class Record(eqx.Module):
     """Which observables `nk.simulate` records, and how often.
 
-    **Arguments:** `observables`, a dict of name -> JAX function of the parameters, or a list of the names "outputs"
-    (n, out), "features" (n, out, P), "kernel" (n, out, n, out) and "weights", evaluated on the training inputs (in a
-    dict, a name may replace its function); `every`, steps (or, for flows, time) between two records: about a thousand
-    records by default. The loss is always recorded.
+    **Arguments:** `observables`, a dict of name -> JAX function of the parameters, or a list of the names "outputs" (n,
+    out), "features" (n, out, P), "kernel" (n, out, n, out) and "weights", evaluated on the training inputs (in a dict,
+    the value may be one of these names instead of a function); `every`, steps (or, for flows, time) between two
+    records: about a thousand records by default. The loss is always recorded.
     """
 
     observables: Any = eqx.field(default_factory=dict, converter=_by_name)
@@ -68,7 +68,7 @@ class Record(eqx.Module):
             if name in ("loss", "time") or not (callable(function) or function in NAMED):
                 known = ", ".join(map(repr, NAMED))
                 raise TypeError(
-                    f"`record` needs functions of the parameters, not named 'loss' or 'time', or names of {known}; "
+                    f"`record` needs functions of the parameters (not named 'loss' or 'time') or names from {known}; "
                     f"got {name!r}."
                 )
         if self.every is not None:
@@ -133,7 +133,7 @@ def simulate(
     - `model`, `params`: any model and its initial parameters.
     - `x` (n, d), `y` (n,) or (n, out): training data.
     - `algorithm`: `GradientDescent`, `GradientFlow`, `SGD`, `Adam`, or any Optax optimizer as `nk.Optax`.
-    - `record`: an `nk.Record`, what to record.
+    - `record`: an `nk.Record`, which observables to record.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
     - `lr_factors`: learning-rate factors, a tree like `params`, e.g. `net.lr_factors()`.
     - `key`: needed if the algorithm is random.

@@ -22,8 +22,8 @@ from ._tangent import AbstractTangent
 class Solution(FactoredSolution):
     """A trained linear(ized) model, factored once: it predicts at any inputs and any time.
 
-    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, of `nk.regime`, or None; `rank` of the
-    kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
+    **Fields:** `algorithm`; `status`, an `nk.Status`, and its `ok`; `regime`, the result of `nk.regime`, or None;
+    `rank` of the kernel matrix and `cutoff`, the eigenvalue below which a direction counts as null (0 if none was cut);
     `lambda_max`; `coefficients`; `solver`, the solver that found them; for an iterative solver also `iterations` and
     `history`, the relative residual at each iteration.
     """
@@ -113,7 +113,7 @@ class Solution(FactoredSolution):
                     f"`algorithms` must be algorithms with a spectral filter, e.g. nk.Ridge(0.1); got {shown(each)}."
                 )
         if not chosen:
-            raise ValueError("`algorithms` is empty.")
+            raise ValueError("`algorithms` is empty: give at least one.")
         if not isinstance(self._factor, Spectrum):
             self._factor = self._tangent.spectrum(self._x)
         return self._outputs(x_new, [self._coefficients(each) for each in chosen])
@@ -166,7 +166,7 @@ class Solution(FactoredSolution):
         shift = self.algorithm.shift()
         if shift is None:
             raise ValueError(
-                f"`relative_residual` is of (K + ridge) a = y, which {self.algorithm!r} does not solve."
+                f"`relative_residual` is defined for (K + ridge) a = y, which {self.algorithm!r} does not solve."
             )
         if isinstance(self._factor, ByProducts):
             return self._factor.run.residual

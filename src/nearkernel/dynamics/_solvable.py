@@ -120,8 +120,8 @@ def has_kinks(model: AbstractModel, params: Any = None, x: Any = None) -> bool |
 
     For networks made of layers: whether all activations are piecewise linear with kinks. For a PyTorch module: whether
     trained parameters enter an operation with a discontinuous derivative. A model of `nk.from_network` or
-    `nk.from_function` needs `params` and inputs `x`: its derivative is followed along a path of parameters, and has a
-    kink if it jumps there. Without them, or if outputs are not finite on the path, the answer is None: not known.
+    `nk.from_function` needs `params` and inputs `x`: its derivative is evaluated along a path of parameters, and a jump
+    there is a kink. Without them, or if outputs are not finite on the path, the result is None: not known.
     """
     inner = model.model if isinstance(model, Scaled) else model
     if isinstance(inner, TorchModel):

@@ -177,8 +177,8 @@ def _solvable(
     if order or not loss.quadratic or not isinstance(solver, Direct | None):
         what = "random batches or noise" if sgd.random else "decay to zero"
         raise ValueError(
-            f"`algorithm` with {what} is solved at order 0, for the loss 'squared' and solver='direct': train with "
-            "nk.simulate."
+            f"`algorithm` with {what} is solved only at order 0, for the loss 'squared' and solver='direct': otherwise "
+            "train with nk.simulate."
         )
     return sgd
 

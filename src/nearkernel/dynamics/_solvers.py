@@ -86,9 +86,9 @@ class ConjugateGradients(IterativeSolver):
     r"""Conjugate gradients, preconditioned by randomly pivoted Cholesky; for training to convergence and for ridges.
 
     **Arguments:** `tol`, tolerance of the residual relative to y; `rank` of the preconditioner, by default $3 \sqrt n$
-    for a matrix that is held and $\sqrt{2 (d + 25)\, n}$ for one that is computed again in every product, at most 3000
-    and what fits; `iterations`, the maximum number; `memory`, such as "4GiB", by default half of the free memory;
-    `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
+    for a stored matrix and $\sqrt{2 (d + 25)\, n}$ for one that is recomputed in every product, at most 3000 and at
+    most what fits in memory; `iterations`, the maximum number; `memory`, the limit, such as "4GiB", by default half of
+    the free memory; `seed` of the pivots; `blocks`, the path of a matrix made by `nk.scale.build`; `watch`, a function
     `watch(iteration, residual)` called after each iteration.
     """
 
@@ -110,7 +110,7 @@ class ConjugateGradients(IterativeSolver):
         _budget(self.memory)
 
     def rank_for(self, products: AbstractProducts) -> int:
-        """The rank $r$ whose preparation, $4 n r^2$ operations, costs as two `products`, if it fits in memory."""
+        """The rank $r$ whose preparation ($4 n r^2$ operations) costs as much as two `products`, if it fits."""
         n = products.n
         wanted = self.rank or min(_MOST_COLUMNS, math.isqrt(int(0.5 * n * products.work)))
         fits = wanted
@@ -136,7 +136,7 @@ class Richardson(IterativeSolver):
     r"""Gradient descent on the coefficients, for exactly its `steps` or until the tolerance is reached.
 
     **Arguments:** `tol`, tolerance of the residual relative to y, for training to convergence; `iterations`, the
-    maximum number; `memory`, `blocks` and `watch`: same as `ConjugateGradients`. The learning rate is that of
+    maximum number; `memory`, `blocks` and `watch`: same as `ConjugateGradients`. The learning rate is the `lr` of
     `nk.GradientDescent`; for other algorithms it is $1/\lambda_{\max}$.
     """
 

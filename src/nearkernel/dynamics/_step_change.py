@@ -26,10 +26,11 @@ def step_change(
     $$\mathbb{E}_B[O(\theta - \eta\, g_B)] - O(\theta)$$
 
     Its mean over a stationary run of SGD is 0 for every O: the fluctuation-dissipation relation. The mean over batches
-    is exact, over all of them.
+    is exact: it includes all of them.
 
-    **Arguments:** `observable`, a JAX function of the parameters that gives one number; `model`, `x`, `y`, `sgd`,
-    `loss` as in `nk.simulate`, `sgd` with batches of a fixed size, at most 2000 of them; `params`, any of the model's.
+    **Arguments:** `observable`, a JAX function of the parameters that returns one number; `model`, `x`, `y`, `loss`:
+    same as `nk.simulate`; `sgd`, an `nk.SGD` with at most 2000 possible batches of a fixed size; `params`, any
+    parameters of the model.
 
     **Returns:** a function of the parameters.
     """
@@ -41,7 +42,8 @@ def step_change(
     count = math.comb(len(x), size)
     if sgd.batches != "fixed" or count > _MOST:
         raise ValueError(
-            f"`sgd` must have at most {_MOST} batches of a fixed size here; {len(x)} points have {count} of {size}."
+            f"`sgd` must have at most {_MOST} batches of a fixed size; {len(x)} points have {count} of size {size}: "
+            'use fewer points and `batches="fixed"`.'
         )
     batches, scale = np.array(list(itertools.combinations(range(len(x)), size))), lr * len(x) / size
 

@@ -136,7 +136,7 @@ class SGD(AbstractAlgorithm):
         return n / self.batch_size, n / self.batch_size * (self.batch_size - 1) / (n - 1)
 
     def spectral(self) -> SpectralAlgorithm:
-        """Its filter on eigendirections of a kernel, for SGD without randomness, decaying to the initial values."""
+        """The filter on eigendirections of a kernel, for SGD without randomness that decays to the initial values."""
         if self.schedule is None and not self.weight_decay:
             return GradientDescent(self.lr, self.steps, self.momentum)
         return FullBatches(self)

@@ -29,8 +29,8 @@ def _directions(rows: Any, name: str, dim: int | None = None) -> np.ndarray:
     rows = inputs(rows, name, dim)
     if len(rows) > rows.shape[1]:
         raise ValueError(
-            f"`{name}` has {len(rows)} directions of {rows.shape[1]} features, more than the space has. Directions are "
-            f"rows; pass `{name}.T` if yours are columns."
+            f"`{name}` has {len(rows)} directions of {rows.shape[1]} features, more than the space has dimensions. "
+            f"Directions are rows; pass `{name}.T` if yours are columns."
         )
     return rows
 

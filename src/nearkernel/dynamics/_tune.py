@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import equinox as eqx
 import numpy as np
 
-from .._check import inputs, numeric, one_of, targets
+from .._check import inputs, numeric, one_of, shown, targets
 from .._precision import in_float64
 from .._result import Result
 from ._algorithms import GradientFlow, Ridge, SpectralAlgorithm
@@ -90,7 +90,7 @@ def tune(
     - `kind`: "ridge", "flow" or "evidence".
     - `values` (k,): the strengths or times to try; by default 41 strengths from 1e-8 to 100 times the mean of k(x,
       x), or 41 times from $0.1/\lambda_{\max}$ to the end of training.
-    - `noise`: for "evidence", its initial value, by default a tenth of the variance of y.
+    - `noise`: for "evidence", the initial noise variance, by default a tenth of the variance of y.
     - `fixed`: for "evidence", names of parameters that keep their values, e.g. `["noise", "period"]`.
 
     **Returns:** a `Tuned`, or for "evidence" a `TunedKernel`: `kernel`, `noise`, `log_marginal_likelihood`.
@@ -117,7 +117,7 @@ def tune(
     else:
         tried = np.sort(numeric(values, "values").ravel())
         if not len(tried) or tried[0] <= 0:
-            raise ValueError("`values` must be a list of numbers greater than 0.")
+            raise ValueError(f"`values` must be a list of numbers greater than 0; got {shown(values)}.")
     make = Ridge if kind == "ridge" else GradientFlow
     found = []
     for value in tried:

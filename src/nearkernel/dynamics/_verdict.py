@@ -20,7 +20,7 @@ TRUST, CARE = 0.2, 0.6  # largest checks of the first two verdicts
 class Verdict(enum.StrEnum):
     """The verdict of the self-check on a prediction.
 
-    `promise` says what it was worth in a study of networks that were then trained.
+    `promise` says how accurate predictions with this verdict were in a study of networks that were then trained.
     """
 
     trust = "trust"
@@ -36,11 +36,11 @@ class Verdict(enum.StrEnum):
 
     @property
     def promise(self) -> str:
-        """The output error that this verdict allows, and how often it was kept."""
+        """The largest output error that this verdict promises, and how often predictions kept it."""
         if self not in PROMISED:
             return "no promise about the error of the outputs"
         return (
-            f"outputs off by at most {100 * PROMISED[self]:.0f} % of what training changes, kept by "
+            f"output errors of at most {100 * PROMISED[self]:.0f} % of the change by training, which held for "
             f"{100 * KEPT[self]:.0f} % of such predictions in a study of small networks"
         )
 

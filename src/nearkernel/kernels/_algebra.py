@@ -51,14 +51,14 @@ class _Pair(AbstractKernel):
 
 
 class Sum(_Pair):
-    """The sum of two kernels, `k1 + k2`, of `left` and `right`."""
+    """The sum of the kernels `left` and `right`, written `k1 + k2`."""
 
     combine = staticmethod(operator.add)
     combine_in_place = staticmethod(operator.iadd)
 
 
 class Product(_Pair):
-    """The entrywise product of two kernels, `k1 * k2`, of `left` and `right`."""
+    """The entrywise product of the kernels `left` and `right`, written `k1 * k2`."""
 
     combine = staticmethod(operator.mul)
     combine_in_place = staticmethod(operator.imul)

@@ -88,7 +88,7 @@ class AbstractKernel(Portable, eqx.Module):
         """Yields the matrix of `x1` and `x2` in horizontal blocks (rows, block) that fit in about `memory`.
 
         A block has at least one row. `memory` covers a block, the previous block if you still hold it, and temporary
-        arrays; the inputs come on top.
+        arrays, but not the inputs.
         """
         share = parse_bytes(memory) // _SHARES
         x1 = inputs(x1, "x1" if x2 is not None else "x", self.input_dim())
@@ -196,7 +196,7 @@ class InvariantKernel(AbstractKernel):
         return None
 
     def quick_tile(self, side1: Side, side2: Side) -> Callable[[slice, slice], np.ndarray] | None:
-        """Tiles (i, j) of `side1` and `side2` in NumPy, without gaps, where that is quicker and as exact, or None."""
+        """Tiles (i, j) of `side1` and `side2` in NumPy, without gaps, where that is faster and as exact; else None."""
         return None
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:

@@ -120,10 +120,11 @@ class RBF(_OfNorms):
             return (np.exp(found, out=found),)
 
     def quick_tile(self, side1, side2):
-        r"""One product of matrices of `side1` and `side2` gives the exponent.
+        r"""Tiles whose exponent is one matrix product of `side1` and `side2`.
 
         It is $(u, -\frac12 u \cdot u, 1) \cdot (v, 1, -\frac12 v \cdot v)$ with inputs $u$, $v$ divided by the length
-        scale. In float32, and where no $u \cdot u$ is so large that its rounding would show: entries have six digits.
+        scale. Used in float32, where no $u \cdot u$ is so large that its rounding would matter: entries have six
+        digits.
         """
         if side1.unit is None or side1.unit.dtype != np.float32:
             return None

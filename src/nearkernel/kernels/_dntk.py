@@ -50,7 +50,10 @@ class EmpiricalDNTK(_Meta):
 
     @in_float64
     def __call__(self, x0: Any, x1: Any = None, x2: Any = None) -> np.ndarray:
-        """All of it, (m0, m1, m2), for few inputs; (input, output) pairs are one index. `x1`, `x2` default to `x0`."""
+        """The full array (m0, m1, m2), for few inputs; (input, output) pairs form one index.
+
+        `x1` and `x2` default to `x0`.
+        """
         rows = self._derivatives(x0, "x0")
         f1 = self._features(x0, "x0") if x1 is None else self._features(x1, "x1")
         if x2 is not None:
@@ -77,7 +80,7 @@ class EmpiricalDNTK(_Meta):
 
 
 class EmpiricalDDNTK(_Meta):
-    r"""The two kernels by which the meta-kernel changes in training.
+    r"""The two kernels that determine how the meta-kernel changes in training.
 
     $$\nu_{abcd} = z'''_a z'_b z'_c z'_d, \qquad \kappa_{abcd} = (z''_a z'_c) \cdot (z''_b z'_d)$$
 

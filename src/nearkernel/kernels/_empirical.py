@@ -35,10 +35,10 @@ class EmpiricalNTK(AbstractKernel):
     - `model`: any model.
     - `params`: its parameters.
     - `lr_factors`: learning-rate factors $\lambda_\mu$, a tree like `params`, e.g. `net.lr_factors()`; 1 by default.
-    - `method`: "layers" contracts layer by layer, without the Jacobian by any weight array that enters one matrix
+    - `method`: "layers" contracts layer by layer, without the Jacobian of any weight array that enters a single matrix
       product or convolution; "jacobian" contracts Jacobians in chunks; "products" pushes each gradient through the
-      model, which is cheaper for models with many outputs; "auto" is "layers" where most parameters are in such
-      arrays, otherwise that of the other two with the fewest operations.
+      model, which is cheaper for models with many outputs; "auto" is "layers" if most parameters are in such arrays,
+      otherwise whichever of the other two needs fewer operations.
     """
 
     model: AbstractModel

@@ -84,7 +84,7 @@ class RandomFeatures(AbstractFeatureKernel):
     As $m$ = `size` grows, the kernel converges to the covariance $\mathbb{E}[s(u)\, s(v)]$ of that layer, with an
     error of order $1/\sqrt m$.
 
-    **Arguments:** `in_dim`, number of inputs d; `size`, number of features; `key`; `activation`, `weight_var`,
+    **Arguments:** `in_dim`, number of input features d; `size`, number of features; `key`; `activation`, `weight_var`,
     `bias_var`: same as `nk.MLP`.
     """
 

@@ -11,7 +11,7 @@ from ._base import AbstractKernel, require_kernel
 
 
 class Mahalanobis(AbstractKernel):
-    r"""$k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$; a distance kernel then sees $\sqrt{(x - y)^\top M (x - y)}$.
+    r"""$k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$; a distance kernel then uses $\sqrt{(x - y)^\top M (x - y)}$.
 
     **Arguments:** `kernel`, any kernel; `matrix`, M (d, d), symmetric and positive semidefinite. The identity gives
     `kernel` itself; `nk.dynamics.recursive_features` learns such a matrix.
@@ -27,7 +27,7 @@ class Mahalanobis(AbstractKernel):
             raise ValueError(f"`matrix` must have shape (d, d); got {matrix.shape}.")
         if kernel.input_dim() not in (None, len(matrix)):
             raise ValueError(
-                f"`matrix` must be ({kernel.input_dim()},) * 2, as `kernel` needs; got {matrix.shape}."
+                f"`matrix` must have shape {(kernel.input_dim(),) * 2}, as `kernel` needs; got {matrix.shape}."
             )
         if np.abs(matrix - matrix.T).max() > 1e-8 * np.abs(matrix).max():
             raise ValueError("`matrix` must be symmetric.")

@@ -86,7 +86,7 @@ class ARD(_Mapped):
             between(float(lengths.min()), "lengths", 1e-100, 1e100)
         if kernel.input_dim() not in (None, len(lengths)):
             raise ValueError(
-                f"`lengths` must be ({kernel.input_dim()},), as `kernel` needs; got {lengths.shape}."
+                f"`lengths` must have shape ({kernel.input_dim()},), as `kernel` needs; got {lengths.shape}."
             )
         self.lengths = lengths
 

@@ -62,7 +62,7 @@ def mercer(kernel: KernelLike, x: Any, weights: Any = None, rank: int | None = N
     - `kernel`: positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2).
     - `x`: nodes (n, d).
     - `weights`: (n,) > 0; 1/n each by default.
-    - `rank`: number of eigenpairs; by default all eigenvalues that are nonzero to rounding.
+    - `rank`: number of eigenpairs; by default all with eigenvalues that are nonzero up to rounding.
     """
     x = inputs(x)
     n = len(x)

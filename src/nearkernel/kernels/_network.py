@@ -117,7 +117,7 @@ def both_kernels(
 def layer_kernels(net: AbstractNetwork, x: Any) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """(NNGP, NTK, 1 - correlation) of `net` after every layer with parameters, each (n, n), for `x` (n, *in_shape).
 
-    If the outputs of a layer still have positions, these are means over equal positions, same as `Flatten` gives.
+    If the outputs of a layer still have positions, the kernels are means over equal positions, as after `Flatten`.
     """
     require_wide(net, "layer_kernels")
     x = inputs(x, "x", net.in_shape)

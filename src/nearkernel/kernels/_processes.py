@@ -54,9 +54,9 @@ def gp_samples(kernel: KernelLike, x: Any, size: int, key: Key) -> np.ndarray:
 class DPP(Result, eqx.Module):
     r"""The determinantal point process of a kernel on n points: $P(S) = \det(K_S) / \det(1 + K)$ for each subset $S$.
 
-    Similar points rarely appear together: a pair has the weight $k(x,x)\, k(y,y) - k(x,y)^2$. The number of points is
-    a sum of independent Bernoulli variables; scale the kernel, `c * kernel`, for more or fewer points, or ask for a
-    fixed number. The matrix is factored once for all samples.
+    Similar points rarely appear together: a pair has the weight $k(x,x)\, k(y,y) - k(x,y)^2$. The number of points is a
+    sum of independent Bernoulli variables; scale the kernel, `c * kernel`, for more or fewer points, or pass `size` to
+    `sample` for a fixed number. The matrix is factored once for all samples.
 
     **Arguments:** `kernel`, positive semidefinite, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d).
     """
@@ -77,7 +77,7 @@ class DPP(Result, eqx.Module):
         return self.vectors**2 @ (self.values / (1 + self.values))
 
     def sample(self, key: Key, size: int | None = None) -> np.ndarray:
-        r"""A random subset drawn with `key`, as sorted indices; with `size` one of exactly that many points (a k-DPP).
+        r"""A random subset drawn with `key`, as sorted indices; with `size`, of exactly that many points (a k-DPP).
 
         It first selects eigenvectors, each with probability $\lambda/(1 + \lambda)$, or `size` of them with probability
         proportional to the product of their eigenvalues. It then draws points one by one from the projection onto

@@ -15,7 +15,7 @@ _DRAWS = 200
 class RademacherResult(NamedTuple):
     r"""The Rademacher complexity of a ball of functions of norm $B$.
 
-    **Fields:** `bound`, $\frac{B}{n} \sqrt{\operatorname{tr} K}$; `value` and its `sem`, by draws.
+    **Fields:** `bound`, $\frac{B}{n} \sqrt{\operatorname{tr} K}$; `value`, estimated from draws, and its `sem`.
     """
 
     bound: float
@@ -30,12 +30,12 @@ def rademacher(kernel: KernelLike, x: Any, norm: float, key: Key | None = None) 
     $$\mathbb{E}_s \sup_{\lVert f\rVert \le B} \frac1n \sum_i s_i f(x_i)
     = \frac{B}{n}\, \mathbb{E}\sqrt{s^\top K s} \le \frac{B}{n} \sqrt{\operatorname{tr} K}, \qquad s_i = \pm 1$$
 
-    For a loss that changes no faster than $f$, as $|f - y|$ does, the risk of any f in the ball exceeds its training
-    error, on average over data, by at most twice that. A ridge, or a readout of bounded length, puts a trained model
+    For a loss that is 1-Lipschitz in $f$, such as $|f - y|$, the risk of any f in the ball exceeds its training error,
+    on average over data, by at most twice the complexity. A ridge, or a readout of bounded length, puts a trained model
     into a ball; for features $F(x)$ the kernel is $F(x) \cdot F(x')$.
 
     **Arguments:** `kernel`, positive, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `norm` > 0;
-    `key` of 200 draws of signs, by default `jax.random.key(0)`.
+    `key` for 200 draws of signs, by default `jax.random.key(0)`.
     """
     x, norm = inputs(x), float(positive(norm, "norm"))
     gram = positive_gram(kernel, x)

@@ -20,9 +20,9 @@ from ._positivity import KernelLike, cross, gram, positive_gram
 class RKHSFunction(Result, eqx.Module):
     r"""A function of the kernel's reproducing kernel Hilbert space, $f = \sum_i a_i\, k(x_i, \cdot)$.
 
-    The inner product is $\langle f, g\rangle = a^\top k(x, x')\, b$, and $k(x, \cdot)$ reproduces:
-    $\langle f, k(x, \cdot)\rangle = f(x)$, so $|f(x)| \le \lVert f\rVert \sqrt{k(x, x)}$. Functions of the same
-    kernel can be added, subtracted and scaled.
+    The inner product is $\langle f, g\rangle = a^\top k(x, x')\, b$, and $k(x, \cdot)$ has the reproducing property:
+    $\langle f, k(x, \cdot)\rangle = f(x)$, so $|f(x)| \le \lVert f\rVert \sqrt{k(x, x)}$. Functions of the same kernel
+    can be added, subtracted and scaled.
 
     **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x` (n, d); `coefficients` a (n,).
     """
@@ -106,7 +106,7 @@ def representer(
     - `kernel`: positive semidefinite.
     - `x`: inputs (n, d).
     - `y`: targets (n,).
-    - `ridge`: $\lambda \ge 0$, and > 0 for other losses than "squared".
+    - `ridge`: $\lambda \ge 0$, and > 0 for losses other than "squared".
     - `loss`: "squared"; "logistic", $\sum \log(1 + e^{-y f})$ with `y` of -1 and 1; or any JAX function loss(f, y) of
       vectors (n,) that is convex and smooth in f.
     """
@@ -136,8 +136,8 @@ class NormBoundedResult(NamedTuple):
 def norm_bounded(kernel: KernelLike, x: Any, y: Any, norm: float) -> NormBoundedResult:
     r"""The minimizer of $\sum_i (f(x_i) - y_i)^2$ over $\lVert f\rVert \le$ `norm`, with its equivalent ridge.
 
-    $\lVert f\rVert^2 = y^\top K (K + \lambda)^{-2} y$ decreases as the ridge $\lambda$ grows, so every norm below
-    that of the interpolant belongs to one ridge.
+    $\lVert f\rVert^2 = y^\top K (K + \lambda)^{-2} y$ decreases as the ridge $\lambda$ grows, so every norm below the
+    norm of the interpolant corresponds to one ridge.
 
     **Arguments:** `kernel`, positive semidefinite; `x` (n, d); `y` (n,); `norm` > 0.
     """

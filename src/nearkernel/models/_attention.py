@@ -119,7 +119,7 @@ class Attention(AbstractWideLayer):
         return found | {"bias": self.bias_var**0.5}
 
     def lr_factors(self, shape: Shape) -> Params:
-        """As for `Dense`: "standard" trained with them is "ntk" trained with 1."""
+        """Same as `Dense`: training "standard" with these factors equals training "ntk" with factors 1."""
         standard = self.parametrization == "standard"
         return {name: size**2 if standard else 1.0 for name, size in self._sizes(shape[-1]).items()}
 
@@ -149,8 +149,11 @@ class Attention(AbstractWideLayer):
         return (found + self._factor("bias", x) * params["bias"]).reshape(*x.shape[:-1], self.width)
 
     def resized(self, change: Callable[[int], int]) -> "Attention":
-        """The same layer of width `change(width)`. What grows with it is what has a limit: the dimension of heads if
-        scores are divided by it, their number if scores are divided by its root."""
+        """The same layer of width `change(width)`.
+
+        The dimension of the heads grows with it if scores are divided by that dimension; the number of heads grows if
+        scores are divided by its root.
+        """
         heads, head_dim = self.heads, self.head_dim
         heads, head_dim = (change(heads), head_dim) if self.scaling == "sqrt" else (heads, change(head_dim))
         return Attention(

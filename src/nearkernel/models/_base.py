@@ -42,7 +42,7 @@ def require_model(model: Any, name: str = "model") -> None:
     """Raises `TypeError` unless `model` is a model."""
     if not isinstance(model, AbstractModel):
         raise TypeError(
-            f"`{name}` must be a nearkernel model; got {type(model).__name__}: wrap it by nk.from_function, "
+            f"`{name}` must be a nearkernel model; got {type(model).__name__}: wrap it with nk.from_function, "
             "nk.from_torch or nk.from_network."
         )
 

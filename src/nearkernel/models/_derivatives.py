@@ -70,7 +70,7 @@ class AbstractDerivatives(Portable, abc.ABC):
 
     @abc.abstractmethod
     def bend_pull_sum(self, p: np.ndarray, v: np.ndarray) -> np.ndarray:
-        r"""$\sum_r H[p_r]\, v_r$ of `bend_pull(p, v)`, (P,), for `p` and `v` as there."""
+        r"""$\sum_r H[p_r]\, v_r$ of `bend_pull(p, v)`, (P,), for `p` and `v` as in `bend_pull`."""
 
     @abc.abstractmethod
     def twist(self, u: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ class AbstractDerivatives(Portable, abc.ABC):
 
     @abc.abstractmethod
     def curved(self, k: int, r: Batches, w: Batches) -> tuple[np.ndarray, np.ndarray]:
-        r"""$b_k$ of `w`, same as `curve`, and with `r` $h_k$, (R, P), for `k` 1 or 2.
+        r"""$b_k$ of `w`, same as `curve`, and $h_k$ of `r` and `w`, (R, P), for `k` 1 or 2.
 
         $$h_1 = H[r_0]\, w_0, \qquad h_2 = H[r_1]\, w_0 + H[r_0]\, w_1 + \tfrac12 T[r_0]\, w_0 w_0$$
 

@@ -27,8 +27,8 @@ def require_finite_features(found: np.ndarray, x: np.ndarray) -> np.ndarray:
             return found
     row, column = (int(i) for i in np.argwhere(~np.isfinite(found))[0])
     raise ValueError(
-        f"`phi` must give finite features; feature {column} is {found[row, column]} at row {row}, of largest entry "
-        f"{np.abs(x[row]).max():.3g}: change `phi` or scale the inputs."
+        f"`phi` must give finite features; feature {column} is {found[row, column]} at row {row}, whose largest entry "
+        f"is {np.abs(x[row]).max():.3g}: change `phi` or scale the inputs."
     )
 
 
@@ -52,7 +52,7 @@ def feature_weights(model: AbstractModel, params: Params, count: int) -> jax.Arr
     require_params(model, params)
     weights = jnp.atleast_2d(params) if hasattr(params, "shape") else jnp.zeros(())
     if weights.ndim != 2 or weights.shape[1] != count:
-        raise ValueError(f"`params` must be (out, {count}); got {np.shape(params)}.")
+        raise ValueError(f"`params` must have shape (out, {count}); got {np.shape(params)}.")
     return weights
 
 

@@ -84,8 +84,8 @@ class Flatten(AbstractWideLayer, AbstractPiecewiseLayer):
 class Dropout(AbstractWideLayer):
     """Dropout: each value is kept with probability `keep` and divided by it, or set to 0.
 
-    The kernels are those of training, with a new mask for every evaluation: the entries k(x, x) of `kernel(x)` use
-    one mask, those of `kernel(x, x)` two. A network called without a key, `net(params, x)`, drops nothing;
+    Kernels describe the network in training, with a new mask for every evaluation: the entries k(x, x) use one mask in
+    `kernel(x)` and two in `kernel(x, x)`. A network called without a key, `net(params, x)`, drops nothing;
     `net(params, x, key=key)` draws the masks.
     """
 

@@ -64,7 +64,7 @@ class AbstractLayer(eqx.Module):
 
     @abc.abstractmethod
     def shape(self, shape: Shape) -> Shape:
-        """The shape (*positions, channels) of an output, for inputs of `shape`; `ValueError` if it does not fit."""
+        """The shape (*positions, channels) of an output, for inputs of `shape`. Raises `ValueError` unless it fits."""
 
     def init(self, key: jax.Array, shape: Shape) -> Params:
         """Parameters for inputs of a `shape`, drawn with `key`; None for a layer that has none."""
@@ -79,7 +79,7 @@ class AbstractLayer(eqx.Module):
         return None
 
     def has_params(self) -> bool:
-        """Whether it has parameters."""
+        """Whether the layer has parameters."""
         return False
 
     def branches(self) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -93,10 +93,10 @@ class AbstractWideLayer(AbstractLayer):
     gives: ClassVar[str] = "same"
 
     def after(self, kind: str) -> str:
-        """The kind of its outputs for inputs of this `kind`; raises `ValueError` if it may not follow them.
+        """The kind of its outputs for inputs of this `kind`. Raises `ValueError` if the layer cannot follow them.
 
-        Numbers are "inputs" (given, nothing random yet), "gaussian" (sums of infinitely many independent terms),
-        "groups" (Gaussian, with another variance in each group of channels) or "features" (all others).
+        Kinds are "inputs" (given, nothing random yet), "gaussian" (sums of infinitely many independent terms), "groups"
+        (Gaussian, with a different variance in each group of channels) or "features" (all others).
         """
         if self.gives != "same":
             return self.gives
@@ -108,7 +108,7 @@ class AbstractWideLayer(AbstractLayer):
 
     @abc.abstractmethod
     def rows(self, row: Row) -> tuple[Row, Any]:
-        """The moments after the layer, from those before, `row`, without `own`; and what `pairs` needs of each input.
+        """The moments after the layer, from `row` before it, without `own`; and the data that `pairs` needs per input.
 
         Leaves of the data have shape (..., *positions, n).
         """
@@ -118,27 +118,27 @@ class AbstractWideLayer(AbstractLayer):
         """The moments after the layer, from `pair` before it and the data of both sides `one`, `two` in `layout`."""
 
     def need(self, every: bool) -> bool:
-        """Whether `pairs` needs every two positions of its input, if `every` two of its output are asked for."""
+        """Whether `pairs` needs every pair of input positions, if `every` pair of output positions is requested."""
         return every
 
     def spread(self, pair: Pair, layout: Layout) -> Pair:
-        """Every two positions of the output from equal ones, `pair` in `layout`, where `need` says they are enough."""
+        """Every pair of output positions from equal positions, `pair` in `layout`, if `need` says that they suffice."""
         raise TypeError(f"{type(self).__name__} needs every two positions of its input.")
 
     def rank(self, rank: int) -> int:
-        """How many position axes an output has, for inputs with `rank` of them."""
+        """The number of position axes of an output, for inputs with `rank` of them."""
         return rank
 
     def shifts(self) -> bool:
-        """Whether it treats all positions alike, so that two positions at a fixed distance stay at that distance."""
+        """Whether it treats all positions equally, so that two positions at a fixed distance stay at that distance."""
         return False
 
     def limit(self, shape: Shape) -> "AbstractWideLayer":
-        """The layer of infinitely many channels for inputs of a `shape`: without a width, which would compile anew."""
+        """The layer with infinitely many channels for inputs of a `shape`. It has no width, to avoid recompilation."""
         return self
 
     def prepared(self, row: Row) -> "AbstractWideLayer":
-        """This layer made ready for the range of the (concrete) moments `row`."""
+        """This layer, prepared for the range of the (concrete) moments `row`."""
         return self
 
     def depends_on_range(self) -> bool:

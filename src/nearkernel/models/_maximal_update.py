@@ -40,7 +40,7 @@ _WIDE = (Dense, AbstractFilter, Attention)  # layers that can be made wider
 class MaximalUpdate(AbstractModel):
     r"""The maximal update parametrization (muP) of a network of layers.
 
-    At a first hidden layer of `base_width` channels it is `net` itself. At other widths, with the other layers in
+    If the first hidden layer has `base_width` channels, it is `net` itself. At other widths, with the other layers in
     proportion and learning rates multiplied by `lr_factors`, all layers move by the same amount in training, so that a
     learning rate tuned on a narrow network carries over to a wide one. With $r$ = width / `base_width`, the factors of
     layers in "standard" parametrization are
@@ -51,9 +51,9 @@ class MaximalUpdate(AbstractModel):
     | hidden layers | 1 | $1/r$ | |
     | last layer | $1/r$ | $1/r$ | divided by $\sqrt r$ |
 
-    and those of layers in "ntk" parametrization are equivalent to them. Queries, keys, values and outputs of attention
+    and the factors of layers in "ntk" parametrization are equivalent. Queries, keys, values and outputs of attention
     are hidden layers. A wider network has heads of a larger dimension if `scaling="linear"`, and more heads of the same
-    dimension if `scaling="sqrt"`: scores divided by the root of a dimension that grows would move further and further.
+    dimension if `scaling="sqrt"`: scores divided by the root of a growing dimension would move by a growing amount.
 
     **Arguments:** `net`, an `nk.Network` or `nk.MLP` whose last layer is `Dense`, with `Dense`, `Conv`,
     `LocallyConnected`, `Attention`, `PositionEmbedding`, and any layers without parameters; `base_width`. Parameters

@@ -108,7 +108,7 @@ class MLP(AbstractNetwork):
         return self.parametrization == "mean_field"
 
     def require_limit(self, verb: str) -> None:
-        """Does nothing: dense layers and activations in turn have a limit, whatever `verb` asks for it."""
+        """Does nothing: alternating dense layers and activations have a limit, for every `verb`."""
 
     def activation_of(self, layer: int) -> activations.AbstractActivation:
         """The activation before layer `layer` = 1, 2, ..."""
@@ -165,7 +165,7 @@ class MLP(AbstractNetwork):
         return outputs
 
     def affine(self, layer: int, entry: dict, s: jax.Array) -> jax.Array:
-        """Layer `layer` with weights and biases `entry`, of inputs `s`, before its activation."""
+        """The preactivations of layer `layer` with weights and biases `entry`, at inputs `s`."""
         return self.dense(layer)(entry, s)
 
     @in_float64
@@ -207,7 +207,7 @@ class PerLayer(eqx.Module):
 
     def _refused(self, *_: Any, **__: Any) -> Any:
         raise TypeError(
-            f"`{self.name}` differs from layer to layer in this network; this needs one for all layers."
+            f"`{self.name}` differs from layer to layer in this network; this function needs one value for all layers."
         )
 
     __call__ = __float__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = _refused

@@ -55,7 +55,10 @@ class MultiIndexPolynomial(eqx.Module):
                 "`directions` must be orthonormal rows; for others use MultiIndexPolynomial.of(g, directions, degree)."
             )
         if not isinstance(coefficients, Mapping) or not coefficients:
-            raise TypeError("`coefficients` must be a dictionary such as {(2, 0): 0.5}, powers to numbers.")
+            raise TypeError(
+                "`coefficients` must be a dictionary from powers to numbers, such as {(2, 0): 0.5}; got "
+                f"{shown(coefficients)}."
+            )
         for powers in coefficients:
             if not isinstance(powers, tuple) or len(powers) != r:
                 raise ValueError(

@@ -40,7 +40,7 @@ class AbstractNetwork(AbstractModel):
         return _draw(self.layers, key, self.in_shape, working_dtype().name)
 
     def require_memory(self, key: Any) -> None:
-        """Raises `MemoryError` if parameters, and the random bits they are made of with `key`, do not fit."""
+        """Raises `MemoryError` if the parameters, and the random bits to draw them with `key`, do not fit."""
         if is_traced(key):
             return
         sizes = [leaf.size for leaf in jax.tree.leaves(self.parameter_shapes())] or [0]
@@ -108,7 +108,7 @@ class AbstractNetwork(AbstractModel):
         return Sequential(self.layers.layers[:end]), Sequential(self.layers.layers[end:])
 
     def require_limit(self, verb: str) -> None:
-        """Raises, for `verb`, unless every layer has a wide limit and may follow the one before it."""
+        """Raises an error that names `verb` unless every layer has a wide limit and may follow the one before it."""
         layers = self.layers
         found = missing(layers, AbstractWideLayer)
         if found:
@@ -219,6 +219,6 @@ def require_wide(net: Any, verb: str) -> None:
         )
     if getattr(net, "parametrization", None) == "mup":
         raise ValueError(
-            f'`net` with parametrization="mup" is for training; for {verb} use "mean_field", its limit of large widths.'
+            f'`net` with parametrization="mup" is for training; for {verb} use "mean_field", its large-width limit.'
         )
     net.require_limit(verb)

@@ -52,7 +52,7 @@ def checked_params(model: AbstractModel, params: Params, name: str = "params") -
     require_params(model, params, name)
     for path, leaf in _by_path(params).items():
         if not is_traced(leaf):
-            numeric(leaf, name + path, "did a training diverge?")
+            numeric(leaf, name + path, "did training diverge?")
     expected = model.parameter_shapes()
     return params if expected is None else _like(expected, params)
 

@@ -25,9 +25,9 @@ class QuadraticModel(AbstractModel):
     **Arguments:**
 
     - `phi`: features, a JAX function (n, d) -> (n, f).
-    - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, if that array
-      would not fit, a product (x, u) -> $\psi(x)\, u$ that maps (n, d) and (f,) to (n, f). Of an array only the
-      symmetric part is used; `solve` raises `ValueError` for a product that is not symmetric.
+    - `psi`: meta-features, symmetric in their last two indices: a function (n, d) -> (n, f, f), or, if that array would
+      not fit, a product (x, u) -> $\psi(x)\, u$ that maps (n, d) and (f,) to (n, f). Only the symmetric part of an
+      array is used; `solve` raises `ValueError` for a product that is not symmetric.
     - `eps`: the strength of feature learning; 0 gives a linear model.
     - `out_dim`: number of outputs, each with its own weights.
     - `in_dim`: needed if you call `init` before the model has seen an input.
@@ -69,7 +69,7 @@ class QuadraticModel(AbstractModel):
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)
 
     def bending(self, w: jax.Array, x: jax.Array) -> jax.Array:
-        r"""What the output adds to $\phi \cdot w$ at `x`, (n,), for one output's weights `w` (f,)."""
+        r"""The terms beyond $\phi \cdot w$ at `x`, (n,), for one output's weights `w` (f,)."""
         return 0.5 * self.eps * (self.meta(x, w) @ w)
 
     def meta(self, x: jax.Array, u: jax.Array) -> jax.Array:

@@ -22,7 +22,7 @@ def richness(model: AbstractModel) -> float:
     | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
     | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
-    | `Network` of `Dense` and `Activation` layers | that of the `MLP` whose last layer has the same parametrization |
+    | `Network` of `Dense` and `Activation` layers | same as the `MLP` whose last layer has the same parametrization |
     | `MaximalUpdate(net)` | the richness of `net` at the base width |
     | `Scaled(net, alpha)` | the richness of `net`, divided by $\alpha$ |
 

@@ -60,7 +60,7 @@ class Scaled(AbstractModel):
         return self.alpha * (self.model(params["params"], x) - self.model(start, x))
 
     def moving(self, params: Params) -> tuple["Scaled", Params]:
-        """The model without the constant part, and its parameters: the derivatives are the same."""
+        """The model without the constant part, and its parameters; its derivatives are the same."""
         return (Scaled(self.model, self.alpha, False), params["params"]) if self.centred else (self, params)
 
     def whole(self, moved: Params) -> Params:

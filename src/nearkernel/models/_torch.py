@@ -49,8 +49,8 @@ def from_torch(
       these. All other parameters are frozen.
     - `output`: which output to use if the module returns several: a name, an index, or a function of the return
       value.
-    - `check`: compare outputs and gradients with PyTorch at `example`; refuse a custom backward, which the trace
-      does not see.
+    - `check`: compare outputs and gradients with PyTorch at `example`, and raise `ValueError` for a custom backward,
+      which the trace does not see.
 
     **Returns:** a `TorchModel`, and `params`, a dict of the trained arrays, by their names in the module. Tied
     parameters appear once, under their first name.
@@ -99,8 +99,8 @@ def from_torch(
 def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
     """The `state_dict` of the PyTorch module that `model` came from, with `params` in place of its parameters.
 
-    **Arguments:** `model`, of `nk.from_torch`, or an `nk.expand` or `nk.Scaled` of one; `params`, its parameters, such
-    as `nk.solve(...).params()` or `nk.simulate(...).params`. Adapters are merged into their matrices.
+    **Arguments:** `model`, made by `nk.from_torch`, or an `nk.expand` or `nk.Scaled` of one; `params`, its parameters,
+    such as `nk.solve(...).params()` or `nk.simulate(...).params`. Adapters are merged into their matrices.
 
     ```python
     module.load_state_dict(nk.to_torch(model, solution.params()))
@@ -121,7 +121,7 @@ def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
 
 
 def torch_operations() -> tuple[str, ...]:
-    """Names of the ATen operations that `nk.from_torch` knows; PyTorch decomposes most others into these."""
+    """Names of the ATen operations that `nk.from_torch` supports; PyTorch decomposes most others into these."""
     return operation_names()
 
 
@@ -164,7 +164,7 @@ def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
     leaves = {name: _tensor(torch, value, like) for name, value in tensors.items()}
     if not leaves or any(leaf.ndim == 0 for leaf in leaves.values()):
         raise ValueError(
-            f"`example` must be an array (n, ...), or a tuple or dict of such; got {type(example).__name__}."
+            f"`example` must be an array (n, ...), or a tuple or dict of arrays; got {type(example).__name__}."
         )
     if len({len(leaf) for leaf in leaves.values()}) > 1 or not all(map(len, leaves.values())):
         shapes = ", ".join(f"{name!r} {tuple(leaf.shape)}" for name, leaf in leaves.items())

@@ -52,8 +52,8 @@ def _require_near(found: np.ndarray, expected: np.ndarray, what: str, tolerance:
     apart = _apart(found, expected)
     if not apart <= tolerance:
         raise RuntimeError(
-            f"the JAX model of `module` differs from it at `example`: {what} by {apart:.1e} of the largest; please "
-            "report it; `check=False` ignores this."
+            f"the JAX model of `module` differs from PyTorch at `example`: {what} by {apart:.1e} of the largest. "
+            "Please report it; `check=False` skips this check."
         )
 
 

@@ -67,7 +67,7 @@ def conjugate_gradients(
         _conjugate(products, found, residual, shift, precondition, tol, most, scale, history, watch)
         residual = right - products.times(found) - shift * found
         true = _relative(residual, scale)
-    note = "" if true <= tol or len(history) >= most else "rounding stops it"
+    note = "" if true <= tol or len(history) >= most else "rounding errors prevent further progress"
     return Iterated(found, true, np.array(history), time.perf_counter() - begin, note)
 
 

@@ -59,7 +59,7 @@ def read_about(path: Path) -> About:
         raise _foreign(path)
     if found["format"] != FORMAT:
         raise ValueError(
-            f"{path} has format {_short(found['format'])}, this nearkernel reads format {FORMAT}: build the matrix "
+            f"{path} has format {_short(found['format'])}, but this nearkernel reads format {FORMAT}: build the matrix "
             "again, at another path."
         )
     names = [field.name for field in dataclasses.fields(About)]

@@ -23,9 +23,9 @@ _FACTORS = 5.0  # m^3 operations of the factors of both matrices of centers, mea
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Cost(Result):
-    """Of one way to go: `seconds`, `memory` in bytes per process, `disk` in bytes, and what takes longest, `limit`.
+    """The cost of one method: `seconds`, `memory` in bytes per process, `disk` in bytes, and `limit`, its slowest part.
 
-    `possible` is False if it needs more memory than there is, or more blocks than a store has.
+    `possible` is False if it needs more memory than is available, or more blocks than a store can hold.
     """
 
     seconds: float
@@ -37,12 +37,12 @@ class Cost(Result):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class PlanResult(Result):
-    """Costs of every way to a kernel machine on `n` points of `d` features.
+    """The cost of each method that trains a kernel machine on `n` points of `d` features.
 
-    **Fields:** `build`, the matrix on disk, by `workers`; `direct`, one factorization; `product`, one product with
-    a matrix that is computed again; `solve`, `iterations` of them and the preconditioner; `read`, one product with
-    the matrix on disk; `centers`, one pass over the data with `m` centers; `solver`, the name of the one to choose,
-    and `reason`, why.
+    **Fields:** `build`, writing the matrix to disk with `workers`; `direct`, one factorization; `product`, one product
+    with a matrix that is recomputed; `solve`, `iterations` such products and the preconditioner; `read`, one product
+    with the matrix on disk; `centers`, one pass over the data with `m` centers; `solver`, the name of the recommended
+    solver, and `reason`, why it is recommended.
     """
 
     n: int
@@ -73,18 +73,20 @@ def plan(
     memory: "str | int | None" = None,
     patience: float = _DAY,
 ) -> PlanResult:
-    """Predict how long `nk.scale.build`, conjugate gradients and a pass over centers take for `n` points.
+    """Predicts how long `nk.scale.build`, conjugate gradients and a pass over centers take for `n` points.
 
     **Arguments:**
 
     - `n`, `d`: number of points and features.
-    - `rates`: of the kernel on one core, from `nk.scale.measure_rates` or known.
-    - `workers`: processes of one core that build the matrix; 0 for this machine alone, on all its cores.
-    - `machines` that they share; as many as have a core for each, unless given.
-    - `iterations` of the solver: they depend on the kernel's eigenvalues and the ridge, and are not predicted.
-    - `centers`: how many. `dtype_bytes` of an entry: 8 or 4.
-    - `memory` of one machine, such as "64GiB"; what is free here unless given.
-    - `patience`: seconds beyond which an exact solution is not recommended; a day.
+    - `rates`: the rates of the kernel on one core, from `nk.scale.measure_rates` or built by hand.
+    - `workers`: number of single-core processes that build the matrix; 0 for this machine alone, on all its cores.
+    - `machines`: number of machines that the workers share; by default enough for one core per worker.
+    - `iterations`: number of iterations of the solver. It depends on the kernel's eigenvalues and the ridge, and is not
+      predicted.
+    - `centers`: number of centers.
+    - `dtype_bytes`: bytes per entry, 8 or 4.
+    - `memory`: memory of one machine, such as "64GiB"; by default the free memory of this one.
+    - `patience`: seconds beyond which an exact solution is not recommended; one day by default.
     """
     if not isinstance(rates, Rates):
         raise TypeError(f"`rates` must be nk.scale.Rates; got {type(rates).__name__}.")
@@ -210,13 +212,13 @@ def _chosen(costs: dict[str, Cost], iterations: int, patience: float) -> tuple[s
     if able:
         name = min(able, key=lambda each: able[each].seconds)
         words = {
-            "direct": "the matrix fits into memory, and one factor answers every question",
-            "cg": f"exact in {iterations} iterations, without ever holding the matrix",
+            "direct": "the matrix fits in memory, and one factorization serves all times and algorithms",
+            "cg": f"exact in {iterations} iterations, without storing the matrix",
         }
         return name, words[name]
     if not any(cost.possible for cost in exact.values()):
-        return "nystrom", "nothing exact fits into memory; the data are read once and may stay on disk"
+        return "nystrom", "no exact method fits in memory; the data are read once and may stay on disk"
     return (
         "nystrom",
-        "an exact solution would take longer than the patience given; one pass over the data does not",
+        "an exact solution would take longer than `patience`; one pass over the data does not",
     )

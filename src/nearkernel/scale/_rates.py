@@ -31,13 +31,13 @@ _DISK = 128 * 2**20  # bytes written and waited for
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Rates(Result):
-    """The measured rates from which a plan is computed, each per core with all cores busy where nothing else is said.
+    """The measured rates from which a plan is computed, per core with all cores busy unless stated otherwise.
 
-    **Fields:** `cores` of a machine; `build`, entries per second, computed and written; `product`, entries of the lower
-    half per second, computed and used twice; `entries`, entries per second of a matrix between two sets of points;
-    `flops`, float64 operations per second of a matrix product; `disk`, bytes per second of the disk or the shared
-    folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block; `alone`,
-    `build` of one worker that has a machine to itself, None if it is the same.
+    **Fields:** `cores`, number of cores of a machine; `build`, entries per second, computed and written; `product`,
+    entries of the lower half per second, computed and used twice; `entries`, entries per second of a matrix between two
+    sets of points; `flops`, float64 operations per second of a matrix product; `disk`, bytes per second of the disk or
+    the shared folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block;
+    `alone`, the `build` rate of a worker that has a machine to itself, None if it is the same.
     """
 
     cores: int
@@ -63,8 +63,8 @@ def measure_rates(
 ) -> Rates:
     """The rates of this machine for `kernel` on inputs of `d` features, measured in a few seconds.
 
-    **Arguments:** `dtype` of the entries, "float64" or "float32"; `folder` on the disk that is meant, the one for
-    temporary files unless given. Network and scheduler cannot be measured on one machine; their rates are 10 Gbit/s
+    **Arguments:** `dtype` of the entries, "float64" or "float32"; `folder`, on the disk to measure, by default the
+    folder for temporary files. Network and scheduler cannot be measured on one machine; their rates are 10 Gbit/s
     and 1 ms per block.
     """
     if not isinstance(kernel, AbstractKernel):

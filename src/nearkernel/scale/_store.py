@@ -163,7 +163,7 @@ class KernelStore:
             raise ValueError(f"{self.path} was made from {other}. Use another path.")
         if same_version and self.version != _version():
             raise ValueError(
-                f"{self.path} was begun by nearkernel {self.version}, this is {_version()}: "
+                f"{self.path} was begun by nearkernel {self.version}, but this is {_version()}: "
                 "finish it with that version, or use another path."
             )
 
@@ -205,7 +205,7 @@ def create_store(
     try:
         settings = json.loads(json.dumps(settings, allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"`settings` must be numbers, texts, lists and dicts of them: {error}.") from None
+        raise ValueError(f"`settings` must be numbers, strings, lists or dicts of these: {error}.") from None
     about = About(
         FORMAT,
         _version(),
@@ -260,6 +260,6 @@ def require_disk(path: Path, needed: int) -> None:
     free = shutil.disk_usage(folder).free
     if needed > free:
         raise OSError(
-            f"{path} needs {human_bytes(needed)} on disk, {human_bytes(free)} are free: make space, use fewer points, "
-            "or float32."
+            f"{path} needs {human_bytes(needed)} on disk, but {human_bytes(free)} are free: make space, use fewer "
+            "points, or float32."
         )
