@@ -319,7 +319,7 @@ def test_convolutional_networks_are_cut_where_their_slope_jumps():
         ),
         (
             [L.Dense(3), L.Activation("relu"), L.Dense(2), L.Activation("abs"), L.Dense(1)],
-            "the same activation everywhere",
+            "the same activation in all layers",
         ),
     ):
         bent = nk.Network(4, bad)
