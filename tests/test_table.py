@@ -219,7 +219,7 @@ def test_numbers_and_text_side_by_side_are_levels():
     for frame in (table, OtherFrame(table)):
         names = list(PrepareTable().fit(frame).get_feature_names_out())
         assert names == ["mixed=1", "mixed=2.5", "mixed=x", "mixed=(missing)"]
-    with pytest.raises(ValueError, match=r"it is lazy: give X\.collect"):
+    with pytest.raises(ValueError, match=r"it is lazy: pass X\.collect"):
         PrepareTable().fit(Lazy())
     series = ArrowStream(pa.chunked_array([[1, 2]]))
     series.iloc = None

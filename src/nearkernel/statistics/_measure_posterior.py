@@ -1,4 +1,4 @@
-"""The experiment to `posterior` with `widths`: networks drawn from their posterior by Hamiltonian Monte Carlo."""
+"""The experiment for `posterior` with `widths`: networks drawn from their posterior by Hamiltonian Monte Carlo."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ class PosteriorDraws(Result, eqx.Module):
     size: int
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
+        """Draw the mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
         from .._plots.bands import draw_band
 
         return draw_band(self.mean, self.std, axes)
