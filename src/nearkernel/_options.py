@@ -8,7 +8,7 @@ import typer
 
 from ._completion import activations, data_sets
 
-NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
+NETWORK, TRAINING, OUTPUT = "The network", "Training", "Output"
 MOST_LAYERS = 1000
 
 

@@ -51,7 +51,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     higher ones are smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the first four
     cumulants.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `width` of the last hidden layer, by which corrections are divided; `contributions`,
     a dict of the parts of the correction:
 

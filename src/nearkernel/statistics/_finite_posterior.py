@@ -29,7 +29,7 @@ _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 class FinitePosterior(Result, eqx.Module):
     r"""The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
-    **Fields:** `mean`, `std` (m,) or (m, out), as `y`; `scale` and `scale_std`, mean and standard deviation of the
+    **Fields:** `mean`, `std` (m,) or (m, out), like `y`; `scale` and `scale_std`, mean and standard deviation of the
     kernel's scale, (1,), or (layers,) if each hidden layer has a separate one, or (out, out), the matrix that several
     outputs share; `misfit` $y^\top (K + \text{noise})^{-1} y / n$ per output, 1 if the prior fits the targets; `load`,
     n over the smallest width; `log_evidence`; `warning`, empty if the result is reliable; `weights` (k,), `means` and

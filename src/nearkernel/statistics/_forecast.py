@@ -38,7 +38,7 @@ from ._sgd_forecast import StochasticForecast
 class WideForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian over initializations, with this mean and covariance.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
     (m,), which do not need the (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`;
     `algorithm`; `regime`, the result of `nk.regime`: whether networks of this width are lazy enough for it; None for
     given kernels.

@@ -32,7 +32,7 @@ class Places(NamedTuple):
 class GaussianOutputs(Result, abc.ABC):
     """Outputs with a mean and a covariance: one shared by independent outputs, or a joint one.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output, or (m, out, m, out), joint;
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output, or (m, out, m, out), joint;
     `variance` and `std` (m,) or (m, out), computed without `cov` where that is cheaper.
     """
 

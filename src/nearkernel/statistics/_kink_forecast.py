@@ -40,7 +40,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
     `cumulants(4)` are included in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`, the fifth and higher
     ones are not.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to `third` and
     `fourth` cumulants of each output, from `neurons` sampled neurons per layer; `movement`, the change of
     preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the

@@ -24,7 +24,7 @@ _ACCEPT = 0.8  # share of proposals that the step is tuned for
 class PosteriorDraws(Result, eqx.Module):
     """The posterior mean and standard deviation at m inputs, with their standard errors over chains.
 
-    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), as `y`; `acceptance`, the acceptance rate of
+    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), like `y`; `acceptance`, the acceptance rate of
     proposals; `r_hat`, in the same shape, 1 if the chains agree; `size`, the total number of draws.
     """
 

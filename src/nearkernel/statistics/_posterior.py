@@ -24,7 +24,7 @@ from ._pair import KernelPair
 class PosteriorResult(GaussianOutputs):
     """The posterior of the noise-free function.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,);
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `std` (m,);
     `log_marginal_likelihood` of the data, summed over outputs.
     """
 

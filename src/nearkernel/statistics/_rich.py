@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class RichForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks that learn features; they are the same for all initializations.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `error`, its standard error, from sampling and from the tolerance (0
+    **Fields:** `mean` (m,) or (m, out), like `y`; `error`, its standard error, from sampling and from the tolerance (0
     for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the times of a flow;
     `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
     `richness`; `rank`, for each matrix between two hidden layers the number of resolved directions, forward and

@@ -129,10 +129,10 @@ class Starts:
 class SampledForecast(OfNetworks):
     """Trained outputs of many networks, each from its own initialization.
 
-    **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
-    mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `loss`; `regime`, the result of `nk.regime`, or None. For cross-entropy
-    also `probabilities` (m, classes) and `votes` (m, classes).
+    **Fields:** `samples` (S, m) or (S, m, out), like `y`; `mean`, `variance`, `std` and `sem`, the standard error of
+    the mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
+    `algorithm`; `loss`; `regime`, the result of `nk.regime`, or None. For cross-entropy also `probabilities` (m,
+    classes) and `votes` (m, classes).
     """
 
     def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):

@@ -35,7 +35,7 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
     Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
     from the Gaussian with these moments.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
     of the mean; `loss`, the mean of $\frac12 \sum (z - y)^2$ on the training set; `status`, an `nk.Status`, and its
     `ok`; `algorithm`; `regime`, the result of `nk.regime`, or None.
     """
