@@ -1,4 +1,4 @@
-"""Plans against what happens: `nk.scale.plan` from rates measured in seconds, beside builds, products, solutions,
+"""Plans against measured times: `nk.scale.plan` from rates measured in seconds, beside builds, products, solutions,
 passes and clusters.
 
     .venv/bin/python benchmarks/plan.py [--quick] [--write]

@@ -42,13 +42,13 @@ def page() -> str:
     lines = [
         "# The documents, statement by statement",
         "",
-        "The library implements what five documents describe: a talk, two sets of notes, a graduate course and",
-        f"slides on feature learning. Here are {len(rows)} statements of theirs in our words, with the lines where",
-        "they stand, the public names that implement them, and the [claims](claims.md) or figures that check them.",
-        f"{whole} are whole, {partial} partial, {missing} missing. Misprints in the documents are the errata of the",
-        "claims.",
+        "The library implements the theory of five documents: a talk, two sets of notes, a graduate course and",
+        f"slides on feature learning. This page lists {len(rows)} of their statements in our words. For each it gives",
+        "the line in the document, the public names that implement it, and the [claims](claims.md) or figures that",
+        f"check it. {whole} are whole, {partial} partial, {missing} missing. Misprints in the documents are listed as",
+        "errata of the claims.",
         "",
-        "Made from `docs/documents.toml` by `python docs/documents_page.py`; a test looks up every name.",
+        "`python docs/documents_page.py` generates this page from `docs/documents.toml`; a test looks up every name.",
         "",
     ]
     for document in documents():

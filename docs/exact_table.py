@@ -179,26 +179,28 @@ def table(heads: list[str], rows: list[list[str]]) -> str:
 def main() -> None:
     known = exact()
     worst = max(abs(float(line[-1])) for line in known)
-    text = f"""# Exact results and bounds, against drawn networks
+    text = f"""# Exact results and bounds, compared with random networks
 
-What the functions are: [Exact laws and bounds](guides/exact-laws.md). Made by `python docs/exact_table.py`.
+The guide [Exact laws and bounds](guides/exact-laws.md) describes the functions. `python docs/exact_table.py` generates
+this page.
 
 ## Exact at any width
 
-Means over drawn networks with standard errors. The worst of {len(known)} rows is {worst:.1f} standard errors off.
+Means over random networks, with standard errors. The worst of {len(known)} rows is {worst:.1f} standard errors off.
 
 {table(["quantity", "network", "theory", "measured", "sigmas"], known)}
 
 ## The law of |dz/dx|²
 
-Distance of 20,000 draws from the exact law and the p-value of that (Kolmogorov and Smirnov), and from the normal law
-of the logarithm.
+The Kolmogorov-Smirnov distance of 20,000 draws from the exact law, with its p-value, and from the normal law of the
+logarithm.
 
 {table(["network", "β", "distance", "p", "distance to the normal law"], laws())}
 
 ## Bounds
 
-All hold; *loose* is the ratio of both sides (inf: the bound says nothing). Ten inputs of four features, 2000 networks.
+All bounds hold. *loose* is the ratio of the two sides (inf: the bound is trivial). There are ten inputs of four
+features, and 2000 networks.
 
 {table(["bound", "network", "bound is", "truth is", "loose"], bounds())}
 """

@@ -649,7 +649,7 @@ def test_verdicts_allow_powers_of_the_depth():
         ),
         (
             ["--block", "transformer", "--data", "iris", "--tokens", 3],
-            r"--tokens 3: rows of 4 features cannot be cut into so many equal parts; choose a divisor of 4",
+            r"--tokens 3: rows of 4 features cannot be cut into 3 equal parts; choose a divisor of 4",
         ),
         (["--target", "y"], r"--target belongs to --data: give the file"),
         (["--drop", "y"], r"--drop belongs to --data: give the file"),

@@ -259,7 +259,7 @@ def test_more_rows_take_a_cholesky_factor_and_then_few_centers():
         (
             AutoRegressor("log"),
             ValueError,
-            '`target` = "log" needs `y` greater than 0; its smallest value is',
+            '`target` = "log" needs `y` greater than 0; got a smallest value of',
         ),
         (AutoRegressor(scale="rows"), ValueError, "`scale`"),
         (AutoRegressor(most_exact=1), ValueError, "`most_exact` must be at least 2"),

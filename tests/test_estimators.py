@@ -380,7 +380,7 @@ def test_bad_parameters_are_named_by_fit_and_not_before(model, error, message):
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
 def test_one_class_is_refused(estimator):
     x, _, _ = problem()
-    with pytest.raises(ValueError, match="`y` has one class only, 'cat'; a classifier needs at least two"):
+    with pytest.raises(ValueError, match="`y` must have at least two classes; got only 'cat'"):
         estimator().fit(x, ["cat"] * len(x))
 
 
@@ -432,7 +432,7 @@ def test_estimators_take_networks_and_images():
     classes = nk.estimators.NTKClassifier(network=net).fit(images, y > 0)
     assert (classes.predict(images) == (y > 0)).all() and classes.predict_proba(images).shape == (12, 2)
     with pytest.raises(
-        ValueError, match=r"`network` takes inputs of shape \(4, 4, 1\); `X` has 15 numbers per row"
+        ValueError, match=r"`network` takes inputs of shape \(4, 4, 1\); got `X` with 15 numbers per row"
     ):
         nk.estimators.NTKRegressor(network=net).fit(np.ones((3, 15)), [1, 2, 3])
     with pytest.raises(TypeError, match=r"`network` must be an nk.MLP or nk.Network; got str"):

@@ -79,7 +79,7 @@ def test_bad_arguments_are_refused_in_one_line():
         NearlyKernelRegressor("mlp").fit(X, Y)
     with pytest.raises(ValueError, match=r"`return_std` needs `ensemble` of at least 2"):
         NearlyKernelRegressor(small, order=0, ensemble=1).fit(X, Y).predict(X_NEW, return_std=True)
-    with pytest.raises(ValueError, match=r"`y` has one class only"):
+    with pytest.raises(ValueError, match=r"`y` must have at least two classes"):
         NearlyKernelClassifier(small).fit(X, np.zeros(len(X), int))
 
 

@@ -44,7 +44,7 @@ def plan(prepared, name):
 def test_every_kind_of_column_is_used_or_left_out_with_a_reason():
     prepared = PrepareTable().fit(columns())
     said = {remark.column: (remark.found, remark.done) for remark in prepared.remarks_}
-    assert said["id"] == ("a number per row, like an id", "left out")
+    assert said["id"] == ("a different number in each row, like an id", "left out")
     assert said["area"] == ("1 of 60 values are missing", "filled with the median and flagged")
     assert said["sold"] == ("dates", "made 5 columns")
     assert said["kind"] == ("3 levels", "one-hot encoded")
@@ -66,7 +66,7 @@ def test_every_kind_of_column_is_used_or_left_out_with_a_reason():
     assert x.shape == (N, len(prepared.get_feature_names_out())) and np.isfinite(x).all()
     euro = list(prepared.get_feature_names_out()).index("euro")
     np.testing.assert_array_equal(x[:3, euro], [1100.5, 2200.5, 3300.5])
-    assert str(prepared.remarks_[0]) == "id: a number per row, like an id, left out"
+    assert str(prepared.remarks_[0]) == "id: a different number in each row, like an id, left out"
 
 
 def test_missing_values_are_filled_with_what_training_rows_say():
@@ -94,7 +94,7 @@ def test_levels_that_are_rare_or_unseen_share_a_column():
         prepared.transform({"k": ["b", "never", None]}), [[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]
     )
     assert prepared.surprises({"k": ["b", "never", None]}) == [
-        "k: 1 of 3 values are of unseen or rare levels"
+        "k: 1 of 3 values belong to unseen or rare levels"
     ]
     known = PrepareTable().fit({"k": ["a", "b"] * 10})
     np.testing.assert_array_equal(known.transform({"k": ["never", None]}), np.zeros((2, 2)))
@@ -185,7 +185,7 @@ def test_frames_of_pandas_and_polars(library):
     )
     if library == "polars":
         with pytest.raises(
-            ValueError, match=r"`X` could not be read as a table: it is lazy: give X.collect\(\)"
+            ValueError, match=r"`X` could not be read as a table: it is lazy: pass X.collect\(\)"
         ):
             PrepareTable().fit(frame.lazy())
         return
@@ -219,11 +219,11 @@ def test_numbers_and_text_side_by_side_are_levels():
     for frame in (table, OtherFrame(table)):
         names = list(PrepareTable().fit(frame).get_feature_names_out())
         assert names == ["mixed=1", "mixed=2.5", "mixed=x", "mixed=(missing)"]
-    with pytest.raises(ValueError, match=r"it is lazy: give X\.collect"):
+    with pytest.raises(ValueError, match=r"it is lazy: pass X\.collect"):
         PrepareTable().fit(Lazy())
     series = ArrowStream(pa.chunked_array([[1, 2]]))
     series.iloc = None
-    with pytest.raises(ValueError, match="`X` could not be read as a table: it has no columns: give a table"):
+    with pytest.raises(ValueError, match="`X` could not be read as a table: it has no columns: pass a table"):
         PrepareTable().fit(series)
     twice = OtherFrame(table)
     twice.columns = ["a", "a"]

@@ -1,4 +1,4 @@
-"""What several commands ask for, in the same words."""
+"""Options that several commands share."""
 
 import enum
 from pathlib import Path
@@ -8,7 +8,7 @@ import typer
 
 from ._completion import activations, data_sets
 
-NETWORK, TRAINING, OUTPUT = "The network", "Its training", "Output"
+NETWORK, TRAINING, OUTPUT = "The network", "Training", "Output"
 MOST_LAYERS = 1000
 
 
@@ -57,7 +57,9 @@ Target = Annotated[
     str | None,
     typer.Option(help="Column to predict (csv, parquet), or array (npz; default: y).", show_default=False),
 ]
-TaskOption = Annotated[Task, typer.Option(help="auto: labels and integers of at most 20 values are classes.")]
+TaskOption = Annotated[
+    Task, typer.Option(help="auto: labels, and integers with at most 20 values, are classes.")
+]
 AlgorithmOption = Annotated[
     Algorithm,
     typer.Option(
@@ -94,7 +96,7 @@ RidgeStrength = Annotated[
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out; may be given several times.", show_default=False),
+    typer.Option(help="Column to leave out; may be repeated.", show_default=False),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
 Out = Annotated[

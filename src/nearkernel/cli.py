@@ -125,7 +125,7 @@ def lab(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A host name or address under which others may reach this machine; may be given several times.",
+            help="A host name or address at which others may reach this machine; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -134,7 +134,7 @@ def lab(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Write pages that open from disk, with answers computed beforehand, and serve nothing.",
+            help="Write pages that open from disk, with precomputed results, instead of serving them.",
             show_default=False,
         ),
     ] = None,
@@ -142,7 +142,7 @@ def lab(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="With --export, a page to write; several are given one by one. [default: all]",
+            help="With --export, a page to write; may be repeated. [default: all]",
             show_default=False,
         ),
     ] = None,
@@ -151,7 +151,7 @@ def lab(
 ) -> None:
     """Open a web page of live experiments: sliders, figures, and networks that are actually trained.
 
-    Everything runs on this machine, and nothing is loaded from anywhere else. Ctrl-C ends it.
+    Everything runs on this machine, and nothing is loaded from anywhere else. Press Ctrl-C to stop.
 
     Examples:
 
@@ -164,7 +164,9 @@ def lab(
     `nearkernel lab --export lecture --page catapult --page circle`
     """
     if page and export is None:
-        raise ValueError("--page is for --export; an address opens a page, like /catapult.")
+        raise ValueError(
+            "--page needs --export; to open one page, add its name to the address, e.g. /catapult."
+        )
     if export is not None:
         from .lab._export import write
 
@@ -180,7 +182,7 @@ def completion(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Print a script for shell completion of commands, options and names. Nothing is written.
+    """Print a script for shell completion of commands, options and names. It writes no files.
 
     Examples:
 

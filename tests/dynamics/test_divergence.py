@@ -268,4 +268,4 @@ def test_eigenpairs_that_were_not_found_are_not_ok(monkeypatch):
     monkeypatch.setattr(sparse, "eigsh", gives_up)
     found = nk.geometry.top_eigenpairs(hessian, 2)
     assert not found.ok and found.status == StatusKind.not_converged
-    assert str(found.status) == "not converged: 1 of 2 eigenpairs were found"
+    assert str(found.status) == "not converged: found 1 of 2 eigenpairs"

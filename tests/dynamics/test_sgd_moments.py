@@ -324,13 +324,13 @@ NET = nk.MLP(2, (4,))
         ),
         (
             lambda: nk.forecast(NET, X, Y, nk.SGD(0.1, 2, 3), NEW, loss="huber", key=0),
-            "with random batches, noise or decay to zero is forecast at order 0",
+            "with random batches, noise or decay to zero needs order 0",
         ),
         (
             lambda: nk.forecast(
                 nk.MLP(2, (4,), parametrization="standard"), X, Y, nk.SGD(0.1, 2, 3, noise=1.0), NEW
             ),
-            "`noise` is forecast for networks whose `lr_factors.*` are all 1",
+            "`noise` needs a network in NTK scaling, whose `lr_factors.*` are all 1",
         ),
         (
             lambda: nk.forecast(

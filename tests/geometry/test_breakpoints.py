@@ -310,7 +310,7 @@ def test_convolutional_networks_are_cut_where_their_slope_jumps():
         ),
         (
             [L.Product([[L.Dense(3)], [L.Dense(3)]]), L.Dense(1)],
-            r"`layers\[0\]`, Product of 2 branches: .* no linear",
+            r"`layers\[0\]`, Product of 2 branches, .* no linear",
         ),
         ([L.Dense(3), L.Activation("tanh"), L.Dense(1)], r"`layers\[1\]` must be \"relu\""),
         (
@@ -319,7 +319,7 @@ def test_convolutional_networks_are_cut_where_their_slope_jumps():
         ),
         (
             [L.Dense(3), L.Activation("relu"), L.Dense(2), L.Activation("abs"), L.Dense(1)],
-            "the same activation everywhere",
+            "the same activation in all layers",
         ),
     ):
         bent = nk.Network(4, bad)

@@ -76,5 +76,5 @@ def test_errors_name_the_argument():
     net, params = deep(2, (3,), bias_var=0.0)
     with pytest.raises(ValueError, match=r"`point` must have shape \(2,\); got \(3,\)"):
         G.cell(net, params, np.ones(3))
-    with pytest.raises(ValueError, match=r"`point` lies on the border of a cell: a neuron is 0 there"):
+    with pytest.raises(ValueError, match=r"`point` lies on the border of a cell, where a neuron is 0"):
         G.cell(net, params, np.zeros(2))

@@ -122,11 +122,11 @@ def test_second_moments_of_features_are_between_plus_within():
         ),
         (
             lambda: G.gauss_newton_classes(NET, THETA, X, LABELS % 3 + 0.5),
-            "`labels` have 3 classes; the model has 4",
+            "`labels` has 3 classes, but the model has 4",
         ),
         (lambda: G.gauss_newton_classes(NET, THETA, X, LABELS[:5]), "`labels` must have shape \\(17,\\)"),
         (lambda: G.gradient_classes(NET, THETA, X, LABELS, 3), "`layer` must be at most 2"),
-        (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` have 2 classes"),
+        (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` has 2 classes"),
         (
             lambda: G.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1),
             "must be an nk.MLP or nk.Network",

@@ -205,7 +205,7 @@ HUGE = jax.tree.map(lambda leaf: 1e200 * leaf, THETA)
         ),
         (
             lambda: G.Hessian(LOG, np.zeros((X.shape[1], 3)), X, Y),
-            "the loss at `params` is .*, so it has no curvature",
+            "the loss at `params` is .*, so its curvature is undefined",
         ),
         (lambda: G.Fisher(NET, THETA, X, Y, log_cosh), "other losses do not define a distribution of labels"),
         (lambda: G.Hessian(NET, THETA, X, Y)(np.ones(3)), f"`vectors` must have shape \\({P},\\)"),

@@ -257,7 +257,7 @@ def test_the_width_of_an_ellipsoid_is_reached_by_projection_and_forced_by_antipo
         (lambda: G.lipschitz_entropy(1, -1.0), "`length` must be greater than 0"),
         (
             lambda: nk.examples.lipschitz_code([2.0, 0.0]),
-            "`values` rise by more than `constant` = 1 allows, 0.5 per cell",
+            "`values` change by more than 0.5 per cell, the limit for `constant` = 1",
         ),
         (lambda: nk.examples.lipschitz_code([]), r"`values` must have shape \(n \+ 1,\)"),
         (lambda: nk.examples.lipschitz_decode([True], [2.0]), "`x` must be between 0 and `length` = 1"),

@@ -60,8 +60,9 @@ def test_what_cannot_be_exported_is_told(tmp_path):
         export(tmp_path / "new", ["catapul"])
     assert not (tmp_path / "new").exists()
     result = nearkernel("lab", "--page", "catapult", code=2)
-    assert "--page is for --export; an address opens a page, like /catapult." in " ".join(
-        result.stderr.split()
+    assert (
+        "--page needs --export; to open one page, add its name to the address, e.g. /catapult."
+        in " ".join(result.stderr.split())
     )
 
 

@@ -98,7 +98,7 @@ def test_an_answer_is_the_librarys(web):
             f"has 19 functions, nested 19 deep; use at most {MOST}, nested at most {DEEPEST} deep.",
         ),
         ("/api/experiments/criticality?activation=" + "-".join(["sin(z)"] * 13), 400, "has 13 functions"),
-        ("/api/experiments/criticality?activation=exp(-1e6*(z-1)^2)", 400, "it passes no signal"),
+        ("/api/experiments/criticality?activation=exp(-1e6*(z-1)^2)", 400, "a constant passes no signal"),
         ("/api/claims/" + "a" * 5000, 400, "no claim is named 'aaa"),
         ("/api/claims/%ff", 400, "no claim is named"),
         ("/api/claims/random-walk/check?seed=1&seed=1", 400, "given twice"),

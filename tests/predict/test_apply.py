@@ -85,7 +85,7 @@ def test_new_rows_without_the_target_and_with_surprises(model):
     result = nearkernel("apply", "model.nk", "new.csv", "--coverage", 0.5, "--json")
     found = json.loads(result.stdout)
     assert found["rows"] == 12 and found["score"] == ""
-    assert any("of unseen or rare levels" in note for note in found["notes"])
+    assert any("to unseen or rare levels" in note for note in found["notes"])
     narrow = rows_of("predictions.csv")
     nearkernel("apply", "model.nk", "new.csv", "--coverage", 0.95)
     wide = rows_of("predictions.csv")

@@ -27,9 +27,9 @@ def test_averages_vary_as_theory_says(function):
 
 def test_errors_name_the_argument():
     A = nk.statistics.average_variance
-    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP, whose layers are known; got int"):
+    with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP; got int"):
         A(3, X, np.cos)
-    with pytest.raises(ValueError, match=r"`x` must be one input, \(1, d\); got 2 of them"):
+    with pytest.raises(ValueError, match=r"`x` must be one input, \(1, d\); got 2 inputs"):
         A(NET, np.ones((2, 3)), np.cos)
     with pytest.raises(TypeError, match=r"`function` must be a function of preactivations; got 3"):
         A(NET, X, 3)

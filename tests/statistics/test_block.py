@@ -51,7 +51,7 @@ def test_residual_blocks_grow_by_a_factor_and_normalized_ones_by_a_power():
     assert (grows.kernel, grows.phase) == (np.inf, "chaotic") and np.isnan(grows.critical_factor())
     assert grows.growth == pytest.approx(1.4) and grows.chi_perp == pytest.approx(1.4)
     assert (
-        "the variance grows by a factor of 1.4 per block: divide `weight_var` by their number"
+        "the variance grows by a factor of 1.4 per block: divide `weight_var` by the number of blocks"
         in grows.message
     )
     kernel, gradient, correlation = grows.run(400)
@@ -130,7 +130,7 @@ def test_blocks_describe_drawn_networks():
     "call, message",
     [
         (lambda: nk.critical([L.Dense(3), "relu"]), r"`block\[1\]` must be a layer of nk.layers; got 'relu'"),
-        (lambda: nk.critical([L.Activation("relu")]), "`block` needs weights: Dense or Conv"),
+        (lambda: nk.critical([L.Activation("relu")]), "`block` must contain weights: add a Dense or Conv"),
         (lambda: nk.critical([L.Conv(2), L.AvgPool((2, 2))]), "`block` has AvgPool.*, which mixes positions"),
         (
             lambda: nk.critical([L.Dense(3), L.Activation("relu"), L.Activation("relu")]),

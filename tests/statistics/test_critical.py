@@ -202,7 +202,7 @@ def test_relu_explodes_beyond_two():
         (lambda: nk.critical("tan"), "`activation` 'tan' is unknown"),
         (
             lambda: nk.critical("softplus").chi_perp(1.0),
-            "`weight_var` is needed, because there is no critical one",
+            "`weight_var` is required, because no value is critical",
         ),
         (
             lambda: nk.critical("relu").kernel_law(10),

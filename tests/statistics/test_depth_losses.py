@@ -64,10 +64,10 @@ def test_losses_are_those_of_networks_that_were_trained():
     [
         (lambda: (network(), X[:1], Y[:1]), "`x` must have at least two rows, all different"),
         (lambda: (network(), X[[0, 0]], Y[:2]), "`x` must have at least two rows, all different"),
-        (lambda: (nk.MLP(3, (4, 5), 1, "tanh"), X, Y), "`net` must have hidden layers of one width"),
+        (lambda: (nk.MLP(3, (4, 5), 1, "tanh"), X, Y), "`net` must have the same width, activation"),
         (
             lambda: (nk.MLP(3, (4, 4), 1, ("tanh", "sin")), X, Y),
-            "`net` must have hidden layers of one width",
+            "`net` must have the same width, activation",
         ),
         (lambda: (nk.MLP(3, (4, 4)), X, Y), "`order=1` is for smooth activations"),
         (lambda: (network(), X, Y, nk.GradientDescent(9.0)), "`algorithm` diverges: lr = 9"),

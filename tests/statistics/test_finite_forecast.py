@@ -292,7 +292,7 @@ def test_bad_input_gets_one_clear_line(call, message):
 
 def test_exact_tensors_of_many_points_are_refused_in_one_line():
     exact = nk.statistics.SampledNeurons(exact=10**4)
-    with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in all fit"):
+    with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in total"):
         nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, order=1, neurons=exact)
 
 

@@ -176,9 +176,9 @@ def test_sampling_several_outputs_agrees_with_their_law():
             (8, 8),
             "erf",
             0.1,
-            "one hidden layer, and for linear networks without biases, not for 2 hidden layers",
+            "one hidden layer and for linear networks without biases, not for 2 hidden layers",
         ),
-        ((1,), "linear", 0.0, "1 neurons have no 2 independent outputs"),
+        ((1,), "linear", 0.0, "1 neurons cannot have 2 independent outputs"),
     ],
 )
 def test_several_outputs_whose_law_is_unknown(widths, activation, noise, message):
@@ -188,9 +188,7 @@ def test_several_outputs_whose_law_is_unknown(widths, activation, noise, message
 
 def test_a_matrix_that_cannot_be_sampled_is_refused():
     net, y = nk.MLP(16, (1,), 14, "linear"), 5 * np.random.default_rng(0).normal(size=(10, 14))
-    with pytest.raises(
-        ValueError, match=r"14 outputs is a matrix whose law is too far from Gaussian.*\(14,\)"
-    ):
+    with pytest.raises(ValueError, match=r"14 outputs is a matrix, too far from Gaussian.*\(14,\)"):
         posterior(net, X, y, NEW, 0.1, widths=(14,))
 
 
@@ -253,7 +251,11 @@ def test_bad_arguments_cost_one_line():
             ValueError,
             "`widths` must have one width per hidden layer of the network, 1; got 2",
         ),
-        (dict(noise=0.0), ValueError, "`noise` must be greater than 0 for a network with biases"),
+        (
+            dict(noise=0.0),
+            ValueError,
+            "`noise` must be greater than 0 for a finite-width network with biases",
+        ),
         (
             dict(kernel=nk.MLP(16, (1,)), noise=0.0),
             ValueError,
@@ -278,7 +280,7 @@ def test_bad_arguments_cost_one_line():
         posterior(net, X, Y, NEW, 0.1, widths=(5,)).quantile(2)
     with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP whose layers have equal activations"):
         width_evidence(nk.MLP(16, (1, 1), weight_var=(1, 2, 3)), X, Y, 0.1, (5,))
-    with pytest.raises(ValueError, match="`widths` and `depths` must hold at least one number each"):
+    with pytest.raises(ValueError, match="`widths` and `depths` must each contain at least one number"):
         width_evidence(net, X, Y, 0.1, ())
     with pytest.raises(TypeError, match=r"`net` must be an nk\.MLP with one hidden layer"):
         nk.statistics.adapted_mean(nk.MLP(16, (3, 3)), X, Y, NEW, 0.1, 0)

@@ -201,11 +201,11 @@ def test_limit_of_infinite_width_by_extrapolation():
     [
         (
             lambda: nk.propagate(nk.MLP(3, (4,), 1, "tanh"), helpers.points(999, 3), order=1),
-            "at most [0-9]+ inputs fit",
+            "use at most [0-9]+ inputs",
         ),
         (
             lambda: nk.propagate(nk.MLP(3, (4,), parametrization="mean_field"), X, order=1),
-            '`order=1` is for parametrization "ntk" or "standard"; got "mean_field"',
+            '`order=1` needs parametrization "ntk" or "standard"; got "mean_field"',
         ),
         (
             lambda: nk.propagate(nk.MLP(3, (4,), 1, helpers.hard_tanh), helpers.points(3, 3), order=1),
@@ -217,7 +217,7 @@ def test_limit_of_infinite_width_by_extrapolation():
             ),
             "`x` contains two inputs whose correlation is within 1e-06 of 1 in some layer",
         ),
-        (lambda: nk.statistics.observables(nk.MLP(3, ()), X), "`net` has no hidden layer"),
+        (lambda: nk.statistics.observables(nk.MLP(3, ()), X), "`net` must have a hidden layer"),
         (lambda: nk.statistics.observables(nk.MLP(3, (4,)), X, "four_points"), "Did you mean 'four_point'?"),
         (
             lambda: nk.statistics.observables(nk.MLP(3, (4,)), X, "dntk_p"),

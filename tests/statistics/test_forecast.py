@@ -165,13 +165,13 @@ def test_samples_have_the_forecast_mean_and_covariance():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.forecast(NET, X, Y), "`x_new`, the points at which to forecast, is missing"),
+        (lambda: nk.forecast(NET, X, Y), "`x_new` is missing: pass the points"),
         (lambda: nk.forecast(NNGP, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got NNGP"),
         (lambda: nk.forecast(3, X, Y, x_new=NEW), "`problem` must be an nk.MLP or nk.Network.* got 3"),
         (lambda: nk.forecast((NNGP, NET), X, Y, x_new=NEW), r"must be two kernels.*got \(NNGP, MLP\)"),
         (
             lambda: nk.forecast((NNGP, nk.kernels.NTK(nk.MLP(4, (3,)))), X, Y, x_new=NEW),
-            "different sizes: NNGP takes 5, NTK takes 4",
+            "same input size: NNGP takes 5, NTK takes 4",
         ),
         (
             lambda: nk.forecast((NNGP, NTK), X, Y, x_new=NEW, trained="last"),
@@ -194,7 +194,7 @@ def test_samples_have_the_forecast_mean_and_covariance():
         ),
         (
             lambda: nk.statistics.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),
-            "singular .* give `noise` > 0",
+            "singular .* use `noise` > 0",
         ),
         (lambda: nk.statistics.posterior(NET, X, Y, NEW), "`kernel` must be a kernel.*; got MLP"),
         (

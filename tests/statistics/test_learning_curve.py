@@ -145,10 +145,10 @@ def test_extrapolation_follows_a_power_law_and_says_when_not():
 def test_what_the_record_says_of_the_rows():
     x, y = np.concatenate([X[:60], X[:20]]), np.concatenate([Y[:60], Y[:20] + 0.5])
     curve = nk.learning_curve(KERNEL, x, y, nk.Ridge(0.1))
-    assert curve.noise_floor == pytest.approx(0.125) and "20 rows of x repeat others" in curve.notes[0]
+    assert curve.noise_floor == pytest.approx(0.125) and "20 rows of x are repeated" in curve.notes[0]
     linear = nk.learning_curve(nk.kernels.Linear(), X, Y, nk.Ridge(0.0))
     assert any("rank 6: near this number of examples" in note for note in linear.notes)
-    assert any("3 to 10 % low below 40 examples" in note for note in linear.notes)
+    assert any("3 to 10 % too low below 40 examples" in note for note in linear.notes)
     few = [m for m in linear.sizes if m > 30]
     mean, sem = fits(nk.kernels.Linear(), nk.Ridge(0.0), int(few[0]), 20, np.random.default_rng(1), sphere)
     i = list(linear.sizes).index(few[0])
@@ -193,7 +193,7 @@ def test_bad_arguments_cost_one_line():
         (
             dict(sizes=[400]),
             ValueError,
-            "at most the number of rows, 160; got 400: for more use .extrapolate",
+            "at most the number of rows, 160; got 400: use .extrapolate",
         ),
         (dict(algorithm=nk.SGD(0.1, 2, 3)), TypeError, "`algorithm` must be one that can be solved"),
         (dict(algorithm=nk.GradientDescent(9.0, 5)), ValueError, "`algorithm` diverges: lr = 9 .* stable"),
@@ -203,7 +203,7 @@ def test_bad_arguments_cost_one_line():
             "`algorithm`: a learning curve needs",
         ),
         (dict(x=X[:5], y=Y[:5]), ValueError, "`x` must have at least 8 rows for a learning curve; got 5"),
-        (dict(problem=nk.kernels.Linear(), x=0 * X), ValueError, "the kernel is zero on `x`"),
+        (dict(problem=nk.kernels.Linear(), x=0 * X), ValueError, "the kernel is zero on all of `x`"),
     ]:
         with pytest.raises(kind, match=text):
             nk.learning_curve(**{"problem": KERNEL, "x": X, "y": Y, **arguments})

@@ -214,7 +214,7 @@ def test_moments_of_a_deeper_tangent_kernel():
     [
         (
             lambda: nk.statistics.input_gradient(nk.MLP(2, (3,), 1, "tanh")),
-            "known for relu networks; `net` has the activation tanh",
+            "known only for relu networks, but `net` has the activation tanh",
         ),
         (
             lambda: nk.statistics.input_gradient(nk.MLP(2, (3,), 1, "abs")),
@@ -223,21 +223,21 @@ def test_moments_of_a_deeper_tangent_kernel():
         (lambda: nk.statistics.input_gradient("net"), "`net` must be an nk.MLP; got str"),
         (
             lambda: nk.statistics.input_gradient(nk.MLP(2, (3,), 1, "relu"), 3),
-            "`coordinates` must be at most 2, the inputs of `net`; got 3",
+            "`coordinates` must be at most 2, the number of inputs of `net`; got 3",
         ),
         (
             lambda: nk.statistics.relu_ntk(nk.MLP(2, (3,), 1, "relu", bias_var=0.1), np.ones((1, 2))),
-            "`bias_var` must be 0; got 0.1",
+            "`bias_var` must be 0: .*; got 0.1",
         ),
         (
             lambda: nk.statistics.relu_ntk(nk.MLP(2, (3,), 1, "relu"), [[1.0, 0.0], [0.0, 0.0]]),
-            r"`x` contains the input 0 \(row 1\)",
+            r"`x` must not contain the input 0 \(row 1\)",
         ),
         (
             lambda: nk.statistics.relu_ntk(
                 nk.MLP(2, (3,), 1, "relu", parametrization="mean_field"), np.ones((1, 2))
             ),
-            '`net` is in "mean_field" scaling',
+            '`net` must have parametrization "ntk" or "standard"; got "mean_field"',
         ),
         (
             lambda: nk.statistics.path_sum(LARGE, LARGE.init(jax.random.key(0)), np.ones((1, 9))),

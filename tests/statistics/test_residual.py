@@ -141,7 +141,7 @@ def test_trained_networks_agree():
         ),
         (
             lambda: nk.propagate(nk.ResMLP(3, 4, norm=False), X, order=1),
-            "`order=1` of residual blocks is for smooth activations: use a smooth relative such as gelu, or order=0",
+            "`order=1` supports residual blocks only with smooth activations: use one such as gelu, or order=0",
         ),
         (
             lambda: nk.propagate(
@@ -149,11 +149,11 @@ def test_trained_networks_agree():
                 X,
                 order=1,
             ),
-            "`order=1` supports one activation for all layers that residual blocks connect; got 2 different ones",
+            "`order=1` needs the same activation in all layers that residual blocks connect; got 2 different ones",
         ),
         (
             lambda: nk.forecast(nk.Network(3, [L.Dense(1), block(1)]), X, X[:, 0], None, X, order=1),
-            "`order=1` of a residual network needs Dense at the end, after an Activation",
+            "`order=1` needs a residual network that ends in an Activation and a Dense layer",
         ),
         (
             lambda: nk.statistics.observables(nk.Network(3, [L.Dense(1), block(1)]), X),

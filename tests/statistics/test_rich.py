@@ -250,7 +250,7 @@ def test_rates_beyond_the_moved_kernel_are_a_status():
     )
     assert np.isnan(wild.mean).all() and wild.at(1).ok
     assert shares[-1][0] == pytest.approx(1.0) and shares[-1][1] == pytest.approx(0.0, abs=1e-6)
-    with pytest.raises(ValueError, match="training does not reach 60; see `status`"):
+    with pytest.raises(ValueError, match="training stops before 60: see `status`"):
         wild.kernels()
 
 
@@ -273,9 +273,9 @@ def test_too_few_neurons_are_a_status():
         ({"problem": nk.Scaled(network(bias_var=0.1), 1.0, False)}, ValueError, "`problem` has a random output bias"),
         ({"problem": nk.Scaled(nk.MLP(3, (8,)), 2.0)}, ValueError, "`problem` scales a network that is not in"),
         ({"problem": nk.from_function(lambda p, x: x)}, TypeError, "got FunctionModel"),
-        ({"problem": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` has no finite nonzero"),
-        ({"order": 1}, ValueError, "is for `order=0` and `trained=\"all\"`"),
-        ({"problem": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`clouds` is for networks with"),
+        ({"problem": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` must have a finite nonzero"),
+        ({"order": 1}, ValueError, "supports only `order=0` and `trained=\"all\"`"),
+        ({"problem": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`clouds` is only for networks with"),
         ({"x": RNG.normal(size=(60, 3)), "y": np.ones(60), "clouds": Clouds(neurons=64),
           "problem": network(widths=(8, 8))}, ValueError, "points are too many for clouds of 64 neurons"),
     ],
@@ -314,7 +314,7 @@ def test_times_and_layers_are_checked():
             found.at(time)
     with pytest.raises(ValueError, match="`layer` must be a hidden layer, 1 to 1; got 2"):
         found.neurons(2)
-    with pytest.raises(ValueError, match="`neurons` of a deep linear network are Gaussian"):
+    with pytest.raises(ValueError, match="`neurons` are not available for a deep linear network"):
         rich(network("linear"), 1.0, steps=2).neurons(1)
 
 

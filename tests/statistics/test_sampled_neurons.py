@@ -200,7 +200,7 @@ def test_neurons_are_added_until_errors_are_small():
         draws.shape == (2000, 5) and np.abs(draws.mean(axis=0) - law.mean).max() < 5 * std.max() / 2000**0.5
     )
     assert law.quantile(0.5).shape == (5,) and np.isfinite(law.expected_loss(np.zeros(5)).mean)
-    with pytest.raises(ValueError, match=r"joint cumulants take tensors of four points, .* `diagonal=True`"):
+    with pytest.raises(ValueError, match=r"joint cumulants need tensors of four points, .* `diagonal=True`"):
         law.cumulants(3)
 
 

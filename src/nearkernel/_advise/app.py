@@ -27,12 +27,12 @@ def advise(
     activation: Activation = "relu",
     depth: Depth = 20,
     width: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Neurons in each of them.", rich_help_panel=NETWORK)
+        int, typer.Option(min=1, max=100_000, help="Neurons per hidden layer.", rich_help_panel=NETWORK)
     ] = 512,
     block: Annotated[
         Block,
         typer.Option(
-            help="What a hidden layer is: plain, W s(z); residual, z + W s(z); prenorm, z + W s(LayerNorm(z)); "
+            help="Type of the hidden layers: plain, W s(z); residual, z + W s(z); prenorm, z + W s(LayerNorm(z)); "
             "normalized, W s(LayerNorm(z)); transformer, z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z)).",
             rich_help_panel=NETWORK,
         ),
@@ -42,7 +42,7 @@ def advise(
         typer.Option(
             min=2,
             max=1024,
-            help="Length of the sequences that a transformer sees; rows of --data are cut into so many equal parts. "
+            help="Number of tokens in a transformer's input; rows of --data are cut into this many equal parts. "
             "[default: 64]",
             show_default=False,
             rich_help_panel=NETWORK,
@@ -93,10 +93,10 @@ def advise(
 ) -> None:
     """Recommend an initialization and a learning rate for a deep network.
 
-    Prints the critical initialization (of residual blocks, how small their branches must be) as code for PyTorch, Flax
-    and Keras, attention included, stable learning rates, how much networks of this depth and width differ from draw
-    to draw, and what the frameworks' defaults would do to signals and gradients, predicted and measured on random
-    networks. Writes report.html, advice.json and advice.png.
+    Prints the critical initialization (for residual blocks, how small their branches must be) as code for PyTorch, Flax
+    and Keras, attention included. Also prints stable learning rates, how much networks of this depth and width vary
+    between initializations, and how the frameworks' defaults would change signals and gradients, predicted and
+    measured on random networks. Writes report.html, advice.json and advice.png.
 
     Examples:
 

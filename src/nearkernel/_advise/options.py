@@ -98,8 +98,8 @@ class Options:
             return Inputs(rows.x, features, name, data.notes, rows.y)
         if features % self.sequence:
             raise ValueError(
-                f"--tokens {self.sequence}: rows of {features} features cannot be cut into so many equal parts; "
-                f"choose a divisor of {features}."
+                f"--tokens {self.sequence}: rows of {features} features cannot be cut into {self.sequence} "
+                f"equal parts; choose a divisor of {features}."
             )
         cut = rows.x.reshape(count, self.sequence, -1)
         name += f", cut into {self.sequence} tokens of {cut.shape[2]}"

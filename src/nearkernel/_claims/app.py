@@ -15,7 +15,7 @@ app = typer.Typer(
 
 @app.command("list")
 def list_claims(json: Json = False, debug: Debug = False) -> None:
-    """Every claim, by topic, in one sentence each."""
+    """List all claims by topic, in one sentence each."""
     from .command import list_claims as run_list
 
     run_list(json)
@@ -29,7 +29,7 @@ def show(
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """One claim: statement, source, formula, settings with their flags, and the experiment as Python."""
+    """Show one claim: statement, source, formula, settings with their flags, and the experiment as Python."""
     from .command import show as run_show
 
     run_show(name, json)
@@ -40,12 +40,12 @@ def run(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Claims; after a single one also its settings, --name value.",
+            help="Names of claims; a single claim may be followed by its settings, --name value.",
             show_default=False,
             autocompletion=claims,
         ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Run all claims.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller experiments: seconds per claim.")] = False,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Number of claims to run in parallel.")] = 1,
@@ -62,9 +62,9 @@ def run(
 ) -> None:
     """Run experiments and compare them with theory. Exit code 1 if a claim is not confirmed.
 
-    A statistical row agrees within 4 standard errors, another within its stated tolerance. The same seed gives the same
-    numbers. With --out, a claim that was finished with the same settings, seed and versions is not run again, so an
-    interrupted run goes on where it was.
+    A statistical row agrees within 4 standard errors, any other row within its stated tolerance. The same seed gives
+    the same numbers. With --out, a claim that already finished with the same settings, seed and versions is not run
+    again, so an interrupted run resumes where it stopped.
 
     Examples:
 

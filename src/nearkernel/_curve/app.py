@@ -34,7 +34,7 @@ def curve(
     drop: Drop = None,
     task: TaskOption = Task.auto,
     max_rows: Annotated[
-        int, typer.Option(min=8, help="Maximum number of rows; time grows with the cube.")
+        int, typer.Option(min=8, help="Maximum number of rows; the time grows with its cube.")
     ] = 2000,
     check: Annotated[
         int, typer.Option(min=0, max=100, help="Number of real fits at each size, on random subsets.")
@@ -66,8 +66,8 @@ def curve(
 ) -> None:
     """Predict how the error falls with the number of rows, without holding any out.
 
-    From one kernel matrix of an infinitely wide network: the expected test error for every number of rows, with error
-    bars, and the gain from twice the rows. Writes report.html, curve.png and curve.json.
+    Computes, from one kernel matrix of an infinitely wide network, the expected test error for every number of rows,
+    with error bars, and the gain from twice as many rows. Writes report.html, curve.png and curve.json.
 
     Examples:
 

@@ -76,7 +76,9 @@ def inspect(
     ] = 100,
     pieces: Annotated[
         int,
-        typer.Option(min=1, max=50, help="How often the network may be linearized during training."),
+        typer.Option(
+            min=1, max=50, help="Maximum number of times the network is linearized during training."
+        ),
     ] = 1,
     seed: Seed = 0,
     out: Out = Path("out"),

@@ -51,9 +51,9 @@ def build(
 ) -> None:
     """Compute a kernel matrix in blocks on disk.
 
-    If the command is stopped at any moment, even killed, running it again resumes the build. Damaged blocks are found
-    by their checksums and recomputed. With --scheduler the workers of a Dask cluster do the work; they must see the
-    folder.
+    If the command is stopped at any moment, even by a kill signal, running it again resumes the build. Damaged blocks
+    are found by their checksums and recomputed. With --scheduler the workers of a Dask cluster do the work; they must
+    have access to the folder.
 
     Examples:
 
@@ -70,7 +70,7 @@ def build(
 
 @app.command()
 def info(path: Store, json: Json = False, debug: Debug = False) -> None:
-    """Show what a matrix was built from, and how much of it is built."""
+    """Show what a matrix was built from, and how much of it is complete."""
     from .command import info as run
 
     run(path, json)
@@ -78,7 +78,7 @@ def info(path: Store, json: Json = False, debug: Debug = False) -> None:
 
 @app.command()
 def verify(path: Store, json: Json = False, debug: Debug = False) -> None:
-    """Read the inputs and every block: exit code 0 only if all are there and sound."""
+    """Check the inputs and every block. Exit code 0 only if nothing is missing or damaged."""
     from .command import verify as run
 
     raise typer.Exit(run(path, json))
@@ -90,12 +90,12 @@ def solve(
     data: Annotated[
         Path,
         typer.Argument(
-            help=_ARRAYS.format(more=", `y` (n,) or (n, out), and perhaps `x_new`"), show_default=False
+            help=_ARRAYS.format(more=", `y` (n,) or (n, out), and optionally `x_new`"), show_default=False
         ),
     ],
     ridge: Annotated[float, typer.Option(min=0, help="The ridge in (K + ridge) a = y.")],
     tol: Annotated[float, typer.Option(help="Relative residual at which to stop.")] = 1e-6,
-    max_iterations: Annotated[int, typer.Option(min=1, help="Most iterations.")] = 1000,
+    max_iterations: Annotated[int, typer.Option(min=1, help="Maximum number of iterations.")] = 1000,
     memory: Annotated[
         str | None,
         typer.Option(help="Memory limit, e.g. 4GiB. [default: half of the free memory]", show_default=False),
@@ -121,29 +121,41 @@ def solve(
 @app.command()
 def plan(
     n: Annotated[int, typer.Option("--n", min=1, max=10**15, help="Number of points.", show_default=False)],
-    d: Annotated[int, typer.Option("--d", min=1, max=10**5, help="Features of a point.", show_default=False)],
+    d: Annotated[
+        int, typer.Option("--d", min=1, max=10**5, help="Number of features per point.", show_default=False)
+    ],
     kernel: Annotated[Kernel, typer.Option(help="Which kernel.")],
     workers: Annotated[
         int,
-        typer.Option(min=0, max=10**6, help="Processes of one core that build the matrix; 0: this machine."),
+        typer.Option(
+            min=0, max=10**6, help="Number of single-core processes that build the matrix; 0: this machine."
+        ),
     ] = 0,
     machines: Annotated[
         int | None,
         typer.Option(
-            min=1, max=10**6, help="Machines that they share. [default: a core each]", show_default=False
+            min=1,
+            max=10**6,
+            help="Number of machines that the workers share. [default: one core per worker]",
+            show_default=False,
         ),
     ] = None,
-    iterations: Annotated[int, typer.Option(min=1, help="Iterations of the solver, an assumption.")] = 30,
-    centers: Annotated[int, typer.Option(min=1, max=10**7, help="Centers of a pass over the data.")] = 2000,
+    iterations: Annotated[int, typer.Option(min=1, help="Assumed number of solver iterations.")] = 30,
+    centers: Annotated[
+        int, typer.Option(min=1, max=10**7, help="Number of centers in a pass over the data.")
+    ] = 2000,
     length: Annotated[
-        float | None, typer.Option(help="Of rbf and laplace. [default: sqrt(d)]", show_default=False)
+        float | None,
+        typer.Option(help="rbf and laplace: their length scale. [default: sqrt(d)]", show_default=False),
     ] = None,
     depth: Depth = 3,
     activation: Activation = "relu",
-    dtype: Annotated[Dtype, typer.Option(help="Of the entries.")] = Dtype.float64,
+    dtype: Annotated[Dtype, typer.Option(help="Data type of the entries.")] = Dtype.float64,
     memory: Annotated[
         str | None,
-        typer.Option(help="Of one machine, e.g. 64GiB. [default: what is free here]", show_default=False),
+        typer.Option(
+            help="Memory of one machine, e.g. 64GiB. [default: the free memory here]", show_default=False
+        ),
     ] = None,
     entries: Annotated[
         float | None,
@@ -166,8 +178,8 @@ def plan(
 ) -> None:
     """Estimate how long a job would take: a matrix on disk, a solution, a pass over centers.
 
-    Rates are measured on this machine in a few seconds, or given. Workers share the building of a matrix; solvers
-    run on one machine.
+    Unless you give the rates, they are measured on this machine in a few seconds. Workers build a matrix together;
+    solvers run on one machine.
 
     Example: `nearkernel kernel plan --n 10000000 --d 50 --kernel ntk --workers 64`
     """

@@ -10,7 +10,7 @@ from .._options import NETWORK, TRAINING, Debug, Json, Out, Seed
 
 
 def ladder(
-    points: Annotated[int, typer.Option(min=2, max=2000, help="Training points.")] = 60,
+    points: Annotated[int, typer.Option(min=2, max=2000, help="Number of training points.")] = 60,
     test_points: Annotated[
         int, typer.Option(min=1, help="Number of test points, where distances are measured.")
     ] = 60,
@@ -68,8 +68,8 @@ def ladder(
     """Compare trained networks with their predictions, order by order.
 
     Trains networks by gradient descent and predicts each without training: order 0 is the linearized network, order 1
-    adds learned features, order 2 the next order. Shows their distances over the lazy scale alpha (outputs times alpha,
-    so that parameters move less) and over the width. With --rich also the limit of wide networks of the same
+    adds learned features, order 2 the next order. Plots their distances against the lazy scale alpha (outputs times
+    alpha, so that parameters move less) and the width. With --rich, also shows the limit of wide networks of the same
     richness, 1/(alpha sqrt(width)), to all orders. Writes report.html, ladder.png, ladder.svg and ladder.json.
 
     Examples:

@@ -43,7 +43,7 @@ def predict(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column to predict (csv, xlsx, parquet), or array (npz; default: y). Given several times, each "
+            help="Column to predict (csv, xlsx, parquet), or array (npz; default: y). May be repeated: each target "
             "is predicted from the other columns, into a separate folder.",
             show_default=False,
         ),
@@ -110,14 +110,14 @@ def predict(
     ] = None,
     train: Annotated[
         bool,
-        typer.Option("--train", help="Train that network for real, and compare.", rich_help_panel=FINITE),
+        typer.Option("--train", help="Also train that network, and compare.", rich_help_panel=FINITE),
     ] = False,
     width: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=100_000,
-            help="Its neurons per hidden layer. [default: 512]",
+            help="Neurons per hidden layer of that network. [default: 512]",
             show_default=False,
             rich_help_panel=FINITE,
         ),
@@ -134,10 +134,10 @@ def predict(
 ) -> None:
     """Predict a column of a table, and compare the model with infinitely wide networks.
 
-    Holds out a share of the rows, chooses an average of kernel machines on the others (Auto), and compares it with the
-    exact theory of infinitely wide networks (NNGP and NTK), linear models, boosted trees and the plain baseline.
-    Missing values, dates, categories and ids are handled, and the report says how. Writes report.html,
-    predictions.csv and result.json; --save keeps the model.
+    Holds out a fraction of the rows, chooses an average of kernel machines on the others (Auto), and compares it with
+    the exact theory of infinitely wide networks (NNGP and NTK), linear models, boosted trees and the plain baseline. It
+    handles missing values, dates, categories and ids, and the report says how. Writes report.html, predictions.csv and
+    result.json; --save keeps the model.
 
     Examples:
 
@@ -212,8 +212,8 @@ def apply(
 ) -> None:
     """Predict new rows with a saved model.
 
-    Writes one line per row: the prediction, and the probability of each class or an interval. If the target is in the
-    file, the score is shown, too. A model file contains only data: loading it runs no code.
+    Writes one line per row: the prediction, and the probability of each class or an interval. If the file contains
+    the target, the score is shown, too. A model file contains only data: loading it runs no code.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Estimators for tables that choose kernel, ridge and scale themselves."""
+"""Estimators for tables that choose their kernels, ridges and scales automatically."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     - `most_exact`: with at most this many rows, all rows are centers of the kernels; with more rows, `centers` of
       them are.
     - `centers`: the number of centers for larger tables.
-    - `random_state`: the seed for drawing centers, and the rows on which large tables choose their kernels.
+    - `random_state`: the seed for drawing centers and, for large tables, the rows on which kernels are chosen.
 
     **Fitted:** `kernels_`, the name, weight and ridge of each kernel in the average; `column_weights_` of the learned
     metric, or None; `target_`, "plain" or "log"; `left_out_`, leave-one-out predictions of the training rows, in the
@@ -168,7 +168,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     def _chosen_target(self, x: np.ndarray, y: np.ndarray, random: np.random.RandomState) -> str:
         chosen = one_of(self.target, "target", _TARGETS)
         if chosen == "log" and y.min() <= 0:
-            raise ValueError(f'`target` = "log" needs `y` greater than 0; its smallest value is {y.min():g}.')
+            raise ValueError(
+                f'`target` = "log" needs `y` greater than 0; got a smallest value of {y.min():g}.'
+            )
         if chosen != "auto" or y.min() <= 0 or len(y) < 20 or np.ptp(y) == 0:
             return "plain" if chosen == "auto" else chosen
         centred = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), np.finfo(float).tiny)

@@ -1,4 +1,4 @@
-"""From outputs to probabilities and intervals, both judged by rows that were left out."""
+"""From outputs to probabilities and intervals, calibrated on left-out rows."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def planned(name: str, column: Column) -> tuple[Plan | None, list[Remark]]:
         remarks.append(Remark(name, "dates", f"made {len(plan.features)} columns", trouble=False))
         return plan, remarks
     if column.kind == "number" and _is_id(name, values):
-        return None, [*remarks, Remark(name, "a number per row, like an id", "left out")]
+        return None, [*remarks, Remark(name, "a different number in each row, like an id", "left out")]
     return Number(name, fill, bool(count)), remarks
 
 

@@ -23,8 +23,8 @@ class DeepLinearBayes(RegressorMixin, Estimator):
     p(S \mid \text{data}) \propto p(S)\, S^{-r/2} \exp\!\left(-\frac{\lVert\theta_*\rVert^2}{2 S}\right),$$
 
     where $x_\perp$ is the part of $x$ outside the span of the data and $r$ is the rank of the data. This is the limit
-    of vanishing noise: if the data cannot be fitted (more points than features), it uses the least-squares fit, with
-    no uncertainty left.
+    of vanishing noise: if the data cannot be fitted (more points than features), it uses the least-squares fit, and
+    no uncertainty is left.
 
     **Arguments:**
 

@@ -94,8 +94,8 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
     - `ensemble`: number of initializations.
     - `scale`: the laziness scale $\alpha$. A large value gives a kernel machine, a small value learns features.
       `predict` warns if the correction exceeds a tenth of the linear prediction.
-    - `algorithm`: `nk.GradientFlow()` to convergence by default. If equal inputs have different targets, training has
-      no end; then a ridge of 1e-10 times the largest eigenvalue is used.
+    - `algorithm`: `nk.GradientFlow()` to convergence by default. If equal inputs have different targets, training never
+      converges; then a ridge of 1e-10 times the largest eigenvalue is used.
     - `random_state`: the seed of the initializations.
 
     **Fitted:** `solutions_`, one per initialization; `network_`; `target_mean_`; `n_features_in_`.
@@ -123,7 +123,7 @@ class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):
         if not return_std:
             return outputs.mean(axis=0)
         if len(outputs) < 2:
-            raise ValueError("`return_std` needs `ensemble` of at least 2.")
+            raise ValueError(f"`return_std` needs `ensemble` of at least 2; got {len(outputs)}.")
         return outputs.mean(axis=0), outputs.std(axis=0, ddof=1)
 
 

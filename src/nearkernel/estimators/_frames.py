@@ -181,7 +181,7 @@ def _named(table: Any) -> Frame:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
     pa = _arrow()
     if hasattr(table, "collect"):
-        raise ValueError("it is lazy: give X.collect()")
+        raise ValueError("it is lazy: pass X.collect()")
     if hasattr(table, "__arrow_c_stream__"):
         try:
             found = pa.table(table)
@@ -193,7 +193,7 @@ def _named(table: Any) -> Frame:
             found = found.drop_columns([each for each in index if isinstance(each, str)])
             return {each: column_of(found.column(i)) for i, each in enumerate(found.column_names)}
     if not hasattr(table, "columns"):
-        raise ValueError("it has no columns: give a table")
+        raise ValueError("it has no columns: pass a table")
     names = [str(each) for each in table.columns]
     if len(set(names)) < len(names):
         raise ValueError(f"more than one column is called {max(names, key=names.count)!r}")

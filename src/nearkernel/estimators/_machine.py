@@ -1,4 +1,4 @@
-"""Any kernel, trained in any way, as a regressor."""
+"""A regressor with any kernel and any training algorithm."""
 
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
 
     **Arguments:**
 
-    - `kernel`: any of `nk.kernels`, or sums and products of them; by default `nk.kernels.RBF(sqrt(d))` for d
+    - `kernel`: any kernel of `nk.kernels`, or sums and products of kernels; by default `nk.kernels.RBF(sqrt(d))` for d
       features, the typical length of inputs of unit variance.
     - `algorithm`: `nk.GradientFlow()` to convergence by default; "ridge" or "flow" choose the strength or the time
       with the smallest leave-one-out error (`nk.dynamics.tune`).
@@ -58,6 +58,6 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """f at `X` (m, d), in the shape of `y`."""
+        """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         return self.solution_.predict(x).mean

@@ -68,7 +68,7 @@ class _Network(Estimator, abc.ABC):
             raise TypeError(f"`network` must be an nk.MLP or nk.Network; got {type(self.network).__name__}.")
         if math.prod(self.network.in_shape) != features:
             raise ValueError(
-                f"`network` takes inputs of shape {self.network.in_shape}; `X` has {features} numbers per row."
+                f"`network` takes inputs of shape {self.network.in_shape}; got `X` with {features} numbers per row."
             )
         return self.network
 
@@ -160,7 +160,7 @@ class _NetworkRegressor(MultiOutputMixin, RegressorMixin, _Network):
     def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
     def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the standard deviation, in that shape."""
+        """The mean at `X` (m, d), in the shape of `y`; with `return_std` also their standard deviation."""
         x = self._new(X)
         mean = self._mean(x)
         if not return_std:
@@ -183,9 +183,9 @@ class _NetworkClassifier(ClassifierMixin, _Network):
         return self._mean(x) / std[:, None]
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Mean outputs m in units of their standard deviation s, (m, classes): `predict_proba` depends on these alone.
+        """Mean outputs m in units of their standard deviation s, (m, classes); `predict_proba` depends only on them.
 
-        For two classes (m_1 - m_0) / (sqrt(2) s), (m,): the probability of the second is Phi of it.
+        For two classes (m_1 - m_0) / (sqrt(2) s), (m,); Phi of it is the probability of the second class.
         """
         outputs = self._in_deviations(self._new(X))
         return (outputs[:, 1] - outputs[:, 0]) / np.sqrt(2) if len(self.classes_) == 2 else outputs
@@ -269,7 +269,7 @@ class NTKClassifier(_NetworkClassifier, _NTK):
     r"""Infinitely wide networks with all layers trained on one-hot targets with the squared loss.
 
     Over initializations the outputs are independent Gaussians. Output $c$ has mean $m_c$, and all outputs have the
-    same variance $s^2$; both are those of `NTKRegressor` for the centered one-hot targets. The fraction of trained
+    same variance $s^2$; `NTKRegressor` gives both for the centered one-hot targets. The fraction of trained
     networks that predict class $c$ is then
 
     $$P(c) = \mathbb{E} \prod_{k \ne c} \Phi\!\left(z + \frac{m_c - m_k}{s}\right), \qquad z \sim \mathcal{N}(0, 1).$$
@@ -293,8 +293,8 @@ class NTKClassifier(_NetworkClassifier, _NTK):
 class NNGPClassifier(_NetworkClassifier, _NNGP):
     r"""Infinitely wide networks with random weights as a prior, conditioned on one-hot targets.
 
-    Output $c$ has the posterior mean $m_c$ and variance $s^2$ of `NNGPRegressor`. `predict_proba` is the fraction of
-    networks of the posterior that predict class $c$,
+    Output $c$ has the posterior mean $m_c$ and variance $s^2$, same as `NNGPRegressor`. `predict_proba` is the fraction
+    of networks of the posterior that predict class $c$,
 
     $$P(c) = \mathbb{E} \prod_{k \ne c} \Phi\!\left(z + \frac{m_c - m_k}{s}\right), \qquad z \sim \mathcal{N}(0, 1).$$
 

@@ -29,8 +29,8 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     **Arguments:**
 
     - `width`: number of neurons $m$, even.
-    - `lr`: learning rate of the one step, in standardized units; by default such that the mean square of $w \cdot x$
-      after the step is $0.5^2$.
+    - `lr`: learning rate of the one step, in standardized units; the default makes the mean square of $w \cdot x$
+      equal to $0.5^2$ after the step.
     - `ridge`: strength of `nk.Ridge` on the head per training point,
       $\frac12\, \text{mean}\,(f - y)^2 + \frac{\text{ridge}}{2} |a|^2$; by default the best of 13 values from 1e-6 to
       1, with features and head relearned on each fold.
@@ -87,7 +87,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return self.network_.predict(x) * self.target_scale_
 
     def directions(self, count: int) -> np.ndarray:
-        """The first `count` learned directions (count, d) in the units of `X`, of length 1: f varies along these."""
+        """The first `count` learned directions (count, d) in the units of `X`, of length 1, along which f varies."""
         rows = self.features_.directions(count) / self.scale_
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 

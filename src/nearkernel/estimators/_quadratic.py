@@ -1,4 +1,4 @@
-"""A model that learns features, as a regressor: how much it learns is chosen on held-out data."""
+"""A regressor that learns features; held-out data choose the strength of feature learning."""
 
 import warnings
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""A kernel machine that learns the matrix it looks through, as a regressor."""
+"""A kernel regressor that learns the metric of its kernel."""
 
 from typing import Any, Self
 
@@ -34,7 +34,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
     - `ridge`: strength of `nk.Ridge`.
     - `random_state`: the seed of the held-out quarter.
 
-    **Fitted:** `solution_`; `matrix_`, $M$ (d, d) with trace d; `rounds_`, the number of rounds made;
+    **Fitted:** `solution_`; `matrix_`, $M$ (d, d) with trace d; `rounds_`, the number of rounds that were run;
     `held_out_loss_`, mean squared error after each round, in units of the variance (None for fewer than 8 points);
     `target_mean_`; `n_features_in_`.
 

@@ -1,4 +1,4 @@
-r"""NNGP and NTK of relu networks by their closed form in NumPy: no compilation, so small tables are quick.
+r"""NNGP and NTK of relu networks by their closed form in NumPy: no compilation, so small tables are fast.
 
 With weights of variance 2 / fan_in, q the squared lengths and c the cosine of a layer's two inputs,
 

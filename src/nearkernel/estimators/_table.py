@@ -1,4 +1,4 @@
-"""Any table as numbers: one transformer, fitted on the training rows, that tells what it does."""
+"""Turns any table into numbers: a transformer, fitted on the training rows, that reports what it did."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class PrepareTable(TransformerMixin, Estimator):
     |---|---|
     | numbers, true/false | unchanged; missing or infinite values are filled with the median and flagged in a column |
     | text with few values | one column of 0 and 1 per level; rare and unseen levels share one column |
-    | dates and times | days since the first, and sine and cosine of year, week and day, where they vary |
+    | dates and times | days since the first, and the sine and cosine of the year, week and day, where they vary |
     | text that is nearly all different, row numbers, ids | left out |
     | constant, empty or repeated columns | left out |
 
     Text that contains numbers (decimal comma, thousands separator, percent) or dates is parsed. New rows are treated in
     the same way as the training rows, whatever they contain.
 
-    **Fitted:** `columns_`, the plan of each column that is used; `remarks_`, what was found in each column and how it
-    was handled; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
+    **Fitted:** `columns_`, the encoding of each column that is used; `remarks_`, what was found in each column and how
+    it was handled; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
 
     ```python
     model = make_pipeline(PrepareTable(), AutoRegressor()).fit(frame, y)  # pandas, polars, Arrow, dict or array
@@ -64,12 +64,12 @@ class PrepareTable(TransformerMixin, Estimator):
                 self.columns_.append(plan)
         if not self.columns_:  # an estimator behind it learns the mean
             self.remarks_.append(
-                Remark("all columns", "nothing to learn from", "one column of zeros is made")
+                Remark("all columns", "nothing to learn from", "replaced with one column of zeros")
             )
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """The columns (m, k) of `get_feature_names_out()`, made of `X`; columns that `fit` did not see are ignored."""
+        """The columns (m, k) of `get_feature_names_out()` for `X`; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
         if not self.columns_:
@@ -96,7 +96,7 @@ class PrepareTable(TransformerMixin, Estimator):
                 count = plan.unseen(column)
                 if count:
                     found.append(
-                        f"{plan.name}: {count} of {len(column.values)} values are of unseen or rare levels"
+                        f"{plan.name}: {count} of {len(column.values)} values belong to unseen or rare levels"
                     )
             elif column.missing.any() and not plan.flag:
                 found.append(
@@ -119,7 +119,8 @@ class PrepareTable(TransformerMixin, Estimator):
                 f" and {len(lacking) - 8} more" if len(lacking) > 8 else ""
             )
             raise ValueError(
-                f"the new rows lack the column{'s' * (len(lacking) > 1)} {shown} of the training rows."
+                f"the new rows lack the column{'s' * (len(lacking) > 1)} {shown} of the training rows: add "
+                f"{'them' if len(lacking) > 1 else 'it'}."
             )
         return frame
 

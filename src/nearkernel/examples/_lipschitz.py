@@ -1,4 +1,4 @@
-"""The best code of Lipschitz functions: bits, and back."""
+"""The optimal code of Lipschitz functions: encoding to bits, and decoding."""
 
 from typing import Any
 
@@ -13,15 +13,18 @@ def lipschitz_code(values: Any, length: float = 1.0, constant: float = 1.0) -> n
 
     **Arguments:** `values` (n + 1,) of f at $h, 2 h, \ldots, (n + 1) h$ = `length`; `length`; `constant`.
 
-    The decoded function is 0 on the first cell and has slope $\pm C$ on each of the n others, towards f. If it is
-    within $h C$ at one end of a cell, it can be so at the other end, and the difference is monotone in between.
+    The decoded function is 0 on the first cell and has slope $\pm C$ on each of the n others, toward f. If it is
+    within $h C$ of f at one end of a cell, the right sign keeps it within $h C$ at the other end, and the difference
+    is monotone in between.
     """
     values = numeric(values, "values")
     if values.ndim != 1 or len(values) < 1:
         raise ValueError(f"`values` must have shape (n + 1,), n at least 0; got {values.shape}.")
     step = float(positive(constant, "constant")) * float(positive(length, "length")) / len(values)
     if np.abs(np.diff(values, prepend=0.0)).max() > step * (1 + 1e-12):
-        raise ValueError(f"`values` rise by more than `constant` = {constant:g} allows, {step:g} per cell.")
+        raise ValueError(
+            f"`values` change by more than {step:g} per cell, the limit for `constant` = {constant:g}."
+        )
     code, at = [], 0.0
     for value in values[1:]:
         code.append(bool(value >= at))

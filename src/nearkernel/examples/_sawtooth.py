@@ -1,4 +1,4 @@
-"""A network that is as complicated as its size allows."""
+"""A network with the most linear pieces that its size allows."""
 
 import numpy as np
 

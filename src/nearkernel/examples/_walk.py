@@ -29,7 +29,7 @@ def walk_density(steps: Any) -> np.ndarray:
     balance = flow - np.eye(n)
     if np.linalg.matrix_rank(balance) < n - 1:
         raise ValueError(
-            "`steps` do not connect all sites of the circle: there is no unique stationary distribution."
+            "`steps` do not connect all sites of the circle, so the stationary distribution is not unique."
         )
     balance[-1] = 1.0
     return np.linalg.solve(balance, np.eye(n)[-1])

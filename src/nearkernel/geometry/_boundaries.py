@@ -1,14 +1,14 @@
-r"""How much boundary a random network has: the (d - 1)-dimensional volume of the sets where its neurons are 0.
+r"""The mean boundary of a random network: the (d - 1)-dimensional volume of the sets where its neurons are 0.
 
 At infinite width a preactivation at $x$ is Gaussian with variance $K = b + s \lVert x\rVert^2$, and its derivative
-along $u$, given that it is 0, has the variance $s\, (1 - \frac{s}{K} (u \cdot x)^2)$. The formula of Kac and Rice gives
+along $u$, given that it is 0, has the variance $s\, (1 - \frac{s}{K} (u \cdot x)^2)$. The Kac-Rice formula gives
 the volume within a ball,
 
 $$\int_{\lVert x\rVert < R} \frac{\mathbb{E}[\lVert\nabla z\rVert \mid z = 0]}{\sqrt{2 \pi K}}\, dx, \qquad
 \lVert\nabla z\rVert = \frac{\mathbb{E}_u |u \cdot \nabla z|}{\mathbb{E}_u |u_1|},$$
 
-with $u$ uniform on the sphere. The experiment counts crossings along random lines, by the formula of Cauchy and
-Crofton.
+with $u$ uniform on the sphere. The experiment counts crossings along random lines, by the Cauchy-Crofton
+formula.
 """
 
 from typing import Any
@@ -29,8 +29,8 @@ _NODES = 60
 def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
     r"""The mean $(d - 1)$-dimensional volume of a neuron's boundary within a ball around 0, per hidden layer: (depth,).
 
-    The mean is over initializations at infinite width; the first layer has no corrections. In one dimension it is the
-    number of kinks per neuron, in the plane the length of its lines. By the formula of Kac and Rice it is
+    The mean is over initializations at infinite width; for the first layer it is exact at any width. In one dimension
+    it is the number of kinks per neuron, in the plane the length of its lines. By the Kac-Rice formula it is
 
     $$\int_{|x| < R} \frac{\mathbb{E}[\,|\nabla z|\,;\, z = 0]}{\sqrt{2 \pi K(x)}}\, dx .$$
 

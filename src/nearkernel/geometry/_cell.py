@@ -13,11 +13,11 @@ from ._piecewise import ROUNDING, layers_of
 
 
 class CellResult(Result, eqx.Module):
-    r"""All inputs at which every neuron has the sign that it has at one point: a polytope, $N x \le b$.
+    r"""All inputs at which every neuron has the same sign as at one point: a polytope, $N x \le b$.
 
     **Fields:** `normals` $N$ (k, d), of length 1, and `offsets` $b$ (k,), one half-space per neuron that can switch;
     `layer` (k,), 1 for the first hidden layer, and `neuron` (k,); `facets`, indices of the half-spaces that are sides
-    of the polytope, the others being implied by them; `bounded`; `gradient` $G$ (out, d) and `offset` $c$ (out,) of
+    of the polytope (they imply the others); `bounded`; `gradient` $G$ (out, d) and `offset` $c$ (out,) of
     the outputs, $z(x) = G x + c$ inside the cell.
     """
 
@@ -41,10 +41,10 @@ class CellResult(Result, eqx.Module):
 def cell(net: Any, params: Any, point: Any) -> CellResult:
     """The convex polytope around `point` on which a piecewise linear network is one affine map, with its sides.
 
-    Inside of the cell the preactivations of each layer are affine, so that every neuron contributes one half-space,
-    whatever its layer. A half-space is a side if a linear program can leave it alone without leaving another one.
+    Inside the cell the preactivations of each layer are affine, so every neuron contributes one half-space, whatever
+    its layer. A half-space is a side if a linear program finds a point that violates it and no other half-space.
 
-    **Arguments:** `net`, `params`, same as in `nk.geometry.breakpoints`; `point` (d,), at which no neuron is exactly 0.
+    **Arguments:** `net`, `params`: same as `nk.geometry.breakpoints`; `point` (d,), at which no neuron is exactly 0.
     """
     layers = layers_of(net, params)
     at = np.atleast_1d(numeric(point, "point"))
@@ -60,7 +60,7 @@ def cell(net: Any, params: Any, point: Any) -> CellResult:
             switches = length > ROUNDING * max(float(length.max(initial=0.0)), 1e-300)
             if np.any(switches & (np.abs(z) <= ROUNDING * size)):
                 raise ValueError(
-                    "`point` lies on the border of a cell: a neuron is 0 there. Move it a little."
+                    "`point` lies on the border of a cell, where a neuron is 0: move it slightly."
                 )
             side = -np.sign(z[switches]) / length[switches]
             normals.append(side[:, None] * matrix[switches])

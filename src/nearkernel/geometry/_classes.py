@@ -1,9 +1,9 @@
-r"""The class structure of a classifier's second moments: how much of them class means explain.
+r"""The class structure of a classifier's second moments: how much of them the class means explain.
 
 For cross-entropy, the Gauss-Newton matrix is a second moment, $G = \sum_i \sum_{c'} p_i(c')\, g_{ic'} g_{ic'}^\top$, of
 the gradient $g_{ic'}$ that point $i$ would have if its label were $c'$, weighted by the model's probability of that
-label. With $c$ the true class of $i$, weighted means over the points of a class, $g_{cc'}$, and over the wrong labels,
-$g_c$, split it into four parts
+label. With $c$ the true class of $i$, the weighted means over the points of a class, $g_{cc'}$, and over the wrong
+labels, $g_c$, split it into four parts,
 
 | part | sum | eigenvalues |
 |---|---|---|
@@ -41,7 +41,7 @@ def class_labels(labels: Any, n: int, least: int = 2) -> tuple[np.ndarray, int]:
         array = array.argmax(axis=1)
     names, index = np.unique(class_names(array, n), return_inverse=True)
     if len(names) < least:
-        raise ValueError(f"`labels` must have at least {least} classes; all are {names[0]!r}.")
+        raise ValueError(f"`labels` must have at least {least} classes; got only {names[0]!r}.")
     return index, len(names)
 
 
@@ -60,7 +60,7 @@ def output_labels(labels: Any, n: int, out: int) -> np.ndarray:
     if array.ndim == 1 and array.dtype.kind in "iu" and 0 <= array.min() and array.max() < out:
         return array
     if classes != out:
-        raise ValueError(f"`labels` have {classes} classes; the model has {out} outputs.")
+        raise ValueError(f"`labels` has {classes} classes, but the model has {out} outputs.")
     return index
 
 
@@ -155,8 +155,8 @@ def gauss_newton_classes(model: AbstractModel, params: Any, x: Any, labels: Any)
 class FeatureSplit(NamedTuple):
     r"""Second moments (k, k) of features: `between` class means and `within` classes, with sum `total`.
 
-    `common` is the part of `between` that all classes share, $m m^\top$ of the global mean m. `centered`, the rest of
-    it, is the covariance of the class means.
+    `common` is the part of `between` that all classes share, $m m^\top$ for the global mean $m$. `centered`, the rest
+    of it, is the covariance of the class means.
     """
 
     between: np.ndarray
@@ -191,17 +191,15 @@ def feature_classes(features: Any, labels: Any) -> FeatureSplit:
 def gradient_classes(model: AbstractNetwork, params: Any, x: Any, labels: Any, layer: int) -> ClassSplit:
     r"""The second moment of backpropagated gradients at one layer of a classifier, split by classes.
 
-    $d_{icc'}$ is the gradient of the cross-entropy by the layer's outputs (preactivations of a dense layer,
-    all positions and channels of a convolution) if the label of point $i$ were $c'$. The matrix is
-    $\frac1n \sum_{icc'} p_i(c')\, d_{icc'} d_{icc'}^\top$, and its parts are those of `gauss_newton_classes`.
+    $d_{icc'}$ is the gradient of the cross-entropy with respect to the layer's outputs (the preactivations of a
+    dense layer, all positions and channels of a convolution) if the label of point $i$ were $c'$. The matrix is
+    $\frac1n \sum_{icc'} p_i(c')\, d_{icc'} d_{icc'}^\top$, and it splits into the same parts as `gauss_newton_classes`.
 
     **Arguments:** `model`, an `nk.MLP` or `nk.Network` with one output per class; `params`; `x`; `labels`; `layer` =
     1 ... L, counting layers with parameters.
     """
     if not isinstance(model, AbstractNetwork):
-        raise TypeError(
-            f"`model` must be an nk.MLP or nk.Network, which has layers; got {type(model).__name__}."
-        )
+        raise TypeError(f"`model` must be an nk.MLP or nk.Network; got {type(model).__name__}.")
     x = inputs(x, "x", model.in_shape)
     depth = sum(each.has_params() for each in model.layers.layers)
     layer = whole(layer, "layer", 1)

@@ -1,4 +1,4 @@
-"""Neural collapse: how close last-layer features are to one point per class, on a simplex, seen by its own axes."""
+"""Neural collapse: how close last-layer features are to one point per class, on a simplex, aligned with the weights."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from ._classes import class_labels
 class CollapseResult(Result, eqx.Module):
     r"""The four metrics of neural collapse, each 0 at collapse. $M$ are the class means minus the global mean.
 
-    **Fields:** `nc1`, variability within classes over that between, $\operatorname{tr}(S_W S_B^+) / C$; `nc2_norms`,
-    the standard deviation of $\lVert M_c\rVert$ over its mean; `nc2_angles`, the mean of
-    $|\cos(M_c, M_{c'}) + 1/(C - 1)|$, 0 for a simplex; `nc3`, self-duality: the squared Frobenius distance of
-    $W/\lVert W\rVert$ and $M/\lVert M\rVert$; `nc4`, the fraction of points for which the classifier disagrees with the
-    nearest class mean; `nc2_lengths`, the standard deviation over classes of the lengths of class means, not centered,
-    over their mean.
+    **Fields:** `nc1`, the variability within classes relative to that between classes,
+    $\operatorname{tr}(S_W S_B^+) / C$; `nc2_norms`, the standard deviation of $\lVert M_c\rVert$ over its mean;
+    `nc2_angles`, the mean of $|\cos(M_c, M_{c'}) + 1/(C - 1)|$, 0 for a simplex; `nc3`, self-duality: the squared
+    Frobenius distance of $W/\lVert W\rVert$ and $M/\lVert M\rVert$; `nc4`, the fraction of points for which the
+    classifier disagrees with the nearest class mean; `nc2_lengths`, the standard deviation over classes of the lengths
+    of the uncentered class means, over their mean.
     """
 
     nc1: float
@@ -48,7 +48,9 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     spread = means - centre
     size = np.linalg.norm(spread)
     if size <= 1e-14 * np.linalg.norm(h):
-        raise ValueError("`features` have the same mean in every class: there is nothing to collapse to.")
+        raise ValueError(
+            "`features` have the same mean in every class, so the metrics of collapse are undefined."
+        )
     rest = h - means[index]
     # With S_B = M^T M / C the trace needs only the C x C matrix M M^T, even for thousands of features.
     values, vectors = np.linalg.eigh(spread @ spread.T / classes)

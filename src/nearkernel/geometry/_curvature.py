@@ -60,7 +60,7 @@ class AbstractCurvature(AbstractOperator):
         if not is_traced(params, x, y):
             value = float(_value(self))
             if not np.isfinite(value):
-                raise ValueError(f"the loss at `params` is {value}, so it has no curvature.")
+                raise ValueError(f"the loss at `params` is {value}, so its curvature is undefined.")
 
     @property
     def size(self) -> int:
@@ -89,7 +89,7 @@ class AbstractCurvature(AbstractOperator):
 
     @abc.abstractmethod
     def rows_product(self, direction: Any, x: jax.Array, y: jax.Array) -> Any:
-        """What the points `x`, `y` add to the product with the tree `direction`."""
+        """The contribution of the points `x`, `y` to the product with the tree `direction`."""
 
 
 class Hessian(AbstractCurvature):

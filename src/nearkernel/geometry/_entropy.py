@@ -1,7 +1,7 @@
-r"""How large a class of functions is, by its entropy numbers.
+r"""The size of a class of functions, measured by its entropy numbers.
 
 The entropy number $\epsilon_n(K)$ is the least $\epsilon$ for which $2^n$ balls of radius $\epsilon$ cover $K$: the
-error of the best $n$-bit code of its members. Every bound is certain; it is proved where it is computed.
+error of the best $n$-bit code for its members. Every bound is rigorous; the docstring that states it gives the proof.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ _SPLITS = np.geomspace(0.02, 50.0, 12)
 
 
 class EntropyBounds(Result, eqx.Module):
-    r"""Rigorous bounds on entropy numbers $\epsilon_n$, which lie from `lower` to `upper`.
+    r"""Rigorous bounds on entropy numbers: `lower` $\le \epsilon_n \le$ `upper`.
 
     **Fields:** `bits` n (k,); `lower` and `upper` (k,).
     """
@@ -67,8 +67,8 @@ def ellipsoid_entropy(axes: Any, bits: Any, tail: float = 0.0) -> EntropyBounds:
     $\epsilon_n^k\, 2^n \ge s_1 \cdots s_k$. The upper bound takes a maximal set of points in the first k axes at
     mutual distance d, which covers these axes within d. Balls of radius $r = d/2$ around them are disjoint and lie in
     the ellipsoid grown by r, which lies in one with axes $a_i^2 = (1 + c) s_i^2 + (1 + 1/c) r^2$ for every $c > 0$.
-    There are thus at most $\prod a_i / r$ of them; the other axes add $s_{k+1}$ in quadrature. The best of all k, c,
-    d is taken, or the cover by boxes that halves one axis per bit.
+    So there are at most $\prod a_i / r$ of them; the other axes add $s_{k+1}$ in quadrature. The result is the best
+    bound over all k, c and d, or the cover by boxes that halves one axis per bit, if that is better.
     """
     s = np.sort(numeric(axes, "axes").ravel())[::-1]
     if not s.size or s[-1] < 0 or s[0] == 0:
@@ -109,8 +109,8 @@ def _boxes(s: np.ndarray, most: int, tail: float) -> np.ndarray:
 def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
     """The half-axes (r,), descending, of the unit ball in the Hilbert space of `kernel`.
 
-    The distance of two functions is the root mean square of their difference over the points `x` (n, d), with
-    `weights` (n,), same as `nk.kernels.mercer`. The half-axes are the square roots of its eigenvalues.
+    The distance between two functions is the root mean square of their difference over the points `x` (n, d), with
+    `weights` (n,), same as `nk.kernels.mercer`. The half-axes are the square roots of the kernel's eigenvalues.
     """
     return np.sqrt(mercer(kernel, x, weights).values)
 
@@ -119,8 +119,8 @@ def set_entropy(functions: Any, bits: Any) -> EntropyBounds:
     """Bounds on the entropy numbers of a finite set, the rows of `functions` (N, D), for `bits` n.
 
     Each new center is the member farthest from all previous ones. The first m centers cover the set with radius $r_m$,
-    an upper bound. These and the next one are at least $r_m$ apart, and two of them share a ball, so $r_m / 2$ is a
-    lower bound.
+    an upper bound. These and the next one are at least $r_m$ apart, and any cover by m balls puts two of them in the
+    same ball, so $r_m / 2$ is a lower bound.
     """
     functions, n = inputs(functions, "functions"), _whole_bits(bits)
     _, radii = farthest_points(functions, min(2 ** int(n.max()), len(functions)))
@@ -145,7 +145,7 @@ def farthest_points(functions: np.ndarray, count: int) -> tuple[np.ndarray, np.n
 def set_packing(functions: Any, radius: float) -> int:
     """The number of members of a finite set that are more than 2 `radius` apart from each other, found greedily.
 
-    Balls of this radius around them are disjoint. Each member taken is the farthest from those before, so all others
+    Balls of this radius around them are disjoint. Each new member is the farthest from the previous ones, so all others
     lie within 2 `radius` of one of them: balls of twice the radius cover the set.
 
     **Arguments:** `functions` (N, D), one member per row; `radius` > 0.
@@ -158,19 +158,19 @@ def set_packing(functions: Any, radius: float) -> int:
 def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim: int = 1) -> EntropyBounds:
     r"""The entropy numbers of Lipschitz functions of one or several variables, in the maximum norm.
 
-    The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. Exactly for
-    $d = 1$, and by certain bounds for $d > 1$,
+    The functions satisfy $|f(x) - f(y)| \le C \max_i |x_i - y_i|$ on $[0, \ell]^d$ and $f(0) = 0$. The entropy numbers
+    are exact for $d = 1$ and bounded rigorously for $d > 1$,
 
     $$\epsilon_n = \frac{C\, \ell}{n + 1}, \qquad
     \frac{C\, \ell}{2 m} \le \epsilon_n \le \frac{3\, C\, \ell}{2 k}, \quad k^d \le n + 1, \quad m^d > n.$$
 
-    For $d = 1$, upper bound: `nk.examples.lipschitz_code`. Lower bound: cut the interval into n + 1 cells of length h.
-    The $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two share a
-    smaller ball.
+    For $d = 1$, `nk.examples.lipschitz_code` gives the upper bound. Lower bound: cut the interval into n + 1 cells of
+    length h. The $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two
+    lie in the same ball of radius less than $h C$.
 
     For $d > 1$, a path through $k^d$ cells of side h visits neighbors one after the other. One bit per cell, up or down
     by $h C$, follows f at the centers within $h C$, and f changes by at most $h C / 2$ inside a cell. Lower bound: each
-    of $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two such functions differ by $h C$.
+    of $m^d > n$ cells has a tent of height $h C / 2$, up or down, and two of these functions differ by $h C$.
 
     **Arguments:** `bits`, n, a number or a vector; `length`, $\ell$ > 0; `constant`, C > 0; `dim`, d, the number of
     variables.

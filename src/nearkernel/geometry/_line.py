@@ -1,4 +1,4 @@
-"""Where a piecewise linear network bends along a line: exact positions, layer by layer, and no grid."""
+"""Where a piecewise linear network bends along a line: exact positions, layer by layer, without a grid."""
 
 from typing import Any, NamedTuple
 
@@ -31,10 +31,10 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
 
     The line is $x(t) = \text{start} + t\, (\text{end} - \text{start})$. Every preactivation is piecewise linear in t,
     so its roots follow by interpolation. There is no grid: two bends may be 1e-14 apart. A sign change of a neuron
-    that does not affect the output makes no bend; `crossings` lists all sign changes. The network has
+    that does not affect the output causes no bend; `crossings` lists all sign changes. The network has
     `len(breakpoints(...)) + 1` linear pieces on the line.
 
-    **Arguments:** `net`, an `nk.MLP` with ReLU, leaky ReLU or abs, of any depth, or an `nk.Network` of such
+    **Arguments:** `net`, an `nk.MLP` with ReLU, leaky ReLU or abs, of any depth, or an `nk.Network` of these
     activations and affine layers (convolutions, pooling, Flatten); `params`; `start`, `end`, two points (d,), or
     numbers if d = 1. Images are flattened into one row.
     """

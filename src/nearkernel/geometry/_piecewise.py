@@ -1,4 +1,4 @@
-"""A piecewise linear network as plain matrices: what lines and planes are cut by."""
+"""A piecewise linear network as plain matrices, for cutting lines and planes."""
 
 import math
 from typing import Any, NamedTuple
@@ -46,7 +46,7 @@ class Layers(NamedTuple):
 
 
 def require_piecewise_linear(net: Any) -> None:
-    """Refuses everything but an `nk.MLP` whose activation has one kink, at zero, and is linear on both sides."""
+    """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
     if not isinstance(net, MLP):
         raise TypeError(
             f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
@@ -80,7 +80,9 @@ def _sequence(net: Network, params: Any) -> Layers:
     """Of a network made of layers: what stands between two activations, as one matrix."""
     found = missing(net.layers, AbstractPiecewiseLayer)
     if found:
-        raise TypeError(f"`{found[0]}`, {found[1]!r}: a network with it has no linear regions.")
+        raise TypeError(
+            f"`{found[0]}`, {found[1]!r}, is not piecewise linear: the network has no linear regions."
+        )
     shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
     slopes: set[tuple[float, float]] = set()
     for k, layer in enumerate(net.layers.layers):
@@ -100,7 +102,7 @@ def _sequence(net: Network, params: Any) -> Layers:
             parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
         shape = layer.shape(shape)
     if len(slopes) > 1:
-        raise TypeError("`net` must have the same activation everywhere.")
+        raise TypeError("`net` must have the same activation in all layers.")
     right, left = next(iter(slopes), (1.0, 1.0))
     weights, biases = zip(*(part.matrix() for part in parts), strict=True)
     return Layers(list(weights), list(biases), right, left)

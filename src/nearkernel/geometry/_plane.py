@@ -77,7 +77,7 @@ class RegionsResult(Result, eqx.Module):
         return {"polygons": len(self), "linear_regions": self.count, "box": self.box.tolist()}
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw all polygons, each linear region in a color, on Matplotlib's `axes`."""
+        """Draw all polygons on Matplotlib's `axes`, with one color per linear region."""
         from .._plots.polygons import draw_polygons
 
         return draw_polygons(self.vertices, self.labels, self.box, axes)
@@ -88,12 +88,12 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
     r"""The exact polygons within a box on which a piecewise linear network is affine.
 
     The preactivations of each layer are affine on the polygons of the previous layer, and each neuron cuts the
-    polygons that its zero line crosses. Time and memory grow with the number of polygons, about half the squared sum of
-    the widths.
+    polygons that its zero line crosses. Time and memory grow with the number of polygons, about half the square of the
+    sum of the widths.
 
     **Arguments:** `net`, same as `breakpoints`, with two inputs; `params`; `box`,
     ((x_low, x_high), (y_low, y_high)); `plane`, (origin (d,), axes (2, d)), for a network of d inputs:
-    $x = \text{origin} + u_1 a_1 + u_2 a_2$ with the axes $a_1$, $a_2$, and box, polygons and gradients are in the
+    $x = \text{origin} + u_1 a_1 + u_2 a_2$ with the axes $a_1$, $a_2$, and the box, polygons and gradients are in the
     coordinates $u$.
     """
     layers = layers_of(net, params)

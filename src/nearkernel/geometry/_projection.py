@@ -1,4 +1,4 @@
-"""Random projections that keep distances, and the half-axes of balls of smooth functions."""
+"""Random projections that preserve distances, and the half-axes of balls of smooth functions."""
 
 from typing import Any
 
@@ -13,15 +13,16 @@ _MOST_AXES = 100_000
 
 
 def projection_dims(points: int, eps: float) -> int:
-    r"""The smallest integer above $8 \log(n) / \epsilon^2$: in this dimension $n$ = `points` keep their distances.
+    r"""The smallest integer above $8 \log(n) / \epsilon^2$: enough dimensions to preserve distances.
 
-    **Arguments:** `points`; `eps`, $\epsilon$, by which distances may shrink, between 0 and 1.
+    **Arguments:** `points`, their number $n$; `eps`, the fraction $\epsilon$ by which distances may shrink, from 0 to
+    1.
     """
     return int(np.floor(8 * np.log(whole(points, "points", 1)) / _share(eps) ** 2)) + 1
 
 
 def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarray:
-    r"""A random projection $A$ (d, m) that keeps all distances of the rows of `x` up to a factor $1 - \epsilon$.
+    r"""A random projection $A$ (d, m) that preserves all distances between rows of `x` up to a factor $1 - \epsilon$.
 
     $$(1 - \epsilon) \lVert x_i - x_j\rVert \le \lVert x_i A - x_j A\rVert \le \lVert x_i - x_j\rVert$$
 
@@ -42,7 +43,7 @@ def random_projection(x: Any, eps: float, key: Key, tries: int = 50) -> np.ndarr
         if largest_stretch(x @ matrix, x) <= 1 / (1 - eps):
             return matrix
     raise ValueError(
-        f"none of `tries` = {tries} projections kept distances to `eps` = {eps:g}: increase `tries`."
+        f"none of `tries` = {tries} projections preserved distances within `eps` = {eps:g}: increase `tries`."
     )
 
 

@@ -1,4 +1,4 @@
-"""How many linear regions there can be, are at most built, and are on average."""
+"""The number of linear regions: upper bounds and means over initializations."""
 
 from math import comb, prod
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from ._piecewise import Layers, require_piecewise_linear, two_points
 def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
     r"""The maximum number of regions into which $n$ hyperplanes divide a space: $\sum_{k \le d} \binom{n}{k}$.
 
-    It is reached in general position.
+    Hyperplanes in general position reach it.
 
     **Arguments:** `planes`, their number $n$; `dim` of the space, $d$; `central`: whether all pass through one point,
     as for neurons without biases: $2 \sum_{k < d} \binom{n - 1}{k}$.
@@ -50,13 +50,13 @@ def region_bounds(net: Any) -> RegionBoundsResult:
 
 
 def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
-    r"""The mean number of sign changes of a neuron between two points at infinite width, in each layer: (depth,).
+    r"""The mean number of sign changes per neuron between two points at infinite width, for each layer: (depth,).
 
     Over initializations a preactivation is a Gaussian process whose variance along the line is a parabola,
     $A t^2 + 2 B t + C$. By the Kac-Rice formula its expected number of zeros is
     $\frac1\pi \arctan\frac{A t + B}{\sqrt{A C - B^2}}$ from $t = 0$ to 1. This is at most 1 in every layer: on average
     the number of regions grows with the number of neurons, not exponentially. Corrections are of order depth/width;
-    the first layer has none.
+    for the first layer it is exact at any width.
 
     **Arguments:** `net`, a piecewise linear `nk.MLP`; `start`, `end`, two points (d,), or numbers if d = 1.
     """
@@ -78,11 +78,11 @@ def mean_crossings(net: Any, start: Any, end: Any) -> np.ndarray:
 
 
 def measure_crossings(net: Any, start: Any, end: Any, size: int, key: Key) -> Estimate:
-    """Measures `mean_crossings` in `size` random networks, which are cut exactly; (depth,) with standard errors.
+    """Measures `mean_crossings` in `size` random networks with exact crossings; (depth,) with standard errors.
 
     **Arguments:** `net`, `start`, `end`: same as `mean_crossings`; `size`, number of networks, at least 2; `key`.
-    Networks have the distribution of `net.init`, but are drawn with NumPy, because a thousand small networks take
-    less time than one compilation.
+    Networks have the distribution of `net.init`, but are drawn with NumPy: a thousand small networks take less time
+    than one compilation.
     """
     require_piecewise_linear(net)
     start, end = two_points(start, end, net.in_dim)

@@ -1,7 +1,7 @@
-r"""How regular functions are, and what is lost by seeing them at a few points only.
+r"""The regularity of functions, and the error of reconstructing them from their values at a few points.
 
-- `lipschitz_bounds`: a network's Lipschitz constant lies between the largest gradient that is found and the product of
-  its layers' norms.
+- `lipschitz_bounds`: a network's Lipschitz constant lies between the largest gradient found and the product of its
+  layers' norms.
 - `sampling_width`: given a function $f$ in the unit ball of a kernel's space at $m$ points, the best reconstruction is
   off by at most the largest $\lVert f\rVert$ with $f = 0$ at these points, the root of the largest eigenvalue of the
   posterior covariance.
@@ -24,7 +24,7 @@ _GRID = np.linspace(-30.0, 30.0, 60_001)
 
 
 class LipschitzBoundsResult(NamedTuple):
-    """A Lipschitz constant lies from `lower`, the largest gradient found, to `upper`, a product of norms."""
+    """Bounds on a Lipschitz constant: `lower`, the largest gradient found, and `upper`, a product of norms."""
 
     lower: float
     upper: float
@@ -32,7 +32,7 @@ class LipschitzBoundsResult(NamedTuple):
 
 @in_float64
 def lipschitz_bounds(net: MLP, params: Any, x: Any) -> LipschitzBoundsResult:
-    """Bounds on the Lipschitz constant of a network, in Euclidean lengths of inputs and outputs.
+    """Bounds on the Lipschitz constant of a network, with Euclidean norms of inputs and outputs.
 
     `lower`: the largest norm of the Jacobian at the points `x`. `upper`: the product of the spectral norms of the
     weight matrices and of the largest slopes of the activations, which holds everywhere.
@@ -40,7 +40,7 @@ def lipschitz_bounds(net: MLP, params: Any, x: Any) -> LipschitzBoundsResult:
     **Arguments:** `net`, an `nk.MLP`; `params`; `x` (n, d), where gradients are taken.
     """
     if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP, whose layers are known; got {type(net).__name__}.")
+        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
     params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     upper = 1.0
@@ -65,11 +65,11 @@ def _largest_slope(activation: AbstractActivation) -> float:
 
 @in_float64
 def sampling_width(kernel: KernelLike, seen: Any, x: Any) -> float:
-    """The worst error of the best method that sees functions of the kernel's unit ball at the points `seen` alone.
+    """The worst-case error of the best reconstruction of functions in the kernel's unit ball from values at `seen`.
 
-    Errors are root mean squares over the points `x`. The best method is kernel interpolation; no other does better,
-    since f and -f that vanish at all points seen look the same. `nk.geometry.ellipsoid_width` of
-    `nk.geometry.kernel_axes(kernel, x)` is the error with any m numbers about f instead of m values.
+    Errors are root mean squares over the points `x`. The best method is kernel interpolation. No other method does
+    better, because a function f that vanishes at all these points cannot be told from -f. `nk.geometry.ellipsoid_width`
+    of `nk.geometry.kernel_axes(kernel, x)` is the error with any m numbers about f instead of m values.
 
     **Arguments:** `kernel`; `seen` (m, d); `x` (n, d), a sample of the input distribution.
     """

@@ -82,7 +82,7 @@ def top_eigenpairs(
             values, vectors = eigsh(linear, k, which=_WHICH[which], v0=start, tol=tol, ncv=most, maxiter=100)
         except ArpackNoConvergence as failure:
             values, vectors = failure.eigenvalues, failure.eigenvectors
-            message = f"not converged: {len(values)} of {k} eigenpairs were found"
+            message = f"not converged: found {len(values)} of {k} eigenpairs"
             status = Status(StatusKind.not_converged, message)
     order = {"largest": -values, "smallest": values, "magnitude": -np.abs(values)}[which]
     chosen = np.argsort(order)[:k]
@@ -104,9 +104,9 @@ def sharpness(
 ) -> Any:
     r"""The largest eigenvalue $\lambda$ of the Hessian of the loss: gradient descent is stable if $\eta \lambda < 2$.
 
-    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`; `steps` of Lanczos if it is traced, as in
-    `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which records it along a run; otherwise
-    it is iterated to a relative error of 1e-8; `seed` of the first vector.
+    **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`; `steps`, the number of Lanczos steps under
+    tracing, as in `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which records it along a
+    run; otherwise Lanczos iterates to a relative error of 1e-8; `seed` of the first vector.
     """
     hessian = Hessian(model, params, x, y, loss)
     steps = whole(steps, "steps", 1)
@@ -130,7 +130,8 @@ def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array,
 class SpectralDensityResult(Result, eqx.Module):
     """The density of eigenvalues: exact `outliers` (k,), largest magnitude first, and a quadrature of the others.
 
-    **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), the weights of a probe sum to 1; `size` P.
+    **Fields:** `outliers`; `nodes` and `weights`, each (probes, steps), where the weights of each probe sum to 1;
+    `size` P.
     """
 
     outliers: np.ndarray
@@ -150,7 +151,7 @@ class SpectralDensityResult(Result, eqx.Module):
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
     def density(self, grid: Any, width: float) -> np.ndarray:
-        """The density at `grid` (m,), each eigenvalue a Gaussian of deviation `width`; its integral is 1."""
+        """The density at `grid` (m,): each eigenvalue is a Gaussian of deviation `width`, and the integral is 1."""
         grid, width = numeric(grid, "grid"), positive(width, "width")
         rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
         nodes = np.concatenate([self.outliers, self.nodes.ravel()])
@@ -167,7 +168,7 @@ class SpectralDensityResult(Result, eqx.Module):
         )
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the density, logarithmic, and the outliers on Matplotlib's `axes`."""
+        """Draw the density on a logarithmic axis, and the outliers, on Matplotlib's `axes`."""
         from .._plots.spectra import draw_density
 
         ends = [*self.outliers, *self.nodes.ravel()]
@@ -185,8 +186,8 @@ def spectral_density(
     """The distribution of all eigenvalues by stochastic Lanczos quadrature.
 
     The few eigenvalues of largest magnitude are computed exactly and projected out, because they would dominate the
-    variance. The rest is estimated with random probes, each of which gives a Gauss quadrature from its `steps` of
-    Lanczos (exact for the moments below twice the number of steps).
+    variance. The rest is estimated with random probes, each of which gives a Gauss quadrature from its `steps`
+    Lanczos steps (exact for moments of order below twice the number of steps).
 
     **Arguments:** `operator`, e.g. `Hessian(...)`; `outliers`, the number of exact eigenvalues; `probes`; `steps` per
     probe; `seed`. It costs about `probes` times `steps` products, and memory for `steps` vectors.

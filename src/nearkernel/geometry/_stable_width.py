@@ -1,15 +1,15 @@
-r"""Coding functions by numbers, stably: a random projection and a Lipschitz extension.
+r"""Stable codes of functions by a few numbers: a random projection and a Lipschitz extension.
 
 A pair $a: K \to \mathbb{R}^m$, $M: \mathbb{R}^m \to X$ is stable if both are 2-Lipschitz; the stable width
-$\delta_m(K)$ is the least error $\sup \lVert f - M(a(f))\rVert$ of such pairs. It is at most $3\, \epsilon_n$ for
+$\delta_m(K)$ is the least error $\sup \lVert f - M(a(f))\rVert$ of stable pairs. It is at most $3\, \epsilon_n$ for
 $m = 32 n$. The proof is a construction: cover $K$ by $2^n$ balls of radius $r$; project at random, which leaves
 distances within a factor of 2; send the projected centers back, and extend this map, 2-Lipschitz on them, to
 everywhere. Then with the nearest center $f_i$
 
 $$\lVert f - M(a(f))\rVert \le \lVert f - f_i\rVert + \lVert M(a(f_i)) - M(a(f))\rVert \le r + 2 r.$$
 
-A projection that keeps the distances of centers need not be 1-Lipschitz on all of $K$, which the last step uses: here
-it is scaled until it is, on all pairs of the set.
+A projection that preserves distances between centers need not be 1-Lipschitz on all of $K$, which the last step uses:
+here it is scaled until it is, on all pairs of the set.
 """
 
 from typing import Any
@@ -119,12 +119,14 @@ class StablePairResult(Result, eqx.Module):
 def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePairResult:
     r"""A pair of maps that proves $\delta_{32 n} \le 3\, \epsilon_n$ on a finite set, with its measured error.
 
-    **Arguments:** `functions` (N, D), one per row, in a Euclidean space; `bits` n >= 1; `key` of the projection;
-    `tries`, the maximum number of projections to draw until one keeps distances within a factor of 2.
+    **Arguments:** `functions` (N, D), one per row, in a Euclidean space; `bits` n >= 1; `key`, for the projection;
+    `tries`, the maximum number of projections to draw until one preserves distances within a factor of 2.
     """
     functions, n = inputs(functions, "functions"), whole(bits, "bits", 1, most=1000)
     require_fits(
-        8 * 3 * 32 * n * sum(functions.shape), f"a projection to 32 `bits` = {32 * n} numbers", "use fewer"
+        8 * 3 * 32 * n * sum(functions.shape),
+        f"a projection to 32 `bits` = {32 * n} numbers",
+        "use fewer `bits`",
     )
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
     chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
@@ -138,7 +140,7 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
             break
     else:
         raise ValueError(
-            f"none of `tries` = {tries} projections kept distances within a factor of 2: increase `tries`."
+            f"none of `tries` = {tries} projections preserved distances within a factor of 2: increase `tries`."
         )
     decoder = LipschitzExtension(centres @ projection, centres, constant)
     codes = functions @ projection

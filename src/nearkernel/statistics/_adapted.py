@@ -6,8 +6,8 @@ $$p(w) \propto \mathcal{N}(w; 0, 1)\, \exp\!\left(\frac{C_W}{2 N}\, s(w)^\top G\
 G = a a^\top - (\tilde K + T)^{-1}, \qquad a = (\tilde K + T)^{-1} y,$$
 
 where $s(w)$ are the neuron's outputs on the data, $T$ is the noise and $\tilde K = C_W \langle s s^\top\rangle$ is the
-kernel that the neurons make themselves. The mean is $\tilde k\, a$. It is found by a population of neurons under
-Hamiltonian Monte Carlo, whose kernel is updated between sweeps.
+kernel of these same neurons. The mean is $\tilde k\, a$. Hamiltonian Monte Carlo on a population of neurons finds it,
+and updates the kernel between sweeps.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -44,7 +44,7 @@ class Adapted(Result, eqx.Module):
     acceptance: float
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean with 2 standard errors, point by point, on Matplotlib's `axes`."""
+        """Draw the mean and 2 standard errors, point by point, on Matplotlib's `axes`."""
         from .._plots.bands import draw_band
 
         return draw_band(self.mean, self.mean_sem, axes)
@@ -66,10 +66,11 @@ def adapted_mean(
 
     For targets that the prior does not fit (`posterior(..., widths=...).misfit` above 2) the mean is within 1 to 7 %
     of sampled networks, while a Gaussian process of fixed or random scale is off by 5 to 30 %. The variance is less
-    accurate: use that of `posterior`.
+    accurate: take it from `posterior`.
 
     **Arguments:** `net`, an `nk.MLP` with one hidden layer, in NTK or standard scaling; `x` (n, d); `y` (n,); `x_new`
-    (m, d); `noise` > 0; `key`; `neurons` of the population, which are not the width; `sweeps`, number of sweeps.
+    (m, d); `noise` > 0; `key`; `neurons`, the size of the sampled population (not the width); `sweeps`, number of
+    sweeps.
     """
     if not isinstance(net, MLP) or len(net.widths) != 1 or net.parametrization == "mean_field":
         raise TypeError(

@@ -1,13 +1,13 @@
 r"""How much the average of any function over a layer's neurons varies between networks, to order 1/n.
 
-Given the layer before, the neurons of a layer are independent with a random variance, $K$ plus a fluctuation of
+Given the previous layer, the neurons of a layer are independent with a random variance, $K$ plus a fluctuation of
 variance $V/n_-$, where $n_-$ is the width of that layer. So for $O = \frac1n \sum_i f(z_i)$,
 
 $$\operatorname{Var}[O] = \frac{\langle f^2\rangle - \langle f\rangle^2}{n}
 + \left(\frac{d\langle f\rangle}{dK}\right)^2 \frac{V}{n_-}, \qquad
 \frac{d\langle f\rangle}{dK} = \frac{\langle f\, (z^2/K - 1)\rangle}{2 K},$$
 
-with averages over $\mathcal{N}(0, K)$. Both terms vanish with width; the first layer has the first only.
+with averages over $\mathcal{N}(0, K)$. Both terms vanish at large width; the first layer has only the first term.
 """
 
 from collections.abc import Callable
@@ -28,16 +28,16 @@ def average_variance(net: MLP, x: Any, function: Callable, layer: int = 1) -> fl
     $$\operatorname{Var}\Big[\frac1n \sum_i f(z_i)\Big]
     = \frac{\langle f^2\rangle - \langle f\rangle^2}{n} + \left(\frac{d\langle f\rangle}{dK}\right)^2 \frac{V}{n_-}$$
 
-    with V the four-point vertex of the layer and $n_-$ the width of the layer before.
+    with V the four-point vertex of the layer and $n_-$ the width of the previous layer.
 
     **Arguments:** `net`, an `nk.MLP`; `x` (1, d), one input; `function` of preactivations, (k,) -> (k,); `layer` = 1
     ... number of hidden layers.
     """
     if not isinstance(net, MLP):
-        raise TypeError(f"`net` must be an nk.MLP, whose layers are known; got {type(net).__name__}.")
+        raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
     x = inputs(x, "x", net.in_dim)
     if len(x) != 1:
-        raise ValueError(f"`x` must be one input, (1, d); got {len(x)} of them.")
+        raise ValueError(f"`x` must be one input, (1, d); got {len(x)} inputs.")
     if not callable(function):
         raise TypeError(f"`function` must be a function of preactivations; got {shown(function)}.")
     if whole(layer, "layer", 1) > len(net.widths):

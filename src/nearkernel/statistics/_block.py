@@ -1,7 +1,7 @@
-r"""What a block of layers does to signals, gradients and angles when it is repeated many times.
+r"""How signals, gradients and angles change in a deep network that repeats one block of layers.
 
-$K$ is the variance of what leaves the block, the same for all positions of an image that is large (borders of padded
-convolutions are left out). A block maps it to $K' = F(K)$, with $\chi_\parallel = F'(K)$; $\chi_\perp$ is the growth of
+$K$ is the variance of the block's outputs, the same at all positions of a large image (borders of padded convolutions
+are ignored). A block maps it to $K' = F(K)$, with $\chi_\parallel = F'(K)$; $\chi_\perp$ is the growth of
 squared gradients, and of small squared distances.
 """
 
@@ -55,8 +55,8 @@ class BlockFlow(Result, eqx.Module):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The (variance, squared gradient, correlation) after 0, 1, ... `depth` blocks, each (depth + 1,).
 
-        The first block has inputs of variance `kernel` and `correlation`. The squared gradient is that of the current
-        block's outputs with respect to the inputs of the first block.
+        The first block has inputs of variance `kernel` and `correlation`. The squared gradient belongs to
+        the current block's outputs, with respect to the inputs of the first block.
         """
         k, gap = np.array([positive(kernel, "kernel")]), np.array([1.0 - float(correlation)])
         found, gradient = [(k[0], 1.0, 1.0 - gap[0])], 1.0
@@ -70,7 +70,7 @@ class BlockFlow(Result, eqx.Module):
 
     @in_float64
     def critical_factor(self) -> float:
-        """The factor on every `weight_var` of the block for which `chi_perp` is 1; the one nearest to 1.
+        """The factor on every `weight_var` of the block that makes `chi_perp` 1; if several do, the one nearest to 1.
 
         It is nan if there is none between 0.01 and 100.
         """
@@ -94,7 +94,7 @@ class BlockFlow(Result, eqx.Module):
 
     @property
     def depth_scale(self) -> float:
-        """Blocks over which the angle of two inputs converges; inf at criticality, nan if variances do not."""
+        """Blocks over which the angle of two inputs converges; inf at criticality, nan if variances do not converge."""
         with jax.enable_x64(True):
             end = Ends(*(np.array([v]) for v in (self.kernel, self.growth, self.chi_par, self.chi_perp)))
             return float(correlation_at_the_end(self._block, end)[1][0])
@@ -103,7 +103,7 @@ class BlockFlow(Result, eqx.Module):
     def factor_for(self, depth: int, growth: float = math.e, kernel: float = 1.0) -> float:
         """The factor on every `weight_var` for which squared gradients grow by `growth` over `depth` blocks.
 
-        It is meant for residual blocks, whose branches must shrink with depth, about as 1/depth. `kernel` is the
+        Use it for residual blocks, whose branches must shrink with depth, about as 1/depth. `kernel` is the
         initial variance. It is nan if no factor between 1e-8 and 100 works.
         """
         depth, aim = whole(depth, "depth", 1), math.log(positive(growth, "growth"))
@@ -147,11 +147,10 @@ def phases(chi_perp: np.ndarray) -> np.ndarray:
 def _words(end: "Ends", phase: str) -> str:
     kernel, growth, _, perp = (float(field[0]) for field in end)
     if np.isinf(kernel) and growth > 1 + NEAR_ONE:
-        signal = (
-            f"the variance grows by a factor of {growth:.6g} per block: divide `weight_var` by their number"
-        )
+        advice = "divide `weight_var` by the number of blocks"
+        signal = f"the variance grows by a factor of {growth:.6g} per block: {advice}"
     elif np.isinf(kernel):
-        signal = "the variance grows, but ever more slowly relative to its size"
+        signal = "the variance grows, but its relative growth tends to 0"
     elif kernel == 0:
         signal = f"the variance vanishes, by a factor of {growth:.6g} per block"
     else:
@@ -175,7 +174,7 @@ def checked_block(block: Any) -> Sequential:
     layers = _mapped(layers, lambda f: Dense(f.width, f.weight_var, f.bias_var), AbstractFilter)
     widths = [leaf.width for leaf in leaves(layers) if isinstance(leaf, Dense)]
     if not widths:
-        raise ValueError("`block` needs weights: Dense or Conv.")
+        raise ValueError("`block` must contain weights: add a Dense or Conv layer.")
     shape = (widths[-1],)
     with located("block", layers):
         after = layers.shape(shape)

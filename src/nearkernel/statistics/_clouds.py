@@ -1,4 +1,4 @@
-"""How finely the limit of wide, feature-learning networks is computed."""
+"""Accuracy settings for the limit of wide networks that learn features."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from .._check import one_of, positive, whole
 class Clouds(eqx.Module):
     """Settings of `nk.forecast` for mean-field networks.
 
-    A layer is represented by a cloud of weighted neurons on scrambled Sobol points.
+    A cloud of weighted neurons on scrambled Sobol points represents each layer.
 
     **Arguments:** `neurons` per layer, a power of 2: by default 16384 for one hidden layer, 4096 for more;
     `scrambles`, independent repetitions, at least 2, from which `error` is estimated; `tol`, the fraction of a field
-    that may stay unresolved between two hidden layers: by default 0.01, or 0.05 for activations with kinks; `look`,
+    that may remain unresolved between two hidden layers: by default 0.01, or 0.05 for activations with kinks; `look`,
     steps between two searches for new directions; `every`, steps between two stored predictions at new inputs;
     `dtype` of the clouds, "float64" or "float32"; `seed`; `watch`, a function `watch(share, left)` called with the
-    fraction of the work that is done and the seconds that are left.
+    finished fraction of the work and the remaining seconds.
 
     Doubling `neurons` doubles time and memory and divides the error by 1.4 to 2; the gain is larger for few inputs of
     low dimension.

@@ -1,4 +1,4 @@
-"""How far a kernel of finite width may be from its mean: inequalities with their constants."""
+"""Bounds on the distance of a finite-width kernel from its mean, with explicit constants."""
 
 import math
 from collections.abc import Callable
@@ -74,9 +74,9 @@ class LargestEigenvalueResult(Result, eqx.Module):
 
     **Fields:** for the mean kernel over networks of these widths: `mean`, its largest eigenvalue; `row` (largest row
     sum), `frobenius` and `trace`, which are upper bounds. `trace` is exact; with two or more hidden layers the others
-    have the relative error that `ReluNTKResult` states for its mean. For the kernel of one network, exceeded at most
-    with `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the matrix
-    inequality with one summand).
+    have the relative error that `ReluNTKResult` states for its mean. For the kernel of one network, exceeded with
+    probability at most `probability`: `markov`, `cantelli` (from mean and variance of the trace) and `chernoff` (the
+    matrix inequality with one summand).
     """
 
     mean: float
@@ -124,9 +124,10 @@ class ConcentrationResult(Result, eqx.Module):
     r"""How close the readout kernel $G = \frac{C_W}{\text{width}} \sum_{\text{neurons}} s s^\top$ is to its
     expectation.
 
-    **Fields:** `mean` (n, n), $\mathbb{E}[G]$; `deviation`, a bound on the norm of $G - \mathbb{E}[G]$, exceeded at
-    most with `probability` (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and `smallest`,
-    bounds on the eigenvalues of $G$, each violated at most with `probability` (matrix Chernoff).
+    **Fields:** `mean` (n, n), $\mathbb{E}[G]$; `deviation`, a bound on the norm of $G - \mathbb{E}[G]$, exceeded with
+    probability at most `probability` (matrix Bernstein); `expected`, a bound on the expected norm; `largest` and
+    `smallest`, bounds on the eigenvalues of $G$, each violated with probability at most `probability` (matrix
+    Chernoff).
     """
 
     mean: np.ndarray
@@ -139,16 +140,18 @@ class ConcentrationResult(Result, eqx.Module):
 
 @in_float64
 def concentration(net: MLP, x: Any, probability: float = 0.05) -> ConcentrationResult:
-    r"""Bounds the distance of the last-layer kernel of one network from its infinite-width limit.
+    r"""Bounds the distance between the last-layer kernel of one network and its infinite-width limit.
 
-    The neurons of a first hidden layer are independent, and a bounded activation bounds the contribution of each by
+    The neurons of the first hidden layer are independent, and a bounded activation bounds the contribution of each by
     $C_W n \sup(s^2) / \text{width}$, so the distance decreases as $\sqrt{n \log n / \text{width}}$.
 
     **Arguments:** `net` with one hidden layer and a bounded activation, e.g. "tanh", "erf", "sin"; `x` (n, d);
     `probability` of failure.
     """
     if not isinstance(net, MLP) or len(net.widths) != 1:
-        raise ValueError("`net` must be an nk.MLP with one hidden layer: only its neurons are independent.")
+        raise ValueError(
+            "`net` must be an nk.MLP with one hidden layer: neurons of deeper layers are not independent."
+        )
     x = inputs(x, "x", net.in_dim)
     bound, last = supremum(net.activation_of(1)), net.dense(1)
     if np.isinf(bound):

@@ -1,4 +1,4 @@
-"""The coordinate check: how far the neurons of every layer move in training, over the width."""
+"""The coordinate check: how far the neurons of every layer move in training, as a function of the width."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Any
@@ -31,9 +31,9 @@ class CoordinateCheckResult(Result, eqx.Module):
     **Fields:** `widths` (k,); `moves` (k, layers), means over networks, and their standard errors `sem`; the last
     layer is the outputs; `slopes` (layers,), the fitted powers of the width, and `slopes_sem`; `predicted` (layers,),
     the powers predicted by the theory of the first step. If all are 0, every layer learns at the same rate at any
-    width, and a learning rate carries over. `expected` (k, layers): the moves themselves by `nk.statistics.first_move`;
-    nan unless `net` is an `nk.MLP`, with at most 16 points if it has several hidden layers, and `algorithm` one step of
-    gradient descent.
+    width, and a learning rate carries over. `expected` (k, layers): the moves predicted by `nk.statistics.first_move`;
+    nan unless `net` is an `nk.MLP`, with at most 16 points if it has several hidden layers, and `algorithm` is one step
+    of gradient descent.
     """
 
     widths: np.ndarray
@@ -73,10 +73,10 @@ def coordinate_check(
     """A coordinate check: trains `net` at several widths for a few steps and measures how much each layer moves.
 
     **Arguments:** `net`, an `nk.MLP`, `nk.MaximalUpdate` or `nk.Network` of layers that `nk.MaximalUpdate` supports;
-    `x` (n, *in_shape); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`, with few steps and a small
-    learning rate; `widths`, at least two, of all hidden layers of an `nk.MLP`, or of the first layer of other networks,
-    whose other widths change in proportion; `key`; `draws`, networks per width; `factors`: whether learning rates are
-    multiplied by `net.lr_factors()`.
+    `x` (n, *in_shape); `y` (n,) or (n, out); `algorithm`, `nk.GradientDescent` or `nk.Adam`, with a few steps and a
+    small learning rate; `widths`, at least two: of all hidden layers of an `nk.MLP`, or of the first layer of other
+    networks, whose other widths scale in proportion; `key`; `draws`, networks per width; `factors`: whether learning
+    rates are multiplied by `net.lr_factors()`.
     """
     network = net.net if isinstance(net, MaximalUpdate) else net
     if not isinstance(network, MLP | Network) or (isinstance(network, MLP) and not network.widths):

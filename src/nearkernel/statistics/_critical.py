@@ -1,9 +1,9 @@
-r"""The initialization at which signals neither die nor explode with depth.
+r"""The initialization at which signals neither vanish nor explode with depth.
 
 $$K' = C_b + C_W\, \mathbb{E}[s^2], \qquad \chi_\perp = C_W\, \mathbb{E}[s'^2], \qquad
 \chi_\parallel = \frac{dK'}{dK} = C_W\, \mathbb{E}[s'^2 + s s''], \qquad z \sim \mathcal{N}(0, K)$$
 
-Critical is a fixed point $K_* = K'$ at which $\chi_\perp = \chi_\parallel = 1$.
+The critical point is a fixed point $K_* = K'$ at which $\chi_\perp = \chi_\parallel = 1$.
 """
 
 from typing import Any, overload
@@ -52,7 +52,7 @@ class CriticalResult(Result, eqx.Module):
 
     @in_float64
     def chi_perp(self, kernel: Any, weight_var: float | None = None) -> np.ndarray:
-        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$ at variance `kernel`: growth per layer of small squared differences."""
+        r"""$\chi_\perp = C_W \mathbb{E}[s'^2]$ at variance `kernel`: growth of small squared differences per layer."""
         return self._weight_var(weight_var) * moments(self.activation, kernel).slope
 
     @in_float64
@@ -73,7 +73,7 @@ class CriticalResult(Result, eqx.Module):
 
     @in_float64
     def kernel_law(self, depth: Any) -> np.ndarray:
-        r"""K at large `depth`,: $K_* + c / \text{depth}^p$ (`coefficient` c, `power` p)."""
+        r"""K at large `depth`: $K_* + c / \text{depth}^p$ (`coefficient` c, `power` p)."""
         if not self.ok or self.attracts in ("all", "none"):
             raise ValueError(f"K does not decay by a power law here: {self.message}")
         depth = numeric(depth, "depth")
@@ -83,7 +83,7 @@ class CriticalResult(Result, eqx.Module):
 
     def _weight_var(self, weight_var: float | None) -> float:
         if weight_var is None and not self.ok:
-            raise ValueError(f"`weight_var` is needed, because there is no critical one: {self.message}")
+            raise ValueError(f"`weight_var` is required, because no value is critical: {self.message}")
         return self.weight_var if weight_var is None else positive(weight_var, "weight_var")
 
 
@@ -114,7 +114,7 @@ def critical(activation: Any) -> Any:
     seen = scan(activation)
     ratio, slope = seen.moments.value / seen.k, seen.moments.slope
     if not slope.any():
-        raise ValueError("`activation` is constant: it passes no signal.")
+        raise ValueError("`activation` must not be constant: a constant passes no signal.")
     if np.ptp(ratio) <= 1e-9 * ratio.max() and np.ptp(slope) <= 1e-9 * slope.max():
         return _scale_invariant(activation, float(ratio[0]))
     return _at_zero(activation) or _away_from_zero(activation, seen) or _no_solution(activation, seen)
@@ -132,7 +132,7 @@ def _at_zero(activation: AbstractActivation) -> CriticalResult | None:
         return None
     at, p = f"weight_var = {found.weight_var:.8g}, bias_var = 0", found.exponent
     if np.isnan(p):
-        how = "more slowly than any power of the depth" if found.fast else "by no power of the depth"
+        how = "more slowly than any power of the depth" if found.fast else "but not as a power of the depth"
         message = f"{at}: K falls to 0 {how}."
         return CriticalResult(activation, found.weight_var, 0.0, 0.0, AT_ZERO, message, 0.0, np.nan, "above")
     coefficient = float((p * found.rate) ** (-1.0 / p))

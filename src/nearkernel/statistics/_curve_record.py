@@ -1,4 +1,4 @@
-"""What `learning_curve` returns, and what may be said beyond the data."""
+"""The result of `learning_curve`, and its extrapolation beyond the data."""
 
 import dataclasses
 import math
@@ -23,8 +23,8 @@ _SIMILAR = 2.0  # ratio of the slopes of the last half and the last three quarte
 class TrainedCurve(NamedTuple):
     """Real fits at each size: the mean `error` and its `spread` over fits (NaN if too few rows are left for testing).
 
-    **Fields:** `sizes`; `error`; `spread`; `error_rate` for classes, otherwise None; `fits`, their number at each
-    size.
+    **Fields:** `sizes`; `error`; `spread`; `error_rate` for classes, otherwise None; `fits`, the number of fits at
+    each size.
     """
 
     sizes: np.ndarray
@@ -50,7 +50,7 @@ class Extrapolation(Result, eqx.Module):
 
     **Fields:** `sizes`; `error`, the middle of two fits; `low` and `high`, an interval that contains both fits,
     widened by two standard errors and by a change of the slope $s$ by $s^2/2$ (at most $s/2$); `trusted`, and if it is
-    False, the `reason`. An error floor below the present error cannot be seen in the data.
+    False, the `reason`. The data cannot reveal an error floor below the present error.
     """
 
     sizes: np.ndarray
@@ -112,7 +112,7 @@ class LearningCurveResult:
         sizes = np.atleast_1d(numeric(sizes, "sizes"))
         if sizes.ndim != 1 or not sizes.size or sizes.min() < self.n:
             raise ValueError(
-                f"`sizes` must be at least the number of rows, {self.n}: for smaller sizes use .error."
+                f"`sizes` must be at least the number of rows, {self.n}: for smaller sizes, use `error`."
             )
         if sizes.max() > _FARTHEST * self.n:
             raise ValueError(
@@ -147,19 +147,19 @@ class LearningCurveResult:
         if not np.all(np.isfinite(errors)) or np.any(errors <= 0):
             return "the curve is not finite and positive"
         if np.any(np.diff(errors) > 0.02 * errors[:-1]):
-            return "the error increases somewhere between a quarter of the rows and all of them"
+            return "the error increases somewhere between a quarter of the rows and all rows"
         if long * short <= 0 or not 1 / _SIMILAR < long / short < _SIMILAR:
             return (
                 f"the slope changes, from {long:.2g} over three quarters of the rows to {short:.2g} over half"
             )
         if short > _STEEP:
-            return f"the curve is steep, with a slope of {short:.2g}: such a step does not continue"
+            return f"the curve is steep, with a slope of {short:.2g}, which cannot continue"
         if deviation > _VAGUE:
             return f"its standard error is {100 * deviation:.0f} %"
         return ""
 
     def with_features(self, count: float, sizes: Any = None) -> np.ndarray:
-        r"""The error at `sizes` (those of the curve) if `count` random features replace the kernel, their mean.
+        r"""The error at `sizes` (by default those of the curve) with `count` random features in place of the kernel.
 
         This is a network of width `count` in which only the last layer is trained, with sample-wise and width-wise
         double descent. It does not describe a fully trained network of that width. The accuracy is 3 to 9 %, and 25 %
@@ -175,7 +175,7 @@ class LearningCurveResult:
         of freedom.
 
         It comes from the degrees of freedom $z$ as a function of the effective ridge $\kappa$,
-        $1/a = -d \ln z / d \ln \kappa$, because the smallest eigenvalues of the matrix itself decrease too fast.
+        $1/a = -d \ln z / d \ln \kappa$, because the smallest eigenvalues of the kernel matrix itself decrease too fast.
         """
         from ._feature_law import degrees_of_freedom
 
@@ -184,7 +184,7 @@ class LearningCurveResult:
         return float(first), float(second)
 
     def plot(self, axes: Any = None) -> Any:
-        """Draw error, error bars, real fits and the extrapolation to twice the examples on Matplotlib's `axes`."""
+        """Draw the error, error bars, real fits and the extrapolation to twice the examples on Matplotlib's `axes`."""
         from .._plots._axes import given_or_new
 
         axes = given_or_new(axes)

@@ -1,4 +1,4 @@
-r"""How probable data are under a deep linear network, exactly.
+r"""The exact evidence of data under a deep linear network.
 
 The network is $z(x) = \theta \cdot x$ with $\theta = W^{(L+1)} \cdots W^{(1)}$, hidden widths $N_1, \ldots, N_L$, $N_0$
 inputs and one output, and weights drawn from $\mathcal{N}(0, \sigma^2 / \text{fan-in})$ with $\sigma^2$ = `prior_var`.
@@ -71,7 +71,7 @@ def interpolation(x: Any, y: Any) -> Interpolant:
     y = targets(y, len(x), x_name="x", out=1)[:, 0]
     if len(x) > x.shape[1]:
         raise ValueError(
-            f"`x` has {len(x)} points of {x.shape[1]} features; a linear network fits at most one point per feature."
+            f"`x` must not have more points than features, or a linear network cannot fit them; got {x.shape}."
         )
     with np.errstate(over="ignore", invalid="ignore"):
         found = least_interpolant(x, y)
@@ -118,8 +118,8 @@ def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: f
     **Arguments:** `x` (P, n_0), $P \le n_0$ independent points; `y` (P,); `widths` $N_1, \ldots, N_L$ of the hidden
     layers, () for none; `prior_var`, the variance of the weights times their fan-in.
 
-    It is exact at every width. $L = 100$ and $P = 500$ take a millisecond beyond a factorization of $X$. At $y = 0$ the
-    density, and thus the result, is infinite if some layer is not wider than $P$.
+    It is exact at every width. $L = 100$ and $P = 500$ take a millisecond in addition to a factorization of $X$. At
+    $y = 0$ the density, and so the result, is infinite if some layer is not wider than $P$.
     """
     widths = wholes(widths, "widths")
     prior_var = checked_var(prior_var, "prior_var")
@@ -129,7 +129,7 @@ def deep_linear_log_evidence(x: Any, y: Any, widths: Sequence[int], prior_var: f
 def effective_depth(points: int, widths: Sequence[int]) -> float:
     r"""The effective depth $\lambda = P \sum_l 1/N_l$ of a posterior with $P$ = `points` and hidden `widths` $N_l$.
 
-    It measures how far depth moves the posterior away from that of a linear model.
+    It measures how far depth moves the posterior away from the posterior of a linear model.
     """
     return whole(points, "points", 1) * float(sum(1.0 / n for n in wholes(widths, "widths")))
 
@@ -160,7 +160,9 @@ def best_prior_var(x: Any, y: Any, widths: Sequence[int]) -> float:
     """
     data, widths = interpolation(x, y), wholes(widths, "widths")
     if data.square == 0:
-        raise ValueError("`y` is 0: the evidence grows as `prior_var` decreases, so there is no best one.")
+        raise ValueError(
+            "`y` must not be 0: the evidence grows as `prior_var` decreases, so no value is best."
+        )
     return most_probable_var(data, widths)
 
 

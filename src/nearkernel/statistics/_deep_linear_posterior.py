@@ -1,8 +1,8 @@
-r"""Deep linear networks that fit the data: their exact posterior.
+r"""The exact posterior of deep linear networks that fit the data.
 
-Before the data $\theta = \sqrt S\, \xi$ with $\xi \sim \mathcal{N}(0, 1)$ in $n_0$ dimensions and
+A priori, $\theta = \sqrt S\, \xi$ with $\xi \sim \mathcal{N}(0, 1)$ in $n_0$ dimensions and
 $S = \frac{v}{n_0} \prod_l \frac{v}{N_l} \chi^2_{N_l}$, $v$ the prior variance. $P$ points without noise fix $\theta$ in
-their span, $\theta_*$, and tell of the rest only through $S$:
+their span, $\theta_*$, and inform the rest only through $S$:
 
 $$\theta = \theta_* + \sqrt S\, \xi_\perp, \qquad p(S \mid \text{data}) \propto p(S)\, S^{-P/2} e^{-t/(2 S)}, \qquad
 t = \lVert\theta_*\rVert^2.$$
@@ -105,7 +105,7 @@ class DeepLinearPosteriorResult(Result, eqx.Module):
         away = values - self.mean(x)
         if not perp.all():
             raise ValueError(
-                "`x` has rows in the span of the data: predictions there are certain and have no density."
+                "`x` must not have rows in the span of the data: predictions there are certain and have no density."
             )
         variance = perp[:, None] ** 2 * np.exp(self.log_scale.nodes)
         logs = -0.5 * (away[:, None] ** 2 / variance + np.log(2 * np.pi * variance))

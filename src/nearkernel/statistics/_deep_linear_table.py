@@ -1,4 +1,4 @@
-"""Which depth, width and prior variance make the data most probable: Bayesian model selection as a table."""
+"""Bayesian model selection as a table: which depth, width and prior variance make the data most probable."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ class ModelTable(Result, eqx.Module):
     r"""Models of one data set, sorted by probability.
 
     **Fields:** `rows`, one `ModelRow` per model; its `scale` is $n_0\, \mathbb{E}[S]$ of the posterior, the variance of
-    predictions in unseen directions in units of that of a linear model.
+    predictions in unseen directions, relative to a linear model.
     """
 
     rows: tuple[ModelRow, ...]
@@ -67,11 +67,13 @@ def deep_linear_table(
     """A table of the exact evidence of every depth, width and prior variance.
 
     **Arguments:** `x` (P, n_0); `y` (P,), not 0; `depths`, numbers of hidden layers (0: a linear model at any width);
-    `widths` of the hidden layers; `prior_vars`, where None stands for the best variance of each model.
+    `widths` of the hidden layers; `prior_vars`, where None means the best variance for each model.
     """
     data = interpolation(x, y)
     if data.square == 0:
-        raise ValueError("`y` is 0: the smaller `prior_var`, the more probable; there is no best one.")
+        raise ValueError(
+            "`y` must not be 0: the evidence grows as `prior_var` decreases, so no value is best."
+        )
     depths, widths = wholes(depths, "depths", 0), wholes(widths, "widths")
     if not isinstance(prior_vars, list | tuple | np.ndarray):
         raise TypeError(f"`prior_vars` must be a tuple such as (1.0, None); got {shown(prior_vars)}.")

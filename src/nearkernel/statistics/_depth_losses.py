@@ -1,4 +1,4 @@
-r"""Which depth, and which depth/width: the expected loss of trained networks of every depth, to order 1/width.
+r"""The expected loss of trained networks of every depth, to order 1/width: which depth is best at which width.
 
 Each row is left out in turn and predicted by networks trained on the others. All tensors are made once,
 and a layer of the deepest network is the output of a shallower one: all depths and rows cost one propagation.
@@ -24,7 +24,7 @@ class DepthLossesResult(Result, eqx.Module):
     r"""The expected leave-one-out loss $\frac12 \lVert f - y\rVert^2$, averaged over rows, for each depth.
 
     **Fields:** `depths` (L,); `bias` and `variance` (L,), halves of squared bias and variance at infinite width;
-    `bias_slope` and `variance_slope` (L,), corrections that are divided by the width and added; `expansion` (L,),
+    `bias_slope` and `variance_slope` (L,), corrections, to be divided by the width and added; `expansion` (L,),
     `width` times `expansion` of `FiniteForecast`, the median over rows: divided by the width it should be below 0.25.
     """
 
@@ -36,7 +36,7 @@ class DepthLossesResult(Result, eqx.Module):
     expansion: np.ndarray
 
     def at(self, width: float) -> np.ndarray:
-        """The losses (L,) of networks whose hidden layers have this width."""
+        """The losses (L,) of networks with this hidden width."""
         slope = self.bias_slope + self.variance_slope
         return self.bias + self.variance + slope / positive(width, "width", finite=False)
 
@@ -51,8 +51,8 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
 
     Each row is left out in turn and predicted by networks trained on the others.
 
-    **Arguments:** `net`, an `nk.MLP` with hidden layers of one width, activation and variances; `x` (n, d), a dozen
-    rows at most; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., order=1)`.
+    **Arguments:** `net`, an `nk.MLP` whose hidden layers have equal widths, activations and variances; `x` (n, d), at
+    most a dozen rows; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., order=1)`.
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
@@ -60,7 +60,7 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     require_order_one(net, algorithm)
     if not net.uniform or len(set(net.widths)) != 1:
         raise ValueError(
-            "`net` must have hidden layers of one width, activation, weight_var and bias_var: it is cut at every depth."
+            "`net` must have the same width, activation, weight_var and bias_var in all hidden layers."
         )
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=net.out_dim)

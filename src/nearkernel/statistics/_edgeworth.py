@@ -74,7 +74,7 @@ class Edgeworth(eqx.Module):
         if outside.any():
             warnings.warn(
                 f"`q`: {int(outside.sum())} of {outside.size} quantiles lie where the series is not "
-                f"monotonic; it increases from {float(low.max()):.2g} to {float(high.min()):.4g}, see `increasing`.",
+                f"monotonic; it increases from {float(low.max()):.2g} to {float(high.min()):.4g}: see `increasing`.",
                 stacklevel=3,
             )
         return self.bent(scipy.special.ndtri(each))
@@ -94,7 +94,7 @@ def say_negative(density: np.ndarray, peak: np.ndarray | float) -> None:
     bad = int((density < -_SEEN * peak).sum())
     if bad:
         warnings.warn(
-            f"`density` is negative at {bad} of {density.size} values: the series does not hold that far out, see "
+            f"`density` is negative at {bad} of {density.size} values: the series is not valid that far out; see "
             "`positive`.",
             stacklevel=4,
         )

@@ -1,4 +1,4 @@
-"""`forecast(order=1)`: the law of trained outputs of networks of finite width, to order 1/width."""
+"""`forecast(order=1)`: the distribution of trained outputs of networks of finite width, to order 1/width."""
 
 import functools
 import math
@@ -34,8 +34,8 @@ class Contribution(NamedTuple):
 class StandardErrors(NamedTuple):
     """Standard errors of a correction, divided by the width; 0 where it is exact.
 
-    `mean` and `cov`, shapes as in the forecast; `third` and `fourth`, of the cumulants of each output separately, in
-    the shape of `mean`.
+    `mean` and `cov`, with shapes as in the forecast; `third` and `fourth`, errors of the cumulants of each output
+    separately, in the shape of `mean`.
     """
 
     mean: np.ndarray
@@ -48,9 +48,10 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     r"""Trained outputs of networks of finite width: their distribution over initializations, to order 1/width.
 
     Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are also of order 1/width, and all
-    higher ones are smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the four.
+    higher ones are smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the first four
+    cumulants.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `width` of the last hidden layer, by which corrections are divided; `contributions`,
     a dict of the parts of the correction:
 
@@ -59,7 +60,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     | "metric" | the covariance of outputs at initialization differs from infinite width |
     | "ntk mean" | the mean of the tangent kernel differs from infinite width |
     | "ntk variance" | the tangent kernel differs between networks |
-    | "ntk with outputs" | these differences correlate with the outputs at initialization |
+    | "ntk with outputs" | differences of the tangent kernel correlate with the outputs at initialization |
     | "dntk" | the tangent kernel changes in training, differently for each network |
     | "ddntk" | the tangent kernel changes in training, on average |
     | "neurons" | the last four together, if they are averages over sampled neurons |
@@ -67,11 +68,11 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     `distance`: the largest relative change from infinite width, of a mean in units of its standard deviation or of a
     variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
     series converges. `error`, `StandardErrors` of the correction and of the cumulants of each output: 0 for few points,
-    where they are exact; for more points, `neurons` of each layer were sampled. `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `depth`, the number of hidden layers; `regime`, of `nk.regime`.
+    where they are exact; for more points, `neurons` is the number of sampled neurons per layer. `status`, an
+    `nk.Status`, and its `ok`; `algorithm`; `depth`, the number of hidden layers; `regime`, the result of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
-    high) in which the density is positive, outside of which order 1/width does not hold; `increasing`, the
+    high) in which the density is positive (order 1/width is not valid outside); `increasing`, the
     probabilities (low, high) between which quantiles increase.
     """
 
@@ -152,7 +153,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "FiniteForecast":
-        """The same networks at other inputs `x_new`, whose tensors or neurons are recomputed."""
+        """The same networks at other inputs `x_new`; tensors or neurons are recomputed."""
         x_new = inputs(x_new, "x_new", self._training.net.in_shape)
         old, options = self._training, self._options
         training = training_of(old.net, old.x, old.y, old.vector, x_new, options)
@@ -177,7 +178,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
             return np.diagonal(self._pair_cumulants(order)).reshape(shape)
         if not self._training.joint:
             raise ValueError(
-                "joint cumulants take tensors of four points, and this forecast averaged over neurons: use "
+                "joint cumulants need tensors of four points, but this forecast averaged over neurons: use "
                 "`diagonal=True`, or fewer points, or forecast with `neurons=nk.statistics.SampledNeurons(exact=...)`."
             )
         if not self._finite:
@@ -241,7 +242,7 @@ def training_of(
     if chain is None:
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
-            f"blocks: use fewer points, or exact tensors by `neurons=nk.statistics.SampledNeurons(exact={points})`."
+            f"blocks: use fewer points, or exact tensors with `neurons=nk.statistics.SampledNeurons(exact={points})`."
         )
     return SampledTraining(net, chain, x, y, vector, x_new, options)
 
@@ -251,7 +252,7 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
     trainable(algorithm)
     found = stages(net, residual=True)
     if found[-1].skip is not None:
-        raise ValueError("`order=1` of a residual network needs Dense at the end, after an Activation.")
+        raise ValueError("`order=1` needs a residual network that ends in an Activation and a Dense layer.")
     if not all(is_smooth(stage.activation) for stage in found[1:]):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
@@ -263,7 +264,7 @@ def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:
     if found.ok and found.expansion > _LARGE:
         warnings.warn(
             f"the correction is {found.expansion:.2g} of the infinite-width result: at depth/width = "
-            f"{found.depth}/{found.width} the next order may not be small either; trust `simulate` here.",
+            f"{found.depth}/{found.width} the next order may not be small either: use `simulate` instead.",
             stacklevel=stacklevel + 1,
         )
     say_missed(found._options, found._accuracy, found.neurons, stacklevel + 1)

@@ -1,4 +1,4 @@
-"""The posterior of a network of finite width, by the law of its scale."""
+"""The posterior of a network of finite width, from the distribution of its scale."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ _MOST_LAYERS = 2  # hidden ones, if only all of their scales are enough
 class FinitePosterior(Result, eqx.Module):
     r"""The posterior of the noise-free function of a network of finite width: a mixture of Gaussians.
 
-    **Fields:** `mean`, `std` (m,) or (m, out), as `y`; `scale` and `scale_std`, mean and standard deviation of the
+    **Fields:** `mean`, `std` (m,) or (m, out), like `y`; `scale` and `scale_std`, mean and standard deviation of the
     kernel's scale, (1,), or (layers,) if each hidden layer has a separate one, or (out, out), the matrix that several
     outputs share; `misfit` $y^\top (K + \text{noise})^{-1} y / n$ per output, 1 if the prior fits the targets; `load`,
     n over the smallest width; `log_evidence`; `warning`, empty if the result is reliable; `weights` (k,), `means` and
@@ -65,7 +65,7 @@ class FinitePosterior(Result, eqx.Module):
         return np.array(found).reshape(self.mean.shape)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
+        """Draw the mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
         from .._plots.bands import draw_band
 
         return draw_band(self.mean, self.std, axes)
@@ -108,7 +108,7 @@ def _mixed(
         return mixture(net, widths, every, y[:, 0], noise)
     if len(widths) > 1 and not (_is_linear(net) and is_homogeneous(net)):
         raise ValueError(
-            f"`y` has {y.shape[1]} outputs, which share their neurons: their law is known for one hidden layer, and "
+            f"`y` has {y.shape[1]} outputs, which share their neurons: their law is known for one hidden layer and "
             f"for linear networks without biases, not for {len(widths)} hidden layers; use measure_posterior."
         )
     if noise == 0 and min(widths) < y.shape[1]:
@@ -118,7 +118,7 @@ def _mixed(
     found = matrix_mixture(scaled_process(net, every, y, noise), widths)
     if found.share < _FEW:
         raise ValueError(
-            f"the scale of {y.shape[1]} outputs is a matrix whose law is too far from Gaussian to be sampled at widths "
+            f"the scale of {y.shape[1]} outputs is a matrix, too far from Gaussian to be sampled at widths "
             f"{widths}: use measure_posterior."
         )
     return found
@@ -128,7 +128,7 @@ class WidthEvidenceResult(Result, eqx.Module):
     """Log evidence of networks of several widths and depths.
 
     **Fields:** `widths` (k,); `depths` (l,); `log_evidence` (l, k); `infinite` (l,), the evidence of infinitely wide
-    networks; `best`, the depth and the width (infinite if None) with the largest evidence.
+    networks; `best`, the depth and the width (None: infinite) with the largest evidence.
     """
 
     widths: tuple[int, ...]
@@ -161,7 +161,7 @@ def width_evidence(
     """
     widths, depths = wholes(widths, "widths"), wholes(depths, "depths")
     if not widths or not depths:
-        raise ValueError("`widths` and `depths` must hold at least one number each.")
+        raise ValueError("`widths` and `depths` must each contain at least one number.")
     if not isinstance(net, MLP) or not net.uniform:
         raise TypeError(
             f"`net` must be an nk.MLP whose layers have equal activations and variances; got {shown(net)}."
@@ -206,7 +206,7 @@ def _checked(net: Any, widths: Any) -> tuple[MLP, tuple[int, ...]]:
 def _noise(noise: Any, net: MLP, n: int, widths: tuple[int, ...]) -> float:
     noise = float(positive(noise, "noise", zero=True))
     if noise == 0 and net.dense(len(net.widths)).bias_var:
-        raise ValueError("`noise` must be greater than 0 for a network with biases of finite width.")
+        raise ValueError("`noise` must be greater than 0 for a finite-width network with biases.")
     if noise == 0 and widths and n > min(widths) and not _is_linear(net):
         raise ValueError(
             f"`noise` must be greater than 0: {min(widths)} neurons cannot fit {n} points exactly."
@@ -217,7 +217,7 @@ def _noise(noise: Any, net: MLP, n: int, widths: tuple[int, ...]) -> float:
 def _misfit(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
     factor = cholesky(np.asarray(NNGP(net).entries(x, None), np.float64), noise, need_max=False)
     if factor is None:
-        raise ValueError("the kernel matrix of `x` is singular to working accuracy: give `noise` > 0.")
+        raise ValueError("the kernel matrix of `x` is singular to working accuracy: use `noise` > 0.")
     return float((y * factor.solve(y)).sum() / y.size)
 
 
@@ -230,8 +230,8 @@ def _warning(net: MLP, misfit: float, load: float) -> str:
     if _is_linear(net) or _FAITHFUL[0] <= misfit <= _FAITHFUL[1]:
         return ""
     return (
-        f"y^T (K + noise)^-1 y / n = {misfit:.3g} is far from 1: the network learns features, the mean may be off by "
-        "5 to 30 % and the variance by up to 20 %: see nk.statistics.adapted_mean and measure_posterior"
+        f"y^T (K + noise)^-1 y / n = {misfit:.3g} is far from 1: the network learns features, so the mean may be off "
+        "by 5 to 30 % and the variance by up to 20 %: see nk.statistics.adapted_mean and measure_posterior"
     )
 
 

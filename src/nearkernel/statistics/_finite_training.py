@@ -67,7 +67,7 @@ class AbstractTraining(abc.ABC):
             rank = int((self.lam > _RANK * self.lam[-1]).sum())
             raise ValueError(
                 f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `order=1` at the end of training needs "
-                "inputs that differ; leave out repeated rows, or give the algorithm a finite time."
+                "inputs that differ: leave out repeated rows, or give the algorithm a finite time."
             )
         return found
 
@@ -161,7 +161,7 @@ def _require_fits(n: int, m: int, outputs: int, layers: int) -> None:
             most -= 1
         raise MemoryError(
             f"`order=1` keeps tensors of four of {n} + {m} points{f' and {outputs} outputs' if outputs > 1 else ''}: "
-            f"{human_bytes(needed(n, m))}, but {human_bytes(free)} are free: about {most} points in all fit."
+            f"{human_bytes(needed(n, m))}, but {human_bytes(free)} are free: use at most about {most} points in total."
         )
 
 

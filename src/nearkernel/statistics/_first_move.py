@@ -1,4 +1,4 @@
-r"""How far the neurons of every layer move in the first step of gradient descent, from kernels.
+r"""How far the neurons of every layer move in the first step of gradient descent, computed from kernels.
 
 With residuals $e = f - y$ of the first outputs, the tangent kernel $\Theta$ of a layer's preactivations (each layer
 with its own rate), the variance $B$ of its entries between different neurons, and the covariance $G$ of
@@ -7,13 +7,14 @@ $\sqrt N\, df/dz$,
 $$\mathbb{E}[(\Delta z_x)^2] = \eta^2 \sum_{ab} e_a e_b\, G_{ab}
 \left[\frac{\Theta_{xa} \Theta_{xb}}{N_l} + \frac{B_{xab}}{N_{l-1}}\right].$$
 
-From layer to layer, $\Theta'$ is what the layer's own weights add, times their rates, plus
+From layer to layer, $\Theta'$ is the contribution of the layer's own weights, times their rates, plus
 $C\, \mathbb{E}[s' s']\, \Theta$, and
 
 $$B'_{xab} = C^2 \left\{\mathbb{E}[s'_x s'_x s'_a s'_b]\, \Theta_{xa} \Theta_{xb}
 + \frac{N_l}{N_{l-1}}\, \mathbb{E}[s'_x s'_x]\, \mathbb{E}[s'_a s'_b]\, B_{xab}\right\}.$$
 
-$B$ is what layers below add: every neuron moves with all others of its layer. Outputs move by $-\eta\, \Theta e$.
+$B$ is the contribution of the layers below: every neuron moves with all others of its layer. Outputs move by
+$-\eta\, \Theta e$.
 """
 
 from typing import Any, NamedTuple
@@ -36,8 +37,8 @@ _SPACING, _REACH = 0.05, 40.0  # of the logarithm of the integral's variable
 def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> np.ndarray:
     """The root mean square change of preactivations in the first step of gradient descent, layer by layer.
 
-    The mean over networks of the root mean square over neurons and inputs, to leading order in the width and in `lr`.
-    Compare `nk.statistics.coordinate_check`, which measures it.
+    It is the mean over networks of the root mean square over neurons and inputs, to leading order in the width and in
+    `lr`. `nk.statistics.coordinate_check` measures it.
 
     **Arguments:** `net`, an `nk.MLP` with a smooth activation or one of the ReLU family, in any parametrization; `x`
     (n, d) and `y` (n,) or (n, out), training data, one or two dozen points if there are several hidden layers; `lr`;
@@ -48,7 +49,7 @@ def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> 
     if not isinstance(net, MLP) or not net.widths:
         raise TypeError("`net` must be an nk.MLP with hidden layers.")
     if not all(map(has_moves, net.activations)):
-        raise ValueError("`net` must have smooth activations, or some of the ReLU family.")
+        raise ValueError("`net` must have smooth activations, or activations of the ReLU family.")
     x = inputs(x, "x", net.in_shape)
     y = targets(y, len(x), out=net.out_dim)
     lr = float(positive(lr, "lr"))

@@ -1,4 +1,4 @@
-"""Statistics of order 1/n: what `propagate(net, x, order=1)` returns for a layer, and how layers are walked through."""
+"""Statistics of order 1/n: the result of `propagate(net, x, order=1)` for each layer, and the recursion over layers."""
 
 import itertools
 from collections.abc import Iterator
@@ -65,10 +65,10 @@ class Fluctuations(Result, eqx.Module):
     | `ddntk_t` [a,b,c,d] | $\mathbb{E}[z_{0;a,mn} z_{1;b,mo} z_{0;c,n} z_{1;d,o}]$ | $T$ |
     | `ddntk_u` [a,b,c,d] | $\mathbb{E}[z_{0;a,mn} z_{1;b,mo} z_{1;c,n} z_{0;d,o}]$ | $U$ |
 
-    Indices m, n, o after a comma are derivatives by parameters, summed. `kernel`, `ntk`, `correlation`: the
-    infinite-width values. `width`: the width of the previous layer. For activations of the ReLU family `ddntk_r` is
+    Indices m, n, o after a comma are derivatives with respect to parameters, summed. `kernel`, `ntk`, `correlation`:
+    the infinite-width values. `width`: the width of the previous layer. For activations of the ReLU family `ddntk_r` is
     infinite if a is one of b, c, d, and the others if $a = b$, because kinks give squares of delta functions. For other
-    activations with kinks the dNTK and ddNTK are None. `note` says so.
+    activations with kinks the dNTK and ddNTK are None. `note` says which entries are infinite or missing.
     """
 
     kernel: np.ndarray
@@ -144,7 +144,7 @@ def _by_paths(
     """The same where residual blocks keep their neurons: from every two layers of a neuron."""
     if not all(is_smooth(stage.activation) for stage in found[1:]):
         raise ValueError(
-            "`order=1` of residual blocks is for smooth activations: use a smooth one such as gelu, or order=0."
+            "`order=1` supports residual blocks only with smooth activations: use one such as gelu, or order=0."
         )
     paths = Paths(found, x, wanted)
     for (kernel, ntk, _), tensors in zip(paths.moments, paths.tensors(), strict=True):
@@ -197,7 +197,7 @@ def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str
     if is_smooth(activation):
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), ""
     if isinstance(activation, PiecewiseLinear):
-        note = "ddntk_r to ddntk_u are infinite where two derivatives meet at one input: squares of delta functions."
+        note = "ddntk_r to ddntk_u are infinite where two derivatives act on one input: squares of delta functions."
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), note
     if n > 2:
         raise ValueError(
@@ -220,7 +220,7 @@ def _require_fits(n: int, layers: int, averages: int) -> None:
         most = int((free / (8 * tensors)) ** 0.25)
         raise MemoryError(
             f"`order=1` keeps 11 tensors of {n}^4 numbers in each of {layers} layers: {human_bytes(needed)}, "
-            f"but {human_bytes(free)} are free: at most {most} inputs fit."
+            f"but {human_bytes(free)} are free: use at most {most} inputs."
         )
 
 

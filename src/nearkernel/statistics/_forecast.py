@@ -1,4 +1,4 @@
-r"""The distribution of trained outputs over all initializations; here at infinite width, or of kernels.
+r"""The distribution of trained outputs over all initializations, at infinite width or for given kernels.
 
 With $K$ the covariance at initialization, $T$ the kernel of training and $R_t = T_{BA}\, g_t(T_{AA})$,
 
@@ -38,10 +38,10 @@ from ._sgd_forecast import StochasticForecast
 class WideForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks: Gaussian over initializations, with this mean and covariance.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
     (m,), which do not need the (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `regime`, of `nk.regime`, whether networks of this width are lazy enough for it; None for given
-    kernels.
+    `algorithm`; `regime`, the result of `nk.regime`: whether networks of this width are lazy enough for it; None for
+    given kernels.
     """
 
     def __init__(self, law: TrainedLaw, points: NewPoints, algorithm: SpectralAlgorithm):
@@ -179,14 +179,14 @@ def forecast(
       kernels, the covariance of outputs at initialization and the tangent kernel; or an `nk.FeatureModel` with
       Gaussian weights, `weight_var` > 0.
     - `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d).
-    - `algorithm`: `nk.GradientFlow()` by default. With an `nk.SGD` that draws batches or noise, mean and covariance
-      are also over these. Decay to zero is available for features with Gaussian weights only: its effect on networks
-      is not determined by kernels.
-    - `order`: for networks, the power of 1/width kept: 0; 1 for smooth activations, gradient flow and gradient descent;
-      0.5 for the relu family, whose first correction is of order $\text{width}^{-1/2}$.
-    - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: how
-      many neurons are sampled, by default until errors are below 1 % of the standard deviation.
-    - `trained`: for networks, "all" layers, or only the "last", which converges to the NNGP posterior.
+    - `algorithm`: `nk.GradientFlow()` by default. With an `nk.SGD` that draws batches or noise, the mean and
+      covariance are also over these. Decay to zero is available only for features with Gaussian weights: kernels do not
+      determine its effect on networks.
+    - `order`: for networks, the highest power of 1/width: 0; 1 for smooth activations, gradient flow and gradient
+      descent; 0.5 for the ReLU family, whose first correction is of order $\text{width}^{-1/2}$.
+    - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: the
+      number of sampled neurons; by default, sampling stops when errors are below 1 % of the standard deviation.
+    - `trained`: for networks, "all" layers, or only the "last" layer, which converges to the NNGP posterior.
     - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
       function loss(z, y), same as `nk.solve`: then `samples` initializations are drawn with `key` and each is trained
       in function space, up to a finite time.
@@ -198,8 +198,8 @@ def forecast(
 
     **Returns:** a `WideForecast`; for random SGD a `StochasticForecast`, for other losses a `SampledForecast`, at
     order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
-    have more fields. `forecast.at(time)` gives another time, `forecast.sample(size, key)` draws trained outputs.
-    Warns if the next order may not be small, or if more neurons are needed than may be sampled.
+    have additional fields. `forecast.at(time)` gives another time, `forecast.sample(size, key)` draws trained outputs.
+    Warns if the next order may not be small, or if the maximum number of sampled neurons is too small.
     """
     algorithm = GradientFlow() if algorithm is None else algorithm
     inner: Any = problem.model if isinstance(problem, Scaled) else problem
@@ -217,7 +217,7 @@ def forecast(
             f"got {shown(order)}."
         )
     if x_new is None:
-        raise ValueError("`x_new`, the points at which to forecast, is missing.")
+        raise ValueError("`x_new` is missing: pass the points at which to forecast.")
     if (order or trained == "last") and not isinstance(inner, AbstractNetwork):
         raise ValueError(
             '`order=1` and `trained="last"` need a network: kernels and features have no layers.'
@@ -228,13 +228,13 @@ def forecast(
     if pair is None:
         if order or trained == "last":
             raise ValueError(
-                '`problem` with parametrization="mean_field" is for `order=0` and `trained="all"`.'
+                '`problem` with parametrization="mean_field" supports only `order=0` and `trained="all"`.'
             )
         return rich_forecast(
             problem, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds
         )
     if clouds is not None:
-        raise ValueError('`clouds` is for networks with parametrization="mean_field".')
+        raise ValueError('`clouds` is only for networks with parametrization="mean_field".')
     function = get_loss(loss)
     if isinstance(algorithm, SGD):
         decays = algorithm.weight_decay and algorithm.decay_to == "zero"
@@ -243,7 +243,7 @@ def forecast(
         else:
             if order or not function.quadratic:
                 raise ValueError(
-                    "`algorithm` with random batches, noise or decay to zero is forecast at order 0 and for the loss "
+                    "`algorithm` with random batches, noise or decay to zero needs order 0 and the loss "
                     "'squared': train with nk.simulate."
                 )
             columns = targets(y, len(x), out=pair.out_dim())
@@ -260,7 +260,7 @@ def forecast(
     if order:
         if trained == "last":
             raise ValueError(
-                f'`order={order}` needs trained="all": for the last layer alone only order 0 is known.'
+                f'`order={order}` needs trained="all": if only the last layer is trained, use order=0.'
             )
         if order != 1 and not isinstance(problem, MLP):
             raise TypeError(

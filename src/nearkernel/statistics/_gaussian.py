@@ -1,4 +1,4 @@
-"""Gaussian laws of outputs: what posterior and forecast have in common."""
+"""Gaussian distributions of outputs: the common base of posterior and forecast."""
 
 import abc
 import functools
@@ -30,10 +30,10 @@ class Places(NamedTuple):
 
 
 class GaussianOutputs(Result, abc.ABC):
-    """Outputs with means and a covariance: one that independent outputs share, or one of all of them.
+    """Outputs with a mean and a covariance: one shared by independent outputs, or a joint one.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), of each output, or (m, out, m, out), of all; `variance`
-    and `std` (m,) or (m, out), which are made without `cov` where that is cheaper.
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output, or (m, out, m, out), joint;
+    `variance` and `std` (m,) or (m, out), computed without `cov` where that is cheaper.
     """
 
     mean: Float[np.ndarray, " m *out"]

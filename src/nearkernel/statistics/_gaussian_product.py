@@ -1,14 +1,14 @@
-r"""The length of a vector that random matrices multiply, in any number, exactly.
+r"""The exact distribution of the length of a vector multiplied by any number of random matrices.
 
 For $\theta^\top = W^{(L+1)} W^{(L)} \cdots W^{(1)}$ with $W^{(l)}$ of shape $(N_l, N_{l-1})$, $N_{L+1} = 1$, and
 entries of variance $v/N_{l-1}$, $v$ = `weight_var`,
 
 $$\lVert\theta\rVert^2 = \prod_{l=0}^{L} \frac{v}{N_l}\, \chi^2_{N_l},$$
 
-all independent, and the direction is uniform. A Gaussian matrix acts on any unit vector as on the first: each factor
-turns the vector at random and stretches it by a chi variable. For $v = 1$, $\ln \lVert\theta\rVert^2$ tends to a normal
-distribution of variance $2 \sum_l 1/N_l$ and mean $-\sum_l 1/N_l$. If the width grows first, $\lVert\theta\rVert = 1$;
-if the depth grows first, $\lVert\theta\rVert = 0$: only the ratio $\sum_l 1/N_l$ counts.
+all independent, and the direction is uniform. A Gaussian matrix acts in the same way on every unit vector: each factor
+rotates the vector at random and stretches it by a chi variable. For $v = 1$, $\ln \lVert\theta\rVert^2$ tends to a
+normal distribution of variance $2 \sum_l 1/N_l$ and mean $-\sum_l 1/N_l$. If the width grows first,
+$\lVert\theta\rVert = 1$; if the depth grows first, $\lVert\theta\rVert = 0$: only the ratio $\sum_l 1/N_l$ matters.
 """
 
 from collections.abc import Sequence
@@ -104,7 +104,7 @@ def gaussian_product(sizes: Sequence[int], weight_var: float = 1.0) -> GaussianP
     """
     checked = wholes(sizes, "sizes")
     if not checked:
-        raise ValueError("`sizes` is empty: give at least the number of inputs.")
+        raise ValueError("`sizes` must not be empty: pass at least the number of inputs.")
     return GaussianProductResult(
         checked, float(between(positive(weight_var, "weight_var"), "weight_var", 1e-100, 1e100))
     )

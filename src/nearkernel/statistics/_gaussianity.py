@@ -1,4 +1,4 @@
-"""How Gaussian are the outputs of a network of finite width?"""
+"""How close to Gaussian the outputs of a network of finite width are."""
 
 from collections.abc import Callable
 from typing import Any
@@ -46,12 +46,11 @@ class GaussianityResult(Result, eqx.Module):
 def gaussianity(net: AbstractNetwork, x: Any, size: int, key: Key) -> GaussianityResult:
     r"""Draws `size` networks and compares the distribution of their output with the Gaussian limit, input by input.
 
-    Given the last hidden layer an output is exactly Gaussian, with a variance $v$ that differs between networks. The
-    distribution is therefore a mixture: its excess kurtosis is $3 \operatorname{Var}(v) / \mathbb{E}[v]^2$ and its
-    distribution function is an
-    average of Gaussian ones, which is far less noisy than an estimate from draws of z. The test uses draws of z. For
-    the same reason, networks of alternating `Dense` and `Activation` are drawn neuron by neuron without drawing
-    weights. Other networks are drawn up to their last layer.
+    Given the last hidden layer, an output is exactly Gaussian, with a variance $v$ that differs between networks. The
+    distribution is therefore a mixture: its excess kurtosis is $3 \operatorname{Var}(v) / \mathbb{E}[v]^2$, and its
+    distribution function is an average of Gaussian ones, which is far less noisy than an estimate from draws of z. The
+    test uses draws of z. For the same reason, networks of alternating `Dense` and `Activation` are drawn neuron by
+    neuron without drawing weights. Other networks are drawn up to their last layer.
 
     **Arguments:** `net`, an `nk.MLP` with a hidden layer, or an `nk.Network` of any layers that ends in `Dense`, in
     "ntk" or "standard" scaling; `x` (n, *in_shape); `size`; `key`.

@@ -1,4 +1,4 @@
-r"""How much one network of finite width differs from another: signals and gradients to order 1/width.
+r"""How much signals and gradients differ between networks of finite width, to order 1/width.
 
 Four relative variances are carried from layer to layer, at one input, already divided by the widths:
 

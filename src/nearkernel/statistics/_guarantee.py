@@ -1,4 +1,4 @@
-r"""Gradient flow that provably reaches zero loss: a width threshold and a rate.
+r"""A width threshold above which gradient flow provably reaches zero loss, and its rate.
 
 With $\sigma^2 = \lambda_0$ the smallest eigenvalue of the tangent kernel $J J^\top$ at initialization and $r$ the
 residual, let $J$ change by at most $M$ times the distance traveled. Since
@@ -40,9 +40,9 @@ class Guarantee(Result, eqx.Module):
     r"""A convergence guarantee for gradient flow of the first layer's weights.
 
     **Fields:** `smallest`, smallest eigenvalue $\lambda_0$ of their tangent kernel at initialization; `loss` at
-    initialization, $\frac12 \sum (z - y)^2$; `width` of the network; `threshold`, the width from which on it is
-    guaranteed; `lr_factors`, the tree that freezes all other parameters; `speed`, the maximum speed of a neuron's
-    weights divided by $\lVert z - y\rVert$.
+    initialization, $\frac12 \sum (z - y)^2$; `width` of the network; `threshold`, the smallest width for which
+    convergence is guaranteed; `lr_factors`, the tree that freezes all other parameters; `speed`, the maximum speed of a
+    neuron's weights divided by $\lVert z - y\rVert$.
     """
 
     smallest: float

@@ -1,7 +1,7 @@
 r"""The distribution of the input gradient of a random ReLU network, exact at any width.
 
-Whatever the input and whatever the (symmetric) biases, a neuron is on with probability 1/2, independently of the
-sizes of the weights. So with $k_l \sim \text{Binomial}(n_l, \frac12)$ neurons on in layer $l$, the sum over $m$
+For every input and all symmetric biases, a neuron is active with probability 1/2, independently of the sizes of the
+weights. So with $k_l \sim \text{Binomial}(n_l, \frac12)$ neurons on in layer $l$, the sum over $m$
 coordinates $p$ is
 
 $$\sum_p \left(\frac{\partial z}{\partial x_p}\right)^2
@@ -134,16 +134,18 @@ def input_gradient(net: MLP, coordinates: int | None = None) -> InputGradientRes
     **Arguments:** `net`, an `nk.MLP` with activation "relu"; `coordinates`, the number of inputs over which squares
     are summed: 1 for one partial derivative, all (the default) for the squared length of the gradient.
 
-    **Returns:** an `InputGradientResult`, with moments, distribution function and draws.
+    **Returns:** an `InputGradientResult`, with moments, the distribution function and draws.
     """
     activation = piecewise_linear(net, "The law of the input gradient")
     if activation.left != 0:
         raise ValueError(
-            "The law of the input gradient is known for relu; the activation of `net` is not zero for z < 0."
+            "The law of the input gradient is known only for relu, but the activation of `net` is not zero for z < 0."
         )
     m = net.in_dim if coordinates is None else whole(coordinates, "coordinates", 1)
     if m > net.in_dim:
-        raise ValueError(f"`coordinates` must be at most {net.in_dim}, the inputs of `net`; got {m}.")
+        raise ValueError(
+            f"`coordinates` must be at most {net.in_dim}, the number of inputs of `net`; got {m}."
+        )
     gain = float(net.weight_var) ** (len(net.widths) + 1) * activation.right ** (2 * len(net.widths))
     if net.parametrization == "mean_field" and net.widths:
         gain /= net.widths[-1]

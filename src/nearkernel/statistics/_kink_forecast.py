@@ -1,4 +1,4 @@
-"""`forecast(order=0.5)`: the law of trained outputs of networks with a kink, to order width^(-1/2)."""
+"""`forecast(order=0.5)`: the distribution of trained outputs of networks with a kink, to order width^(-1/2)."""
 
 import math
 import warnings
@@ -34,20 +34,20 @@ class KinkErrors(NamedTuple):
 class KinkForecast(OfNetworks, NearlyGaussianOutputs):
     r"""Trained outputs of networks with kinked activations: their distribution to order $\text{width}^{-1/2}$.
 
-    Some neurons cross the kink in training and do not return. Their net flux changes mean and covariance over
+    Some neurons cross the kink in training and do not return. Their net flux changes the mean and covariance over
     initializations by a multiple of $\text{width}^{-1/2}$, far more than the 1/width of smooth activations. It is not
     linear in the outputs at initialization, so all higher cumulants appear at the same order: `cumulants(3)` and
     `cumulants(4)` are included in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`, the fifth and higher
     ones are not.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to `third` and
-    `fourth` cumulants of each output, from `neurons` of each layer that were sampled; `movement`, by how much training
-    moves preactivations at training points, rms over neurons, in standard deviations of these preactivations: the
-    correction holds while this is small; `distance`, the largest relative change from infinite width, of a mean in
+    `fourth` cumulants of each output, from `neurons` sampled neurons per layer; `movement`, the change of
+    preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the
+    correction is valid while this is small; `distance`, the largest relative change from infinite width, of a mean in
     units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order
-    is typically a third of the correction or more; `width`, of the last hidden layer; `status`, an `nk.Status`, and
-    its `ok`; `algorithm`; `regime`, of `nk.regime`.
+    is typically a third of the correction or more; `width`, of the last hidden layer; `status`, an `nk.Status`, and its
+    `ok`; `algorithm`; `regime`, the result of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
     high) in which the density is positive; `increasing`, the probabilities (low, high) between which quantiles
@@ -176,7 +176,7 @@ def kink_forecast(
     trainable(algorithm, "order=0.5")
     if not any(has_kink(each) for each in net.activations):
         raise ValueError(
-            "`order=0.5` is for activations with a kink at 0, the relu family; for smooth "
+            "`order=0.5` supports only activations with a kink at 0, the relu family; for smooth "
             "activations use `order=1`."
         )
     if net.parametrization == "mean_field":
@@ -188,8 +188,8 @@ def _warned(found: KinkForecast) -> KinkForecast:
     if found.ok and found.far:
         warnings.warn(
             f"training moves preactivations by {found.movement:.2g} of their spread, and kinks change outputs by "
-            f"{found.distance:.2g} of theirs: at width {found.width} the next order may not be small either; trust "
-            "`simulate` here.",
+            f"{found.distance:.2g} of theirs: at width {found.width} the next order may not be small either: use "
+            "`simulate` instead.",
             stacklevel=6,  # two verbs, each within its precision
         )
     return found

@@ -45,7 +45,7 @@ class Kinked:
         if len(kernel) == 2 and gap < _NEAREST:
             raise ValueError(
                 f"`x` contains two inputs whose correlation is within {_NEAREST:g} of 1 in some layer: `order=1` of an "
-                "activation with kinks is inaccurate there. Leave one of them out."
+                "activation with kinks is inaccurate there: leave one of them out."
             )
         parts = list(self.activation.pair_nodes(q1, q2, gap))
         weights = np.concatenate([w.ravel() for _, _, w in parts])

@@ -1,4 +1,4 @@
-"""The verb `learning_curve`: how the error falls with the number of examples, from one kernel matrix."""
+"""`learning_curve`: how the error falls with the number of examples, from one kernel matrix."""
 
 import functools
 import math
@@ -44,17 +44,17 @@ def learning_curve(
 
     $E(m)$ is the mean over data sets of m examples of the squared error at a new point, summed over outputs, including
     the noise of its target. Nothing is held out: training on m of n points acts like training on all n with a larger
-    ridge, and leave-one-out gives the error of that. At $m = n$ it is the leave-one-out error itself.
+    ridge, and leave-one-out estimates that error. At $m = n$ it is the leave-one-out error itself.
 
     **Arguments:**
 
-    - `problem`: a kernel, or a network, which stands for its `NTK`.
+    - `problem`: a kernel, or a network, whose `NTK` is used.
     - `x` (n, d), `y` (n,) or (n, out); the rows must be independent draws, in any order.
-    - `algorithm`: `GradientFlow()` by default; `Ridge`, `GradientDescent`, same as `nk.solve`. The loss is a sum over
-      points, so more examples mean more training and a relatively weaker ridge; with `average` it is a mean.
+    - `algorithm`: `GradientFlow()` by default; or `Ridge` or `GradientDescent`, same as `nk.solve`. The loss is a sum
+      over points, so more examples mean more training and a relatively weaker ridge; with `average` it is a mean.
     - `sizes`: integers from 1 to n; by default twelve, up to n.
-    - `start`: the outputs at initialization: None for 0 (centered networks); "random" for those of a random network;
-      or a kernel, their covariance. Training must remove them.
+    - `start`: the outputs at initialization: None for 0 (centered networks); "random" for a random network; or a
+      kernel, their covariance. Training must remove them.
     - `check`: number of real fits at each size, on random subsets drawn with `key`, tested on the remaining rows.
 
     **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `by_output`, `train_error`, `trained`,
@@ -77,7 +77,7 @@ def learning_curve(
     matrix = np.asarray(kernel.entries(x, None), np.float64)
     factor = spectrum(matrix.copy() if check else matrix)
     if factor.rank == 0:
-        raise ValueError("the kernel is zero on `x`: nothing can be learned.")
+        raise ValueError("the kernel is zero on all of `x`, so nothing can be learned.")
     at_size = _Sized(algorithm, factor.lam_max, n, bool(average))
     labels = columns if _are_classes(columns) else None
     pool = Pool(factor, columns)
@@ -170,7 +170,7 @@ def _sizes(sizes: Any, n: int) -> np.ndarray:
         raise ValueError("`sizes` must be integers of at least 1.")
     if array.max() > n:
         raise ValueError(
-            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: for more use .extrapolate(sizes)."
+            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: use .extrapolate(sizes) for more."
         )
     return np.unique(array.astype(int))
 
@@ -233,10 +233,10 @@ def _notes(x: np.ndarray, at_size: _Sized, sizes: np.ndarray, factor: Spectrum) 
     repeated = len(x) - len(np.unique(x.reshape(len(x), -1), axis=0))
     if repeated:
         notes.append(
-            f"{repeated} rows of x repeat others: a left-out point is still in the data, so the curve is too low"
+            f"{repeated} rows of x are repeated: a left-out row is still in the data, so the curve is too low"
         )
     if at_size.algorithm.shift() == 0 and sizes[0] < _SMALL:
-        notes.append(f"without a ridge the curve may be 3 to 10 % low below {_SMALL} examples")
+        notes.append(f"without a ridge, the curve may be 3 to 10 % too low below {_SMALL} examples")
     if at_size.algorithm.shift() == 0 and factor.rank < len(x):
         notes.append(
             f"the kernel has rank {factor.rank}: near this number of examples the error at convergence is unbounded"

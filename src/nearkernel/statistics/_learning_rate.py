@@ -1,4 +1,4 @@
-"""Learning rates before a network is seen: from the kernel of infinite width."""
+"""Learning rates predicted from the infinite-width kernel."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ class LearningRatesResult(Result, eqx.Module):
 
     @property
     def best(self) -> float:
-        r"""The best constant rate, $2 / (\lambda_{\max} + \lambda_{\min})$: the worst direction contracts fastest."""
+        r"""The best constant rate, $2 / (\lambda_{\max} + \lambda_{\min})$: the slowest direction contracts fastest."""
         return 2.0 / (self.largest + self.smallest)
 
     @property
@@ -44,7 +44,7 @@ class LearningRatesResult(Result, eqx.Module):
 
     @property
     def contraction(self) -> float:
-        """The contraction per step at `best` of the worst direction: $(c - 1)/(c + 1)$ with $c$ = `condition`."""
+        """The contraction of the slowest direction per step at `best`: $(c - 1)/(c + 1)$ with $c$ = `condition`."""
         return float(1.0 - 2.0 / (1.0 + self.condition))
 
 

@@ -1,4 +1,4 @@
-r"""Eigenvalues of sample covariances: the Marchenko-Pastur law, and spectra beside it.
+r"""Eigenvalues of sample covariances: the Marchenko-Pastur law, and comparisons with it.
 
 Let $S = \frac1M X X^\top$ with $X$ (N, M), independent entries of variance $v$, the ratio $g = N/M$ fixed, and
 $N \to \infty$. Eigenvalues have the density
@@ -30,8 +30,8 @@ class Comparison(Result, eqx.Module):
 
     **Fields:** `eigenvalues` (N,), ascending; `law`; `distance`, the largest difference of the distribution functions
     (zeros belong to the law's atom, if it has one); `below` and `above`, the number of eigenvalues outside the edges
-    by more than noise explains at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,), those of the
-    law.
+    by more than noise explains at this N; `moments` (4,), means of powers 1 to 4, and `expected` (4,), their values
+    under the law.
     """
 
     eigenvalues: np.ndarray
@@ -111,17 +111,17 @@ class MarchenkoPasturResult(Result, eqx.Module):
         return float(finite_result(total, "`k` is"))
 
     def stieltjes(self, z: Any) -> np.ndarray:
-        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex `z` off the spectrum."""
+        """The Stieltjes transform $m(z)$, the mean of $1 / (x - z)$, for complex `z` outside the spectrum."""
         z = plain_array(z, "z")
         if z.dtype.kind not in "iufc" or not np.isfinite(z).all():
-            raise ValueError("`z` must hold finite complex numbers off the spectrum.")
+            raise ValueError("`z` must contain finite complex numbers outside the spectrum.")
         z = z.astype(np.complex128) - self.shift
         low, high = (edge - self.shift for edge in self.edges)
         root = np.sqrt(z - low) * np.sqrt(z - high)
         return (self.variance * (1 - self.ratio) - z + root) / (2 * self.ratio * self.variance * z)
 
     def sample(self, rows: int, key: Key) -> np.ndarray:
-        """Eigenvalues, ascending, of one random matrix of `rows` rows and rows/ratio columns, normal, drawn with `key`.
+        """Eigenvalues, ascending, of one normal random matrix of `rows` rows and rows/ratio columns, drawn with `key`.
 
         It draws the equivalent bidiagonal matrix of independent chi variables; the full matrix is never drawn.
         """
@@ -180,7 +180,7 @@ def marchenko_pastur(ratio: float, variance: float = 1.0, shift: float = 0.0) ->
     **Arguments:** `ratio` $N/M > 0$; `variance` of the entries; `shift`, added to all eigenvalues.
 
     **Returns:** a `MarchenkoPasturResult`, with `density`, `edges`, `atom`, `cdf`, `moment`, `stieltjes`; `sample`
-    draws such a matrix, `compare` compares given eigenvalues with the law.
+    draws the eigenvalues of a random matrix, and `compare` compares given eigenvalues with the law.
     """
     ratio, variance = positive(ratio, "ratio"), positive(variance, "variance")
     return MarchenkoPasturResult(float(ratio), float(variance), float(finite_number(shift, "shift")))
@@ -196,7 +196,7 @@ def gram_spectrum(x: Any, variance: float | None = None) -> Comparison:
     if variance is None:
         variance = float(np.mean(x * x))
         if variance == 0:
-            raise ValueError("`x` is 0 everywhere: there is no spectrum to compare.")
+            raise ValueError("`x` is 0 everywhere, so there is no spectrum to compare.")
     return marchenko_pastur(x.shape[0] / x.shape[1], variance).compare(_gram_eigenvalues(x))
 
 

@@ -126,9 +126,7 @@ def matrix_mixture(process: Process, widths: tuple[int, ...]) -> MatrixMixture:
     """The law of all outputs, by the posterior of their scale."""
     factors, modes = _Factors(widths, process.y.shape[1]), _Modes(process)
     entries = _DRAWS * process.y.shape[1] * max(len(process.lam), len(process.new))
-    require_fits(
-        8 * 8 * entries, f"{_DRAWS} laws of {len(process.new)} points", "ask for fewer points at a time"
-    )
+    require_fits(8 * 8 * entries, f"{_DRAWS} laws of {len(process.new)} points", "use fewer points at a time")
 
     def log_density(v: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""The verb `measure`: averages over initializations by drawing them, with their errors."""
+"""`measure`: averages over random initializations, with their standard errors."""
 
 import operator
 from collections.abc import Callable, Iterable
@@ -64,12 +64,12 @@ def measure(
     """The mean of `observable(params)` over `size` draws of `net.init`, with its standard error.
 
     **Arguments:** `observable`, a JAX function of the parameters that returns an array or a tree of arrays; it may
-    call `nk.simulate`; `net`, any model with `init`; `size`, number of draws; `key`, the same key gives the same
-    draws; `memory`, the limit for a chunk of draws; `scheduler`, the address of a Dask scheduler, e.g.
+    call `nk.simulate`; `net`, any model with `init`; `size`, number of draws; `key` (the same key gives the same
+    draws); `memory`, the limit for a chunk of draws; `scheduler`, the address of a Dask scheduler, e.g.
     "tcp://10.0.0.1:8786", whose workers do the work.
 
     Draws are processed chunk by chunk, so memory does not grow with `size`. Ctrl-C at a prompt or in a notebook
-    returns the estimate from the draws so far, with their number in `size`.
+    returns the estimate from the draws so far, and `size` is their number.
     """
     if not callable(observable):
         raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
@@ -89,9 +89,7 @@ def _one(observable: Callable[[Any], Any], net: AbstractModel, key: jax.Array) -
     def one(index):
         found = observable(net.init(jax.random.fold_in(key, index)))
         if not jax.tree.leaves(found):
-            raise TypeError(
-                f"`observable` must return an array or a tree of arrays; it returns {shown(found)}."
-            )
+            raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
         return jax.tree.map(lambda leaf: array_of(leaf, "observable(params)"), found)
 
     return one

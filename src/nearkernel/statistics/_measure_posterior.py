@@ -1,4 +1,4 @@
-"""The experiment to `posterior` with `widths`: networks drawn from their posterior by Hamiltonian Monte Carlo."""
+"""The experiment for `posterior` with `widths`: networks drawn from their posterior by Hamiltonian Monte Carlo."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ _ACCEPT = 0.8  # share of proposals that the step is tuned for
 class PosteriorDraws(Result, eqx.Module):
     """The posterior mean and standard deviation at m inputs, with their standard errors over chains.
 
-    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), as `y`; `acceptance`, the acceptance rate of
+    **Fields:** `mean`, `mean_sem`, `std`, `std_sem` (m,) or (m, out), like `y`; `acceptance`, the acceptance rate of
     proposals; `r_hat`, in the same shape, 1 if the chains agree; `size`, the total number of draws.
     """
 
@@ -37,7 +37,7 @@ class PosteriorDraws(Result, eqx.Module):
     size: int
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
+        """Draw the mean and 2 standard deviations, point by point, on Matplotlib's `axes`."""
         from .._plots.bands import draw_band
 
         return draw_band(self.mean, self.std, axes)

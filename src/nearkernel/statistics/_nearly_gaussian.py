@@ -1,4 +1,4 @@
-"""Laws of outputs with four cumulants, of which the third and fourth are small: densities, quantiles and draws."""
+"""Outputs with four cumulants, where the third and fourth are small: densities, quantiles and draws."""
 
 import abc
 import functools
@@ -42,8 +42,8 @@ class NearlyGaussianOutputs(GaussianOutputs):
     def density(self, f: Any, joint: bool = False) -> np.ndarray:
         """The density of each output separately at `f`, (..., m) or (..., m, out): an array like `f`.
 
-        Where it is negative, the series does not hold: a warning and `positive` say so. With `joint`, the joint
-        density of all outputs: (...).
+        Where it is negative, the series is not valid; it then warns, and `positive` is the valid interval. With
+        `joint`, it is the joint density of all outputs: (...).
         """
         f = self._outputs(f)
         if not truth(joint, "joint"):
@@ -65,8 +65,8 @@ class NearlyGaussianOutputs(GaussianOutputs):
     def quantile(self, q: Any) -> np.ndarray:
         """The quantiles `q` of the outputs over networks: (*q.shape, m) or (*q.shape, m, out).
 
-        It uses the Cornish-Fisher series. Outside the probabilities `increasing` the series is not monotonic, and a
-        warning says so.
+        It uses the Cornish-Fisher series. Outside the probabilities `increasing` the series is not monotonic, and it
+        warns.
         """
         q = numeric(q, "q")
         if q.size and not (0 < q.min() and q.max() < 1):
@@ -78,7 +78,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
         """`size` draws, (size, m) or (size, m, out), with the four cumulants of this distribution, up to their
         squares.
 
-        If it comes from sampled neurons, draws have the right cumulants of each output, and all covariances.
+        If the forecast uses sampled neurons, draws have the correct cumulants of each output, and all covariances.
         """
         shape = (whole(size, "size", 1), self.mean.size)
         require_fits(5 * 8 * math.prod(shape), f"`size` = {size} draws of {shape[1]} outputs", "draw fewer")
@@ -113,7 +113,7 @@ class NearlyGaussianOutputs(GaussianOutputs):
 
     def _require_law(self) -> None:
         if not np.isfinite(self.mean).all():
-            raise ValueError("training diverges, so the outputs have no density or quantiles, see `status`.")
+            raise ValueError("training diverges, so the outputs have no density or quantiles: see `status`.")
 
     @property
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""How many neurons are drawn for `forecast(order=1)` of many points."""
+"""Settings for the number of neurons sampled in `forecast(order=1)` of many points."""
 
 import warnings
 
@@ -11,15 +11,15 @@ class SampledNeurons(eqx.Module):
     """Settings of `nk.forecast(order=1)`: when to average over sampled neurons, and over how many.
 
     Tensors of four points are exact, but their number grows as the fourth power of the number of points. All of them
-    are averages over one neuron of each layer, so they can be estimated with neurons on scrambled Sobol points, at a
-    cost of the square of the number of points per neuron.
+    are averages over one neuron of each layer, so they can be estimated with neurons on scrambled Sobol points. The
+    cost per neuron is the square of the number of points.
 
-    **Arguments:** `exact`, the maximum number of points, training and new ones, for exact tensors; `tolerance`:
+    **Arguments:** `exact`, the maximum total number of training and new points for exact tensors; `tolerance`:
     neurons are added until the standard errors of mean and standard deviation at each new point are below this
     fraction of the standard deviation at infinite width; `most`, the maximum number of neurons per layer (at least 16
     per scramble are drawn);
     `scrambles`, independent repetitions from which errors are estimated; `seed`; `dtype`, "float32" or "float64". At
-    order 1, where training fits modes of the kernel a factor of 1e5 apart, float64 is used in any case.
+    order 1, where training fits modes of the kernel a factor of 1e5 apart, float64 is always used.
     """
 
     exact: int = eqx.field(static=True, default=12)
@@ -44,7 +44,7 @@ def say_missed(options: SampledNeurons, accuracy: float, neurons: int, stackleve
         enough = neurons * (accuracy / options.tolerance) ** 2
         warnings.warn(
             f"with {neurons:,} neurons per layer, standard errors reach {accuracy:.2g} of the standard deviation, "
-            f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would be enough; give nk.forecast "
-            "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance`.",
+            f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would be enough; pass "
+            "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance` to nk.forecast.",
             stacklevel=stacklevel + 1,
         )

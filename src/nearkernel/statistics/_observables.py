@@ -1,7 +1,7 @@
-r"""What to measure in drawn networks so that its average is a field of `propagate(net, x, order=1)`.
+r"""Observables of random networks whose averages are the fields of `propagate(net, x, order=1)`.
 
-Given all layers but the last, the outputs are Gaussian and their average over the last layer is done by hand: the
-same mean with a far smaller error. With $s$ the neurons before the last layer and $M_{jk} = s'_j H_{jk} s'_k$,
+Given all layers but the last, the outputs are Gaussian, and their average over the last layer is computed analytically:
+the same mean with a far smaller error. With $s$ the neurons before the last layer and $M_{jk} = s'_j H_{jk} s'_k$,
 
 $$\mathbb{E}[z_a z_b] = C_b + \frac{C_W}{n}\, s_a \cdot s_b, \qquad
 \mathbb{E}[H_{ab}] = \mathbb{E}[z_a z_b] + \frac{C_W}{n} \operatorname{tr} M_{ab},$$
@@ -40,7 +40,7 @@ def observables(
     The averages agree up to $O(1/\text{width})$, and exactly for one hidden layer. Use it as
     `nk.measure(observables(net, x, fields), net, size, key)`; mean and errors are then dicts by field.
 
-    **Arguments:** `net`, `x`: same as `propagate`; `fields`, names such as "four_point" or "ntk_variance_a"; those of
+    **Arguments:** `net`, `x`: same as `propagate`; `fields`, names such as "four_point" or "ntk_variance_a"; fields of
     the dNTK and ddNTK need three derivatives of the network and `out_dim` >= 2.
     """
     if not isinstance(net, AbstractNetwork):
@@ -52,14 +52,14 @@ def observables(
     ]
     found = stages(net, "observables", residual=True)
     if len(found) == 1:
-        raise ValueError(
-            "`net` has no hidden layer: its outputs are exactly Gaussian, there is nothing to measure."
-        )
+        raise ValueError("`net` must have a hidden layer: without one its outputs are exactly Gaussian.")
     if found[-1].skip is not None:
         raise ValueError("`net` must end in Dense after an Activation, not in a residual block.")
     by_derivatives = [_LETTERS[name] for name in fields if name in _BY_DERIVATIVES]
     if by_derivatives and found[-1].dense.width < 2:
-        raise ValueError(f"`net` must have out_dim >= 2 to measure {fields[-1]}: it correlates two outputs.")
+        raise ValueError(
+            f"`net` must have out_dim >= 2 to measure {fields[-1]}, which correlates two outputs."
+        )
     x = inputs(x, "x", net.in_shape)
     kernel, ntk, _ = layer_kernels(net, x)[-1]
     tangent = any(name.startswith("ntk") for name in fields)
@@ -210,7 +210,7 @@ def extrapolated(estimates: Sequence[Estimate], widths: Sequence[int]) -> Estima
         raise ValueError(f"`widths` must contain at least 2 widths to extrapolate from; got {len(widths)}.")
     if len(set(widths)) != len(widths) or len(widths) != len(estimates):
         raise ValueError(
-            f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)}."
+            f"`widths` must be distinct, one for each estimate; got {widths} for {len(estimates)} estimates."
         )
     if len({jax.tree.structure(each.mean) for each in estimates}) > 1:
         raise ValueError("`estimates` must belong to the same observable; their trees differ.")

@@ -1,4 +1,4 @@
-"""Laws of trained networks know in which regime these networks are, and say it."""
+"""Forecasts of trained networks report the regime that these networks are in."""
 
 import abc
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from ..models import AbstractModel
 
 
 class OfNetworks(Result, abc.ABC):
-    """A law of networks, by a theory that is `made_for` some regimes.
+    """A distribution of network outputs, from a theory that is `made_for` some regimes.
 
-    **Fields:** `regime`, of `nk.regime`, where the richness of the networks is known; else None.
+    **Fields:** `regime`, the result of `nk.regime` if the richness of the networks is known, else None.
     """
 
     made_for: ClassVar[tuple[str, ...]] = ("lazy",)

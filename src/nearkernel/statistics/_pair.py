@@ -117,14 +117,14 @@ def _given(kernels: "tuple | list") -> KernelPair:
     if len(kernels) != 2 or not all(isinstance(each, AbstractKernel) for each in kernels):
         came = ", ".join(type(each).__name__ for each in kernels)
         raise TypeError(
-            "`problem` as a pair must be two kernels, the covariance at initialization and the kernel of training, e.g."
+            "`problem` as a pair must be two kernels, the covariance at initialization and the training kernel, e.g."
             f" (nk.kernels.NNGP(net), nk.kernels.NTK(net)); got ({came})."
         )
     start, train = kernels
     dims = start.input_dim(), train.input_dim()
     if None not in dims and dims[0] != dims[1]:
         raise ValueError(
-            f"`problem` has kernels of inputs of different sizes: {type(start).__name__} takes {dims[0]}, "
+            f"`problem` must have kernels with the same input size: {type(start).__name__} takes {dims[0]}, "
             f"{type(train).__name__} takes {dims[1]}."
         )
     return KernelPair(start, train)

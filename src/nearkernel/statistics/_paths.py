@@ -18,7 +18,7 @@ def piecewise_linear(net: Any, what: str) -> PiecewiseLinear:
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
     if not isinstance(net.activation, PiecewiseLinear):
         name = getattr(net.activation, "name", type(net.activation).__name__.lower())
-        raise ValueError(f"{what} is known for relu networks; `net` has the activation {name}.")
+        raise ValueError(f"{what} is known only for relu networks, but `net` has the activation {name}.")
     return net.activation
 
 
@@ -29,8 +29,7 @@ def path_sum(net: MLP, params: Any, x: Any) -> np.ndarray:
     $$z_q = \sum_{p \to i_1 \to \cdots \to i_L \to q} x_p W_{p i_1} d_{i_1} W_{i_1 i_2} \cdots d_{i_L} W_{i_L q}$$
 
     where $d_i$ is the slope of neuron $i$ at this input, 1 or 0 for ReLU. A path may also begin at a bias. The sum
-    equals `net(params, x)`, but with all paths written out, whose number is the product of widths: for tiny networks
-    only.
+    equals `net(params, x)`. The number of paths is the product of the widths, so use it only for tiny networks.
 
     **Arguments:** `net` with a ReLU-like activation; `params` of the net; `x` (n, d).
 

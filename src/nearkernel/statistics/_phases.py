@@ -1,4 +1,4 @@
-r"""Where deep networks forget differences of inputs, and where they amplify them.
+r"""Phases of deep networks: where they forget differences between inputs, and where they amplify them.
 
 Deep in a network the variance is $K_* = C_b + C_W\, \mathbb{E}[s^2]$. There, $\chi_\perp < 1$ draws all inputs together
 (ordered), $\chi_\perp > 1$ drives them apart to a correlation $c_* < 1$ (chaotic), and the critical line lies between.
@@ -62,7 +62,7 @@ class PhaseDiagramResult(Result, eqx.Module):
         return tuple(each.reshape(self.kernel.shape) for each in found)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the growth of gradients for both variances, and the critical line, on Matplotlib's `axes`."""
+        """Draw the growth of gradients against both variances, and the critical line, on Matplotlib's `axes`."""
         from .._plots.phases import draw_phases
 
         return draw_phases(self.weight_vars, self.bias_vars, self.chi_perp, self.critical_line, axes)
@@ -73,7 +73,7 @@ def phase_diagram(activation: Any, weight_vars: Any, bias_vars: Any) -> PhaseDia
     """Ordered and chaotic phases of deep networks with this `activation`, and the critical line between them.
 
     **Arguments:** `activation`, a name or a JAX function, or a block of layers, same as `critical`, whose weights and
-    biases all get the variances of the diagram; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
+    biases all have the variances of the diagram; `weight_vars` > 0 and `bias_vars` >= 0, each a vector.
     """
     weight_vars, bias_vars = _axis(weight_vars, "weight_vars", False), _axis(bias_vars, "bias_vars", True)
     if isinstance(activation, AbstractLayer | list | tuple):

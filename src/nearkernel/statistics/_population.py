@@ -1,7 +1,7 @@
-r"""Spectra of kernel matrices of random inputs, and of their estimates by random features.
+r"""Spectra of kernel matrices of random inputs, and of their random-feature estimates.
 
 Kernel matrices: inputs of length $\sqrt d$ in random directions have cosines of size $1/\sqrt d$, where a kernel $f$ of
-the cosine is almost linear. For $n \sim d$ points its matrix has, but for one outlier of order $n f(0)$, the
+the cosine is almost linear. For $n \sim d$ points its matrix has, except for one outlier of order $n f(0)$, the
 eigenvalues of
 
 $$f'(0)\, \frac{X X^\top}{d} + (f(1) - f(0) - f'(0))\, I.$$
@@ -53,7 +53,7 @@ def kernel_bulk(kernel: AbstractKernel, points: int, dim: int) -> MarchenkoPastu
 
 
 class SampledSpectrumResult(Result, eqx.Module):
-    r"""The distribution of eigenvalues of $\frac1M F F^\top$, given those of its mean.
+    r"""The distribution of eigenvalues of $\frac1M F F^\top$, given the eigenvalues of its mean.
 
     **Fields:** `population` $\tau$ (N,), eigenvalues of the mean; `ratio` $g = N/M$.
     """
@@ -112,7 +112,5 @@ def sampled_spectrum(population: Any, ratio: float) -> SampledSpectrumResult:
     """
     tau = numeric(population, "population")
     if tau.ndim != 1 or not tau.size or tau.max() <= 0 or tau.min() < -1e-9 * tau.max():
-        raise ValueError(
-            "`population` must be a vector of eigenvalues that are at least 0, not all of them 0."
-        )
+        raise ValueError("`population` must be a vector of eigenvalues, all at least 0 and not all 0.")
     return SampledSpectrumResult(np.maximum(tau, 0.0), float(positive(ratio, "ratio")))

@@ -24,7 +24,7 @@ from ._pair import KernelPair
 class PosteriorResult(GaussianOutputs):
     """The posterior of the noise-free function.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov` (m, m), the same for each output; `std` (m,);
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `std` (m,);
     `log_marginal_likelihood` of the data, summed over outputs.
     """
 
@@ -65,7 +65,7 @@ def _factor(law: TrainedLaw) -> Cholesky:
     if not isinstance(found, Cholesky):
         raise ValueError(
             "the kernel matrix of `x` is singular to working accuracy (repeated rows?): "
-            f"give `noise` > 0; got noise={law.noise}."
+            f"use `noise` > 0; got noise={law.noise}."
         )
     return found
 
@@ -114,10 +114,10 @@ def posterior(
     With the NNGP kernel and no noise this is the distribution of infinitely wide networks in which only the last
     layer is trained.
 
-    With `widths` and an `nk.MLP` as `kernel`, it is the posterior of networks of finite width, a `FinitePosterior`.
-    The scale of the kernel is then random; it is exact for linear networks, and gives the variance of others within
-    about 20 %. The mean is reliable where `misfit` is near 1. Several outputs share their neurons, so their scale is a
-    random matrix: for one hidden layer, and for linear networks of any depth.
+    With `widths` and an `nk.MLP` as `kernel`, it is the posterior of networks of finite width, a `FinitePosterior`. The
+    scale of the kernel is then random. This is exact for linear networks, and gives the variance of other networks
+    within about 20 %. The mean is reliable where `misfit` is near 1. Several outputs share their neurons, so their
+    scale is a random matrix; they are supported for one hidden layer, and for linear networks of any depth.
 
     **Arguments:** `kernel`, e.g. `nk.kernels.NNGP(net)`; `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d); `noise`,
     $\sigma^2$, the variance of the observations around the function; `widths`, optional, of the hidden layers.

@@ -35,7 +35,7 @@ def announce_price(
     if seconds > _LONG:
         warnings.warn(
             f"`order=1` of {inputs} different inputs averages over {len(sets):,} sets of four in each of {layers} "
-            f"{layer}: about {_words(seconds)}. Time grows with the fourth power of the inputs; use fewer.",
+            f"{layer}: about {_words(seconds)}. Time grows with the fourth power of their number: use fewer.",
             stacklevel=6,
         )
 

@@ -1,4 +1,4 @@
-"""The verb `propagate`: the statistics of all layers of random networks, at infinite width and to order 1/n."""
+"""`propagate`: the statistics of all layers of random networks, at infinite width and to order 1/n."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ class Propagation(Result, eqx.Module):
         return {"layers": len(self.layers), "inputs": len(self.layers[0].kernel), "last": self.layers[-1]}
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the variance of a neuron against the layers, one line per input, on Matplotlib's `axes`."""
+        """Draw the variance of a neuron against the layer, one line per input, on Matplotlib's `axes`."""
         from .._plots.lines import draw_lines
 
         variances = np.array([np.diagonal(layer.kernel) for layer in self.layers])
@@ -68,11 +68,11 @@ def propagate(net: AbstractNetwork, x: Num[ArrayLike, " n *d"], order: int = 0) 
 
     $$K^{l+1} = C_b + C_W\, \mathbb{E}[s s], \qquad \Theta^{l+1} = K^{l+1} + C_W\, \mathbb{E}[s' s']\, \Theta^l$$
 
-    at infinite width for fully connected layers (other layers have corresponding formulas). With `order=1` also the
-    leading finite-width corrections: how much the outputs and the tangent kernel of a network differ from these
+    at infinite width for fully connected layers (other layers have corresponding formulas). With `order=1` it adds
+    the leading finite-width corrections: how much the outputs and the tangent kernel of a network differ from these
     averages, and how the kernel begins to change in training.
 
-    **Arguments:** `net`; `x`; `order`, the power of 1/width kept: 0 or 1. Order 1 uses tensors of four inputs, so it
+    **Arguments:** `net`; `x`; `order`, the highest power of 1/width: 0 or 1. Order 1 uses tensors of four inputs, so it
     is for one or two dozen inputs, and for networks of alternating `Dense` and `Activation`, such as `nk.MLP`, at
     their widths; with a smooth activation also in `Residual` blocks, such as `nk.ResMLP(..., norm=False)`.
 

@@ -1,4 +1,4 @@
-r"""How the tangent kernel of a random ReLU network begins to move, at any width.
+r"""The first change of the tangent kernel of a random ReLU network in training, at any width.
 
 A step of gradient descent on $\frac12 (z - y)^2$ at one input changes
 $\Theta = \sum_l \lambda_l \lVert h_{l-1}\rVert^2 \lVert\delta_l\rVert^2$ by
@@ -8,9 +8,9 @@ $\lambda_l = C_W / \text{fan-in}$, each pair of layers $k < l$ gives
 $$4 \lambda_k \lambda_l\, z\, \lVert h_{k-1}\rVert^2 \lVert\delta_l\rVert^2\;
 h_{l-1} \cdot A A^\top W_l^\top \delta_l .$$
 
-At one input, signs of neurons are as good as independent of all lengths, so that the mean is a product of
+At one input, the signs of neurons are effectively independent of all lengths, so the mean is a product of
 $\mathbb{E} \lVert h_{k-1}\rVert^4$, $\mathbb{E} \operatorname{tr}(A^\top A)^2$ and
-$\mathbb{E} \lVert\delta_l\rVert^4$, each of which follows from layer to layer.
+$\mathbb{E} \lVert\delta_l\rVert^4$, each of which follows by a recursion over layers.
 """
 
 from typing import Any
@@ -25,18 +25,20 @@ from ._paths import piecewise_linear
 def relu_ntk_change(net: MLP, x: Any) -> np.ndarray:
     r"""The mean change of the tangent kernel, $\mathbb{E}[z\, \nabla z \cdot \nabla \Theta]$, exact at any width: (n,).
 
-    A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times that on average, to
-    first order in $\eta$, for every y. Over $\mathbb{E}[\Theta]^2$ it grows as depth over width while that is small,
-    and faster beyond.
+    A step of gradient descent on $(z - y)^2/2$ at an input changes $\Theta(x, x)$ by $-\eta$ times this mean on
+    average, to first order in $\eta$, for every y. Relative to $\mathbb{E}[\Theta]^2$ it grows as depth/width while
+    that is small, and faster beyond.
 
     **Arguments:** `net`, a relu (or leaky relu, abs, linear) network with one output and `bias_var` = 0, in "ntk"
     scaling; `x` (n, d).
     """
     activation = piecewise_linear(net, "The change of the tangent kernel")
     if net.bias_var != 0:
-        raise ValueError(f"The change is known without biases: `bias_var` must be 0; got {net.bias_var}.")
+        raise ValueError(
+            f"`bias_var` must be 0: the change is known only without biases; got {net.bias_var}."
+        )
     if net.parametrization != "ntk" or net.out_dim != 1:
-        raise ValueError('`net` must have one output and parametrization="ntk" here.')
+        raise ValueError('`net` must have one output and parametrization="ntk".')
     x = inputs(x, "x", net.in_dim)
     power2, power4 = (0.5 * (activation.right**k + activation.left**k) for k in (2, 4))
     widths, last = net.widths, len(net.widths) + 1

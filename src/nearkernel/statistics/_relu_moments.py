@@ -1,8 +1,8 @@
 r"""Moments of random ReLU networks with weights of any symmetric distribution, exact at any width.
 
-Whatever the input, a neuron is on with probability 1/2, independently of even functions of the weights. So three
-numbers go from layer to layer. For vectors $a$ and $b$ of a layer, such as columns of its derivative with respect to
-the input,
+For every input, a neuron is active with probability 1/2, independently of even functions of the weights. So three
+numbers follow a recursion over layers. For vectors $a$ and $b$ of a layer, such as columns of its derivative with
+respect to the input,
 
 $$A = \mathbb{E}[\lVert a\rVert^2 \lVert b\rVert^2], \qquad C = \mathbb{E}[(a \cdot b)^2], \qquad
 B = \mathbb{E}\Big[\sum_i a_i^2 b_i^2\Big], \qquad M = A + 2 C + (\mu_4 - 3) B.$$
@@ -52,17 +52,17 @@ class ReluMomentsResult(Result, eqx.Module):
 def relu_moments(net: MLP, x: Any, kurtosis: float = 3.0) -> ReluMomentsResult:
     """Second and fourth moments of outputs and input gradients over initializations, for any symmetric weights.
 
-    **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer;
-    `x` (n, d), none of them 0; `kurtosis` >= 1, the fourth moment of the weights divided by their squared variance: 3
+    **Arguments:** `net`, a relu-like `nk.MLP` with `bias_var` = 0, whose variances may differ from layer to layer; `x`
+    (n, d), without zero rows; `kurtosis` >= 1, the fourth moment of the weights divided by their squared variance: 3
     for normal weights, 1.8 for uniform ones. The distribution must be continuous. `nk.models.symmetric_init` draws
-    such networks.
+    networks with such weights.
     """
     activation = piecewise_linear(net, "Fourth moments with weights of any law")
     if any(float(net.dense(layer).bias_var) != 0 for layer in range(len(net.sizes) - 1)):
-        raise ValueError("these moments are known without biases only: `bias_var` must be 0.")
+        raise ValueError("`bias_var` must be 0: these moments are known only without biases.")
     x = inputs(x, "x", net.in_dim)
     if np.any(np.sum(x * x, axis=1) == 0):
-        raise ValueError("`x` contains the input 0, where outputs are 0.")
+        raise ValueError("`x` must not contain the input 0, where all outputs are 0.")
     kurtosis = float(real_number(kurtosis, "kurtosis"))
     if not 1 <= kurtosis <= 1e6:
         raise ValueError(f"`kurtosis` must be from 1 to 1e6; got {kurtosis:g}.")

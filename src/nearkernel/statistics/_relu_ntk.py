@@ -19,10 +19,11 @@ class ReluNTKResult(Result, eqx.Module):
 
     **Fields:** `mean` (n, n), over networks of these widths. It has a closed form on the diagonal,
     $2 (L + 1) \lVert x\rVert^2 / d$ for $L$ hidden ReLU layers at $C_W = 2$, and off the diagonal for one hidden layer
-    and for linear networks. Off the diagonal with more hidden layers it comes from quadrature, with errors relative to
-    the root of the product of both diagonal entries below 1e-4 for three hidden layers, 1e-3 for ten, 3e-3 for thirty;
-    ten times smaller unless inputs are nearly parallel. `second_moment` (n,), $\mathbb{E}[\Theta_{aa}^2]$, exact;
-    `other_output` (n,), $\mathbb{E}[\Theta_{12}^2]$ between two different outputs at the same input, exact.
+    and for linear networks. Off the diagonal with more hidden layers it comes from quadrature, with errors below 1e-4
+    for three hidden layers, 1e-3 for ten and 3e-3 for thirty, relative to the square root of the product of both
+    diagonal entries; they are ten times smaller unless inputs are nearly parallel. `second_moment` (n,),
+    $\mathbb{E}[\Theta_{aa}^2]$, exact; `other_output` (n,), $\mathbb{E}[\Theta_{12}^2]$ between two different outputs
+    at the same input, exact.
     """
 
     mean: np.ndarray
@@ -59,16 +60,16 @@ def relu_ntk(net: MLP, x: Any) -> ReluNTKResult:
     activation = piecewise_linear(net, "The second moment of the tangent kernel")
     if net.bias_var != 0:
         raise ValueError(
-            f"The second moment is known without biases: `bias_var` must be 0; got {net.bias_var}."
+            f"`bias_var` must be 0: the second moment is known only without biases; got {net.bias_var}."
         )
     if net.parametrization == "mean_field":
-        raise ValueError(
-            '`net` is in "mean_field" scaling; the second moment is known in "ntk" and "standard".'
-        )
+        raise ValueError('`net` must have parametrization "ntk" or "standard"; got "mean_field".')
     x = inputs(x, "x", net.in_dim)
     size = np.sum(x * x, axis=1) / net.in_dim
     if np.any(size == 0):
-        raise ValueError(f"`x` contains the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0.")
+        raise ValueError(
+            f"`x` must not contain the input 0 (row {int(np.argmin(size))}): its tangent kernel is 0."
+        )
     own, other = _second_moments(net, activation)
     return ReluNTKResult(_mean(net, activation, x), own * size**2, other * size**2)
 

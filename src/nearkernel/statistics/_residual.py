@@ -48,7 +48,7 @@ class Paths:
             used = {self.found[k + 1].activation for k in self._of(first)}
             if len(used) > 1:
                 raise ValueError(
-                    "`order=1` supports one activation for all layers that residual blocks connect; got "
+                    "`order=1` needs the same activation in all layers that residual blocks connect; got "
                     f"{len(used)} different ones."
                 )
 

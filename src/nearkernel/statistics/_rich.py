@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 class RichForecast(OfNetworks, GaussianOutputs):
     """Trained outputs of infinitely wide networks that learn features; they are the same for all initializations.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `error`, its standard error, from sampling and from the tolerance (0
+    **Fields:** `mean` (m,) or (m, out), like `y`; `error`, its standard error, from sampling and from the tolerance (0
     for deep linear networks); `cov`, zeros (m, m); `times` (T,), the steps of training, or the times of a flow;
     `train` (T, n) or (T, n, out), outputs on the training set at these times, and `train_error`; `loss` (T,);
     `richness`; `rank`, for each matrix between two hidden layers the number of resolved directions, forward and
-    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`; `regime`, of `nk.regime`: the limit holds in all
-    three.
+    backward; `status`, an `nk.Status`, and its `ok`; `algorithm`; `regime`, the result of `nk.regime`: the limit is
+    valid in all three regimes.
     """
 
     made_for = ("lazy", "nearly lazy", "rich")
@@ -108,7 +108,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def at(self, time: float) -> "RichForecast":
-        """The same networks at an earlier step (or time of a flow) `time`; nothing is recomputed."""
+        """The same networks at `time`, an earlier step (or time of a flow); nothing is recomputed."""
         time = self._earlier(time)
         if not isinstance(self.algorithm, GradientFlow) and time not in self._limit.times[self._limit.kept]:
             raise ValueError(
@@ -118,7 +118,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def predict(self, x_new: Any) -> "RichForecast":
-        """The same networks at other inputs `x_new`; the clouds, which need all inputs before training, are rerun."""
+        """The same networks at other inputs `x_new`; reruns the clouds, which need all inputs before training."""
         x_new = inputs(x_new, "x_new", self._problem.net.in_dim)
         problem = self._problem.until(self._time, x_new)
         return RichForecast(problem, limit_of(problem), problem.end, self._vector)
@@ -127,7 +127,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
         time = float(positive(time, "time", zero=True))
         if time > self._limit.times[-1] or (not isinstance(self.algorithm, GradientFlow) and time % 1):
             raise ValueError(
-                f"`time` must be a step up to {self._limit.times[-1]:g}; got {time:g}: forecast to a later one."
+                f"`time` must be a step up to {self._limit.times[-1]:g}; got {time:g}: forecast to a later step."
                 if not isinstance(self.algorithm, GradientFlow)
                 else f"`time` must be at most {self._limit.times[-1]:g}; got {time:g}: forecast to a later time."
             )
@@ -135,7 +135,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def kernels(self, time: float | None = None) -> Kernels:
-        """Kernels at step (or time of a flow) `time`, by default that of this forecast; the clouds are rerun for it."""
+        """Kernels at `time`, a step (or time of a flow), by default the forecast's own; reruns the clouds."""
         problem = self._until(time)
         require_kernels(problem)
         pairs = problem.each(lambda network: _before_and_after(problem, network))
@@ -153,14 +153,14 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     @in_float64
     def neurons(self, layer: int, time: float | None = None) -> Neurons:
-        """The neurons of hidden layer `layer` (from 1) at step (or time of a flow) `time`; a cloud is rerun for it."""
+        """The neurons of hidden layer `layer` (from 1) at `time`, a step (or time of a flow); reruns a cloud."""
         problem = self._until(time)
         depth = problem.layout.depth
         if whole(layer, "layer", 1) > depth:
             raise ValueError(f"`layer` must be a hidden layer, 1 to {depth}; got {layer}.")
         if problem.linear:
             raise ValueError(
-                "`neurons` of a deep linear network are Gaussian: it is solved without sampling them."
+                "`neurons` are not available for a deep linear network, which is solved exactly: they are Gaussian."
             )
         network = problem.sampled(0, problem.tol)
         start = network.forward(problem.xi).before[layer - 1]
@@ -175,11 +175,11 @@ class RichForecast(OfNetworks, GaussianOutputs):
     def spread(self, width: int, draws: int | None = None) -> Spread:
         r"""The distribution of trained networks of this `width` (of their last hidden layer) around the limit.
 
-        The covariance is $c/\text{width}$. Of one hidden layer with a smooth activation c is known: it is the variance
-        over neurons of the influence that each has on the trained outputs. Of others it is measured, in narrow
+        The covariance is $c/\text{width}$. For one hidden layer with a smooth activation, c is known: it is the
+        variance over neurons of their influence on the trained outputs. For other networks it is measured in narrow
         networks of clouds.
 
-        **Arguments:** `draws`: how many networks to draw; by default none where c is known, else 64.
+        **Arguments:** `draws`: number of networks to draw; by default none if c is known, else 64.
         """
         width, problem = whole(width, "width", 1), self._until(None)
         if draws is None and has_response(problem):
@@ -259,6 +259,6 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
     if math.isinf(getattr(algorithm, name)):
         raise ValueError(
             f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
-            f"({'' if name == 'time' else 'lr, '}{name}=100): they are followed step by step."
+            f"({'' if name == 'time' else 'lr, '}{name}=100): their training is computed step by step."
         )
     return require_batches(algorithm, key, n) if isinstance(algorithm, SGD) else None

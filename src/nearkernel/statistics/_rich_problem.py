@@ -169,7 +169,7 @@ class Problem:
         if run.failure == "directions" and self.linear:
             raise OutOfDirections
         if run.failure:
-            raise ValueError(f"training does not reach {self.end:g}; see `status`.")
+            raise ValueError(f"training stops before {self.end:g}: see `status`.")
 
     def run(
         self,
@@ -222,6 +222,6 @@ def _shape_of(activation: Any) -> tuple[bool, bool]:
     value, slope = value_and_slope(activation, z)
     if not (np.isfinite(value).all() and np.isfinite(slope).all() and np.abs(slope).max() > 0):
         raise ValueError(
-            "the activation of `net` has no finite nonzero derivative: the layers below it do not train."
+            "the activation of `net` must have a finite nonzero derivative: otherwise the layers below it do not train."
         )
     return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not is_smooth(activation)

@@ -1,4 +1,4 @@
-"""What a forecast of networks that learn features can be asked for: kernels, neurons, the spread at finite width."""
+"""Results of a forecast of networks that learn features: kernels, neurons, the spread at finite width."""
 
 import math
 
@@ -47,7 +47,7 @@ class Spread(GaussianOutputs):
     r"""Trained outputs of networks of finite width: Gaussian around the limit, with covariance $c/\text{width}$.
 
     **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the
-    relative standard error of `std`; `width`; `draws`, the number of networks in which c was measured, 0 if it is
+    relative standard error of `std`; `width`; `draws`, the number of networks in which c was measured, 0 if c was
     computed.
     """
 

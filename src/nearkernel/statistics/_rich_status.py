@@ -19,7 +19,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
             return Status(StatusKind.diverged, f"diverged at {at}: {_rate(problem, limit)}")
         return Status(
             StatusKind.not_converged,
-            f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change this much; use "
+            f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change this much: use "
             f"more neurons or a larger tol in nk.statistics.Clouds, or a smaller lr ({_rate(problem, limit)})",
         )
     parts = [f"stopped at {word} {time:g}"]
@@ -27,7 +27,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
     if np.sqrt(np.mean(error**2)) > _LARGE * size > 0:
         parts.append(f"errors are {np.sqrt(np.mean(error**2)) / size:.0%} of the outputs: use more neurons")
     if not limit.checked:
-        parts.append("errors do not include that of tol, which too few neurons cannot resolve")
+        parts.append("errors do not include the effect of tol, because the neurons are too few to resolve it")
     return Status(StatusKind.finished, "; ".join(parts))
 
 

@@ -1,4 +1,4 @@
-"""The verb `sample_law`: learning curves of tasks that are known by their spectrum."""
+"""`sample_law`: learning curves of tasks with a known spectrum."""
 
 import math
 from typing import Any

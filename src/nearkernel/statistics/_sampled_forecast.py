@@ -1,7 +1,7 @@
-r"""Forecasts for any loss: initializations are drawn from their Gaussian law, and each is trained in function space.
+r"""Forecasts for any loss: draws initializations from their Gaussian distribution and trains each in function space.
 
 With $z(0) \sim \mathcal{N}(0, K)$ at all points, training moves $z = z(0) + T a$ by $\dot a = -\partial L/\partial z$,
-n unknowns per network and output.
+with n unknowns per network and output.
 """
 
 import dataclasses
@@ -129,10 +129,10 @@ class Starts:
 class SampledForecast(OfNetworks):
     """Trained outputs of many networks, each from its own initialization.
 
-    **Fields:** `samples` (S, m) or (S, m, out), as `y`; `mean`, `variance`, `std` and `sem`, the standard error of the
-    mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
-    `algorithm`; `loss`; `regime`, of `nk.regime`, or None. For cross-entropy
-    also `probabilities` (m, classes) and `votes` (m, classes).
+    **Fields:** `samples` (S, m) or (S, m, out), like `y`; `mean`, `variance`, `std` and `sem`, the standard error of
+    the mean, all in the shape of one sample; `cov`, (m, m) or (m, out, m, out); `status`, an `nk.Status`, and its `ok`;
+    `algorithm`; `loss`; `regime`, the result of `nk.regime`, or None. For cross-entropy also `probabilities` (m,
+    classes) and `votes` (m, classes).
     """
 
     def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):
@@ -154,7 +154,7 @@ class SampledForecast(OfNetworks):
 
     @in_float64
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: over a single input, or point by point."""
+        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: against a single input, or point by point."""
         from .._plots.bands import draw_band
 
         starts = self._networks.starts
@@ -220,7 +220,7 @@ class SampledForecast(OfNetworks):
 
     @in_float64
     def predict(self, x_new: Any) -> "SampledForecast":
-        """The same networks at other inputs `x_new`: drawn there conditionally on their values on the training set."""
+        """The same networks at other inputs `x_new`, drawn conditionally on their outputs on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
         return SampledForecast(self._networks, x_new, self._draw + 1)
 

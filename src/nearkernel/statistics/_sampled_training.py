@@ -91,7 +91,7 @@ class SampledTraining(AbstractTraining):
 
     def cumulants(self, algorithm: SpectralAlgorithm, order: int) -> np.ndarray:
         raise NotImplementedError(
-            f"neurons give pairs of outputs, of which there are {math.prod(self.shape)}."
+            f"sampled neurons give cumulants of pairs of outputs only; got {math.prod(self.shape)} outputs."
         )
 
     @property

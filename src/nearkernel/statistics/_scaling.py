@@ -1,6 +1,6 @@
-r"""Scaling laws: how the error of training on endless data falls with time and features, and the best use of compute.
+r"""Scaling laws: how the error on infinite data falls with time and features, and the optimal use of compute.
 
-With $p$ random features and endless data, $E(t, p) = v^\top e^{-2 M t} v$ has one resolvent of the random matrix $M$.
+With $p$ random features and infinite data, $E(t, p) = v^\top e^{-2 M t} v$ has one resolvent of the random matrix $M$.
 With the poles of $e^{-2 \lambda t}$ as ridges $s_j$ with weights $w_j$,
 
 $$p = \sum_i \frac{\lambda_i}{\lambda_i + \kappa_j} + \frac{p\, s_j}{\kappa_j}, \qquad
@@ -49,7 +49,7 @@ def scaling_exponents(decay: float, source: float) -> ScalingExponentsResult:
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
-            raise ValueError(f"`{name}` must be greater than 1, otherwise its sum diverges; got {value:g}.")
+            raise ValueError(f"`{name}` must be greater than 1 for its sum to converge; got {value:g}.")
     a, b = float(decay), float(source)
     x, y = min(b - 1, a), (b - 1) / a
     return ScalingExponentsResult(min(b - 1, 2 * a), x, y, x * y / (x + y), y / (x + y), x / (x + y))
@@ -59,8 +59,8 @@ def population_law(task: KernelTask, times: Any, features: float = math.inf) -> 
     r"""The error (k,) after gradient flow on infinite data, with `features` random features of the kernel.
 
     **Arguments:** `task`; `times` (k,) > 0 of the gradient flow of the mean loss $\frac12 \mathbb{E} (z - y)^2$;
-    `features`, all by
-    default.
+    `features`, by
+    default infinitely many.
     """
     _require_task(task)
     p = positive(features, "features", finite=False)

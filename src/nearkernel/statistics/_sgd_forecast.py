@@ -35,9 +35,9 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
     Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
     from the Gaussian with these moments.
 
-    **Fields:** `mean` (m,) or (m, out), as `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
     of the mean; `loss`, the mean of $\frac12 \sum (z - y)^2$ on the training set; `status`, an `nk.Status`, and its
-    `ok`; `algorithm`; `regime`, of `nk.regime`, or None.
+    `ok`; `algorithm`; `regime`, the result of `nk.regime`, or None.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:
     if algorithm.noise and isinstance(pair, NetworkPair):
         if any(np.any(np.asarray(factor) != 1) for factor in jax.tree.leaves(pair.net.lr_factors())):
             raise ValueError(
-                "`noise` is forecast for networks whose `lr_factors()` are all 1, in NTK scaling: use nk.simulate."
+                "`noise` needs a network in NTK scaling, whose `lr_factors()` are all 1: otherwise use nk.simulate."
             )
 
 

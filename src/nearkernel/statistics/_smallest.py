@@ -1,4 +1,4 @@
-"""The smallest eigenvalue of a wide network's kernels, and what Hermite polynomials guarantee of it."""
+"""The smallest eigenvalue of a wide network's kernels, and lower bounds from Hermite polynomials."""
 
 import dataclasses
 from typing import Any
@@ -43,7 +43,7 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResul
 
     With $a_k$ the Hermite coefficients of $s$ and $C$ the correlations before a layer,
     $\mathbb{E}[s s^\top] = \sum_k a_k^2 C^{(k)}$, where $C^{(k)}$ is the entrywise power. All terms are positive, so
-    for inputs no two of which are parallel
+    if no two inputs are parallel,
 
     $$\lambda_{\min}(\mathbb{E}[s s^\top]) \ge \sum_k a_k^2\, \lambda_{\min}(C^{(k)}),$$
 
@@ -51,9 +51,9 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResul
     entrywise. Its part $C_W K * \mathbb{E}[s' s'^\top] = C_W \sum_k k\, a_k^2 C^{(k)}$ is bounded in the same way;
     the contribution of lower layers is multiplied entrywise and bounded by its smallest diagonal entry.
 
-    **Arguments:** `net`, any network with a hidden layer; `x` (n, *in_shape). Bounds need `Activation` and
-    `Dense` at the end; the NTK bound includes all layers if `Dense` and `Activation` alternate, as in an
-    `nk.MLP`, and the last one otherwise. Bounds that are not known are 0.
+    **Arguments:** `net`, any network with a hidden layer; `x` (n, *in_shape). Bounds need a network that ends in
+    `Activation` and `Dense`; the NTK bound includes all layers if `Dense` and `Activation` alternate, as in an
+    `nk.MLP`, and only the last one otherwise. Unknown bounds are 0.
     """
     require_wide(net, "smallest_eigenvalue")
     if sum(layer.has_params() for layer in leaves(net.layers)) < 2:

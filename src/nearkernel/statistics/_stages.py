@@ -56,7 +56,7 @@ def stages(net: AbstractNetwork, verb: str = "order=1", residual: bool = False) 
             f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}: use order=0."
         )
     if net.mean_field:
-        raise ValueError(f'`{verb}` is for parametrization "ntk" or "standard"; got "mean_field".')
+        raise ValueError(f'`{verb}` needs parametrization "ntk" or "standard"; got "mean_field".')
     reader = _Reader(net.in_shape[0], verb, residual)
     reader.read(net.layers, "layers", ())
     reader.finish()
@@ -141,7 +141,7 @@ class _Reader:
     def _refuse(self, path: str, layer: Any) -> None:
         raise TypeError(
             f"`{self.verb}` does not support `{path}`, {layer!r}: it supports "
-            f"{WITH_RESIDUAL if self.residual else SUPPORTED}; for others use order=0."
+            f"{WITH_RESIDUAL if self.residual else SUPPORTED}; for other layers use order=0."
         )
 
 

@@ -1,4 +1,4 @@
-"""A kernel and a target by their eigenvalues and coefficients: what an analytic learning curve needs to know."""
+"""A kernel and a target, given by eigenvalues and coefficients: the input of analytic learning curves."""
 
 from typing import Any
 
@@ -22,8 +22,8 @@ class KernelTask(Result, eqx.Module):
     \mathbb{E}\, \phi_i^2 = 1$$
 
     **Arguments:** `eigenvalues` (k,) > 0; `power` (k,) >= 0, the squares $v_i^2$, summed over the `multiplicity` of
-    the eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 by default; `rest` >= 0, the sum of truncated
-    eigenvalues: high modes act as a ridge, and without them training to convergence diverges at $m = k$.
+    the eigenvalue; `noise` >= 0, a variance; `multiplicity` (k,), 1 by default; `rest` >= 0, the sum of the truncated
+    eigenvalues: high modes act as a ridge, and without them the error at convergence diverges at $m = k$.
     """
 
     eigenvalues: np.ndarray
@@ -84,7 +84,7 @@ def power_law_task(decay: float, source: float, noise: float = 0.0, modes: int =
     """
     for value, name in ((decay, "decay"), (source, "source")):
         if not real_number(value, name) > 1:
-            raise ValueError(f"`{name}` must be greater than 1, otherwise its sum diverges; got {value:g}.")
+            raise ValueError(f"`{name}` must be greater than 1 for its sum to converge; got {value:g}.")
     modes = whole(modes, "modes", 1)
     noise = positive(noise, "noise", zero=True)
     single = np.arange(1.0, min(modes, _BLOCKS_FROM) + 1)
@@ -119,8 +119,8 @@ def sphere_task(
     $w \propto (1 - t^2)^{(d - 3)/2}$; its multiplicity is the number of harmonics of degree $k$ in $d$ = `dim`
     dimensions.
 
-    **Arguments:** `kernel`, which on the sphere depends on angles only, e.g. `nk.kernels.NTK(net)`; `dim` >= 3;
-    `power` (k,), the mean square of the part of the target of degree 0, 1, ...; `noise`; `radius`, $\sqrt d$ by
+    **Arguments:** `kernel`, which depends only on angles on the sphere, e.g. `nk.kernels.NTK(net)`; `dim` >= 3;
+    `power` (k,), the mean square of the target's components of degree 0, 1, ...; `noise`; `radius`, $\sqrt d$ by
     default; `degrees`, the highest degree that is resolved.
     """
     if not isinstance(kernel, AbstractKernel):

@@ -60,7 +60,7 @@ def scan(activation: AbstractActivation) -> Scan:
         ks.append(k[:-1])
         found.append(jax.tree.map(lambda a: a[:-1], own))
     if not ks or ks[-1][-1] < 0.7:  # not even variances of order 1
-        raise ValueError("`activation` has no finite averages over Gaussians of variance 1.")
+        raise ValueError("`activation` must have finite averages over Gaussians of variance 1.")
     return Scan(np.concatenate(ks), jax.tree.map(lambda *parts: np.concatenate(parts), *found))
 
 

@@ -1,13 +1,13 @@
-r"""What to measure in trained networks so that its mean is the correction of order 1/n of `forecast(order=1)`.
+r"""Observables of trained networks whose means are the corrections of order 1/n of `forecast(order=1)`.
 
-The correction is small against the spread of networks, so two things are taken out of the noise. A network is trained
-twice, the second time with the sign of its last layer changed, which is as likely. And from each output is subtracted
-what training with the frozen kernel of this network makes of it, to second order in the difference of that kernel from
-the infinite one: its moments follow from those at initialization, known from `propagate(net, x, order=1)`. What is left
-is of order $1/n$.
+The correction is small compared with the spread of networks, so the noise is reduced in two ways. Each network is
+trained twice, the second time with the sign of its last layer flipped, which is equally likely. And each output has the
+result of training with the network's frozen kernel subtracted, to second order in the difference between that kernel
+and the infinite-width one. The moments of this result follow from `propagate(net, x, order=1)`. The remainder is of
+order $1/n$.
 
 Third and fourth cumulants are averages of Hermite polynomials of the outputs in the distribution at infinite width, up
-to $O(1/n^2)$: no products of averages are needed, so that they can be measured like any other mean.
+to $O(1/n^2)$: no products of averages are needed, so they can be measured like any other mean.
 """
 
 import math
@@ -51,15 +51,15 @@ def trained_observables(
     infinite width (`nk.statistics.extrapolated`) they are `width` times `terms[1]` and `cov_terms[1]` of the
     forecast.
 
-    **Arguments:** `net`, `x`, `y`, `x_new`: same as `forecast`; `algorithm`, gradient descent, which ends when the
-    slowest residual has fallen by 1e-7; `controls`: whether to reduce the noise by subtracting the frozen-kernel
-    result as a control variate, whose average comes from `propagate` (exact for one hidden layer, to leading order
-    for more); `cumulants`: with 3 or 4 the estimate also has "third" and "fourth", `width` times `cumulants(3)` and
-    `cumulants(4)` of the forecast.
+    **Arguments:** `net`, `x`, `y`, `x_new`: same as `forecast`; `algorithm`, gradient descent, which stops when the
+    slowest residual has decreased to 1e-7 of its initial value; `controls`: whether to reduce the noise by subtracting
+    the frozen-kernel result as a control variate, whose average comes from `propagate` (exact for one hidden layer, to
+    leading order for more); `cumulants`: with 3 or 4 the estimate also has "third" and "fourth", `width` times
+    `cumulants(3)` and `cumulants(4)` of the forecast.
     """
     if not isinstance(algorithm, GradientDescent):
         raise TypeError(
-            f"`algorithm` must be nk.GradientDescent(lr): networks are trained; got {type(algorithm).__name__}."
+            f"`algorithm` must be nk.GradientDescent(lr), which trains the networks; got {type(algorithm).__name__}."
         )
     with warnings.catch_warnings():  # whether the correction is small is what will be seen
         warnings.simplefilter("ignore", UserWarning)
