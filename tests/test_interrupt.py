@@ -122,6 +122,7 @@ from pathlib import Path
 from nearkernel import _files
 from nearkernel._predict.output import write_together
 at, how, replace, count = int(sys.argv[1]), getattr(signal, sys.argv[2]), os.replace, [0]
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 def counted(old, new):
     count[0] += 1
     if count[0] == at:

@@ -131,7 +131,7 @@ def test_float32_is_enough_or_is_not_used(points, d, time):
 def test_neurons_that_were_not_enough_are_told():
     x, new = helpers.points(12, 3, 3), helpers.points(2, 3, 4)
     few = SampledNeurons(tolerance=1e-5, most=300, scrambles=4)
-    message = r"with 256 neurons per layer, .* above `tolerance` = 1e-05: about .* neurons would do; .* larger `most`"
+    message = r"with 256 neurons per layer, .* above `tolerance` = 1e-05: .* neurons would be enough; .* larger `most`"
     with pytest.warns(UserWarning, match=message) as told:
         law = nk.forecast(
             network(widths=(9000,)), x, np.ones(12), nk.GradientFlow(2.0), new, order=1, neurons=few

@@ -4,6 +4,8 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
+from .._extra import needing
+
 _MATH = "{http://www.w3.org/1998/Math/MathML}"
 ElementTree.register_namespace("", _MATH[1:-1])
 _TIGHT = ("‖", "|", "/", "⟨", "⟩")
@@ -15,8 +17,8 @@ _PRIMES = {"′": "′", "″": "′′", "‴": "′′′"}  # one sign for tw
 
 
 def typeset(latex: str, display: str = "inline") -> str:
-    from latex2mathml.converter import convert
-
+    with needing("a formula"):
+        from latex2mathml.converter import convert
     root = ElementTree.fromstring(convert(latex, display=display))
     for each in list(root.iter()):
         _sign(each)
