@@ -46,16 +46,9 @@ def test_workers_share_a_build_until_something_else_is_slower():
 
 
 def test_workers_on_one_machine_have_no_more_than_its_cores():
-    two, four = (plan(20_000, workers=w, machines=1).build.seconds for w in (2, 4))
-    assert four == two
-
-
-def test_a_worker_that_has_a_machine_to_itself_is_faster():
-    rates = dataclasses.replace(RATES, alone=1.25e8, disk=1e12, network=1e12, task=1e-9)
-    one, two = (nk.scale.plan(40_000, 50, rates, workers=w, machines=1).build.seconds for w in (1, 2))
-    assert one / two == pytest.approx(1.6, rel=0.01)
-    apart = nk.scale.plan(40_000, 50, rates, workers=2, machines=2).build.seconds
-    assert one / apart == pytest.approx(2.0, rel=0.01)
+    quick = dataclasses.replace(RATES, disk=1e12, network=1e12, task=1e-9)
+    two, four = (nk.scale.plan(20_000, 50, quick, workers=w, machines=1).build.seconds for w in (2, 4))
+    assert four == pytest.approx(two / 0.9, rel=0.01)  # and hinder each other
 
 
 def test_the_last_blocks_leave_workers_idle():

@@ -18,6 +18,7 @@ from ._store import COPIES
 _BLOCK = 2000  # rows
 _DAY = 86400.0
 _CACHED = 0.2  # of the free memory: what the system writes later
+_CROWDED = 0.9  # of the speed of cores that more workers share, measured
 _FACTORS = 5.0  # m^3 operations of the factors of both matrices of centers, measured
 
 
@@ -136,7 +137,7 @@ def _build(n: int, d: int, rates: Rates, workers: int, machines: int, size: int,
         math.ceil(count / hands) if count < 10 * hands else count / hands
     )  # the last blocks leave hands idle
     parts = {
-        "computing": rounds * block**2 / _per_hand(rates, math.ceil(hands / machines) if workers else hands),
+        "computing": rounds * block**2 / (rates.build * (_CROWDED if workers > hands else 1.0)),
         "the disk": max(taken - _CACHED * free, 0.0) / rates.disk,
     }
     if workers:
@@ -149,13 +150,6 @@ def _build(n: int, d: int, rates: Rates, workers: int, machines: int, size: int,
     beside = math.ceil(workers / machines) if workers else 1
     fits = held * beside <= free
     return Cost(seconds, held, limit, disk=taken, possible=fits and count <= MOST_BLOCKS)
-
-
-def _per_hand(rates: Rates, beside: int) -> float:
-    """Entries per second of each of the cores of a machine that work beside each other."""
-    if rates.alone is None or beside >= rates.cores:
-        return rates.build
-    return rates.alone + (rates.build - rates.alone) * (beside - 1) / (rates.cores - 1)
 
 
 def _direct(n: int, d: int, rates: Rates, free: int) -> Cost:

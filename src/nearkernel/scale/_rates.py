@@ -22,7 +22,6 @@ from ..kernels import AbstractKernel
 from ._build import build
 from ._layout import DTYPES
 from ._products import Recomputed
-from ._store import COPIES
 
 _POINTS, _CENTERS, _NUMBERS = 8000, 1000, 3e7  # fewer points where they have many features
 _REPEATS = 2  # the best counts: other programs only add time
@@ -31,13 +30,12 @@ _DISK = 128 * 2**20  # bytes written and waited for
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Rates(Result):
-    """The measured rates from which a plan is computed, per core with all cores busy unless stated otherwise.
+    """The measured rates from which a plan is computed, per core with all cores busy.
 
     **Fields:** `cores`, number of cores of a machine; `build`, entries per second, computed and written; `product`,
     entries of the lower half per second, computed and used twice; `entries`, entries per second of a matrix between two
     sets of points; `flops`, float64 operations per second of a matrix product; `disk`, bytes per second of the disk or
-    the shared folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block;
-    `alone`, the `build` rate of a worker that has a machine to itself, None if it is the same.
+    the shared folder; `network`, bytes per second of one worker; `task`, seconds that a scheduler spends on a block.
     """
 
     cores: int
@@ -48,13 +46,11 @@ class Rates(Result):
     disk: float
     network: float = 1.25e9
     task: float = 1e-3
-    alone: float | None = None
 
     def __post_init__(self) -> None:
         whole(self.cores, "cores", 1)
         for field in dataclasses.fields(self)[1:]:
-            if field.name != "alone" or self.alone is not None:
-                positive(getattr(self, field.name), field.name)
+            positive(getattr(self, field.name), field.name)
 
 
 @in_float64
@@ -76,9 +72,8 @@ def measure_rates(
     x = np.random.default_rng(0).normal(size=(n, d))
     with precision(dtype), tempfile.TemporaryDirectory(dir=folder) as name:
         products, ones = Recomputed(kernel, x, 2**30), np.ones((n, 1))
-        path, room = Path(name) / "K", COPIES * block**2 * np.dtype(dtype).itemsize
+        path = Path(name) / "K"
         built = _best(lambda: build(kernel, x, path, block=block, dtype=dtype), path)
-        one_built = _best(lambda: build(kernel, x, path, block=block, dtype=dtype, memory=room), path)
         multiplied = _best(lambda: products.times(ones))
         crossed = _best(lambda: kernel.entries(x, x[:m]))
         rows = np.array(np.broadcast_to(x[:, :1], (n, m)), order="C")
@@ -89,7 +84,6 @@ def measure_rates(
     return Rates(
         cores=count, build=10 * block**2 / built / count, product=0.5 * n**2 / multiplied / count,
         entries=n * m / crossed / count, flops=n * m**2 / summed, disk=disk,
-        alone=10 * block**2 / one_built,
     )  # fmt: skip
 
 
