@@ -687,7 +687,7 @@ def test_which_width_is_enough_for_trained_networks():
     assert len(found["losses"]) == len(found["losses_when_wide"]) == 2
     assert found["best_depth"] == 1 + np.argmin(found["losses"])
     assert f"Of depths 1 to 2 the best at this width is {found['best_depth']}" in result.stdout
-    assert "the next may not be small" in result.stdout
+    assert "the next order may not be small" in result.stdout
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def test_bad_draws_are_rare_in_wide_networks_and_common_in_narrow_ones():
     [
         (
             lambda: nk.statistics.gradient_spread(nk.MLP(6, (3,), 1, parametrization="mean_field"), X),
-            '`gradient_spread` is for parametrization "ntk" or "standard"; got "mean_field"',
+            '`gradient_spread` needs parametrization "ntk" or "standard"; got "mean_field"',
         ),
         (
             lambda: nk.statistics.gradient_spread(nk.ResMLP(6, 3), X),

@@ -147,11 +147,7 @@ class InvariantKernel(AbstractKernel):
 
     @abc.abstractmethod
     def rows(self, norms: Any) -> Any:
-        """Row data from the lengths of the inputs, a tree with the inputs on the last axis."""
-
-    def compiles_rows(self) -> bool:
-        """Whether `rows` is to be compiled by JAX, or called as it is with NumPy arrays."""
-        return True
+        """Row data from the lengths of the inputs, a tree with the inputs on the last axis; NumPy if `norms` is."""
 
     @abc.abstractmethod
     def pairs(self, rows1: Any, rows2: Any, gap: jax.Array) -> tuple[jax.Array, ...]:

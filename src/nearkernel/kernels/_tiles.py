@@ -24,6 +24,7 @@ from ._finite import length
 
 TILE = 400
 _SMALL = 128  # rows up to which a tile is padded to this
+_ROWS = 16 * TILE  # inputs whose data are made at a time
 _NEAR_BYTES = 8 * 2**20  # of differences at a time
 _NEAR = 1e-3  # below this gap the rounding of 1 - cos would show in the angle's 14th digit
 _CORNER = 64  # rows of a symmetric block that are mirrored at a time
@@ -110,12 +111,10 @@ def _lengths(x: np.ndarray, name: str) -> np.ndarray:
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
     dtype = working_dtype()
     unit = (x / np.where(norm > 0, norm, 1.0)[:, None]).astype(dtype, copy=False)
-    chunks, on_host = [], not kernel.compiles_rows()
-    size = 16 * TILE if on_host else _bucket(len(x), 4 * TILE)
-    for at in range(0, len(x), size):
-        part = norm[at : at + size]
-        rows = kernel.rows(part) if on_host else _rows(kernel, _padded(part, (size,)).astype(dtype))
-        chunks.append(jax.tree.map(lambda a, m=len(part): np.asarray(a, dtype)[..., :m], rows))
+    chunks = [
+        jax.tree.map(lambda a: np.asarray(a, dtype), kernel.rows(norm[at : at + _ROWS]))
+        for at in range(0, len(x), _ROWS)
+    ]
     rows = chunks[0] if len(chunks) == 1 else jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *chunks)
     return Side(unit, finite_rows(kernel, rows, x, norm), len(x))
 
@@ -146,11 +145,6 @@ def _bucket(n: int, most: int = TILE) -> int:
     if most > _SMALL:
         return _SMALL if n <= _SMALL else most
     return min(1 << (n - 1).bit_length(), most)
-
-
-@jax.jit
-def _rows(kernel, norms):
-    return kernel.rows(norms)
 
 
 def even(n: int) -> int:

@@ -41,9 +41,6 @@ class Wide(InvariantKernel):
         self.layers, self.in_dim, self.outputs = layers, in_dim, outputs
         self._ranged, self._trusted = layers.depends_on_range(), trusted(layers)
 
-    def compiles_rows(self) -> bool:
-        return False
-
     def _start(self, norms: Any) -> Row:
         size = norms / self.in_dim**0.5
         return Row(size, 0.0 * size)

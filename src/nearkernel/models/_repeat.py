@@ -153,6 +153,7 @@ class Stacked(AbstractContainer):
                 row, data = walk.rows(block, row, every)
                 found.append(data)
             return row, jax.tree.map(lambda *a: _filled(namespace(*a).stack(a), self.count), *found)
+        assert self.used is None, "Rows of a stack with room for more are made in NumPy."
         first = jax.tree.map(lambda a: a[0], _like(row.size, self.block))
         after = jax.eval_shape(lambda r: walk.rows(first, r, every)[0], row)
         means = row.mean is not None or after.mean is not None
