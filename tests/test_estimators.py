@@ -380,7 +380,7 @@ def test_bad_parameters_are_named_by_fit_and_not_before(model, error, message):
 @pytest.mark.parametrize("estimator", CLASSIFIERS)
 def test_one_class_is_refused(estimator):
     x, _, _ = problem()
-    with pytest.raises(ValueError, match="`y` must have at least two classes; got only 'cat'"):
+    with pytest.raises(ValueError, match="`y` must have at least two classes; got one class, 'cat'"):
         estimator().fit(x, ["cat"] * len(x))
 
 

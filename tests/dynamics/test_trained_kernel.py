@@ -161,7 +161,7 @@ def test_with_fewer_parameters_than_points_there_is_no_inverse():
     solution = nk.solve(quadratic(0.001), p.x, p.y, order=1)
     for kernel in ("flat", "trained"):
         with pytest.raises(
-            ValueError, match=r"a compressed prediction needs a kernel matrix of full rank; .* rank 11"
+            ValueError, match=r"a compressed prediction needs a kernel matrix of full rank; its rank .* is 11"
         ):
             solution.compressed_prediction(p.x_new, kernel)
     stopped = nk.solve(quadratic(0.001), p.x[:6], p.y[:6], nk.GradientFlow(1.0), order=1)

@@ -27,7 +27,7 @@ def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np
     check_classification_targets(y)
     classes, index = np.unique(y, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(f"`y` must have at least two classes; got only {classes.tolist()[0]!r}.")
+        raise ValueError(f"`y` must have at least two classes; got one class, {classes.tolist()[0]!r}.")
     return x, np.eye(len(classes))[index], classes
 
 
