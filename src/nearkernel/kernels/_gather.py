@@ -14,7 +14,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..models._layer import AbstractWideLayer, Pair, Row, covariance, inverse, root
+from ..activations._angle import safe_sqrt
+from ..models._layer import AbstractWideLayer, Pair, Row, covariance, inverse
 from ..models._layout import Layout
 from ..models._pool import AbstractGlobalPool, AbstractWindowPool
 from ..models._walk import Walk, demoted, exact_own
@@ -112,7 +113,7 @@ class GatherPool(Gather):
         rank = self.mixer.rank(len(self.grid))
         layout = Layout(rank, every=True, outer=False)
         equal = layout.diagonal if rank else lambda a: a
-        size = root(equal(product))
+        size = safe_sqrt(equal(product))
         mean = None if row.mean is None else self.mixer.pooled(row.mean, tuple(range(len(self.grid))))
         data = {"before": row.size, "inverse": inverse(size)}
         new = Row(size, equal(tangent), mean)

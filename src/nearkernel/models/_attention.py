@@ -10,7 +10,8 @@ import jax.numpy as jnp
 
 from .._check import one_of, positive, whole
 from .._precision import working_dtype
-from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse, root
+from ..activations._angle import safe_sqrt
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse
 from ._layout import Layout
 
 MECHANISMS = {
@@ -174,7 +175,7 @@ class Attention(AbstractWideLayer):
         if self.scaling == "linear":
             data["looks"] = self._looks(own, row.size.shape)
         product, tangent = self._moments(data, data, own, row.own.tangent, layout)
-        size = root(layout.diagonal(product))
+        size = safe_sqrt(layout.diagonal(product))
         return Row(size, layout.diagonal(tangent)), data | {"inverse": inverse(size)}
 
     def _looks(self, own: jax.Array, shape: Shape) -> jax.Array:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from .._check import listed
+from ..activations._angle import safe_sqrt
 from ._activation import Activation
 from ._compose import AbstractContainer, Leaf, Sequential, layer_list
 from ._layer import (
@@ -21,7 +22,6 @@ from ._layer import (
     inverse,
     located,
     mixed_gap,
-    root,
 )
 from ._layout import Layout
 from ._walk import Walk, demoted
@@ -142,7 +142,7 @@ class Sum(AbstractBranches, AbstractPiecewiseLayer):
     def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]:
         means = [row.mean for row in rows if row.mean is not None]
         cross = sum(means) ** 2 - sum(m**2 for m in means) if len(means) > 1 else 0.0
-        size = root(sum(row.size**2 for row in rows) + cross)
+        size = safe_sqrt(sum(row.size**2 for row in rows) + cross)
         tangent = sum(row.tangent for row in rows)
         scale = inverse(size)
         data = {"shares": [row.size * scale for row in rows]}
@@ -266,7 +266,7 @@ class Concat(AbstractBranches, AbstractPiecewiseLayer):
 
     def combined_rows(self, rows: list[Row]) -> tuple[Row, Any]:
         parts = list(zip(self.weights, rows, strict=True))
-        size = root(sum(w * row.size**2 for w, row in parts))
+        size = safe_sqrt(sum(w * row.size**2 for w, row in parts))
         scale = inverse(size)
         mean = None
         if any(row.mean is not None for row in rows):

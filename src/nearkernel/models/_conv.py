@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .._check import one_of, whole
+from ..activations._angle import safe_sqrt
 from ._dense import bias_variance, drawn, factors_of, weight_variance, with_bias
 from ._layer import (
     AbstractOuterLayer,
@@ -23,7 +24,6 @@ from ._layer import (
     gap_of_distance,
     half_square_distance,
     inverse,
-    root,
 )
 from ._layout import Layout, row_axes
 from ._window import Window
@@ -111,7 +111,7 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
     def rows(self, row: Row) -> tuple[Row, Any]:
         axes = row_axes(row.size, len(self.window.filter))
         share = self.weight_var / self.window.count
-        size = root(self.bias_var + share * self.window.total(row.size**2, axes, None))
+        size = safe_sqrt(self.bias_var + share * self.window.total(row.size**2, axes, None))
         tangent = size**2 + share * self.window.total(row.tangent, axes, None)
         return Row(size, tangent), {"before": row.size, "after": size, "inverse": inverse(size)}
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from .._check import positive
 from .._precision import working_dtype
-from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, inverse, mixed_gap, root
+from ..activations._angle import safe_sqrt
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, inverse, mixed_gap
 from ._layout import Layout
 
 
@@ -71,7 +72,7 @@ class PositionEmbedding(AbstractWideLayer):
         return (vectors * jnp.sqrt(jnp.maximum(values, 0.0))) @ vectors.T
 
     def rows(self, row: Row) -> tuple[Row, Any]:
-        size = root(row.size**2 + self.var)
+        size = safe_sqrt(row.size**2 + self.var)
         scale = inverse(size)
         data = {"input": row.size * scale, "embedding": jnp.sqrt(self.var) * scale}
         return Row(size, row.tangent + self.var, row.mean), data

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from .._check import positive
+from ..activations._angle import safe_sqrt
 from ._layer import (
     AbstractPiecewiseLayer,
     AbstractWideLayer,
@@ -17,7 +18,6 @@ from ._layer import (
     half_square_distance,
     inverse,
     namespace,
-    root,
 )
 from ._layout import Layout
 
@@ -67,7 +67,7 @@ class Flatten(AbstractWideLayer, AbstractPiecewiseLayer):
 
     def rows(self, row: Row) -> tuple[Row, Any]:
         axes = tuple(range(row.size.ndim - 1))
-        size = root(jnp.mean(row.size**2, axis=axes))
+        size = safe_sqrt(jnp.mean(row.size**2, axis=axes))
         mean = None if row.mean is None else jnp.mean(row.mean, axis=axes)
         data = {"before": row.size, "after": size, "inverse": inverse(size)}
         return Row(size, jnp.mean(row.tangent, axis=axes), mean), data

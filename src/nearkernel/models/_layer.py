@@ -164,12 +164,6 @@ def inverse(size: Any) -> Any:
     return xp.where(size > 0, 1.0 / xp.where(size > 0, size, 1.0), 0.0)
 
 
-def root(variance: Any) -> Any:
-    """sqrt, with derivative 0 at 0."""
-    xp = namespace(variance)
-    return xp.where(variance > 0, xp.sqrt(xp.where(variance > 0, variance, 1.0)), 0.0)
-
-
 def half_square_distance(size1: Any, size2: Any, gap: Any) -> Any:
     """E[(u - v)^2]/2 of variables of these sizes and gap: layers that add independent terms map it linearly."""
     return 0.5 * (size1 - size2) ** 2 + size1 * size2 * gap

@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from .._check import one_of, positive
-from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse, root
+from ..activations._angle import safe_sqrt
+from ._layer import AbstractWideLayer, Pair, Params, Row, Shape, covariance, inverse
 from ._layout import Layout
 
 
@@ -54,11 +55,12 @@ class LayerNorm(AbstractWideLayer):
             )
         else:
             variance = square if mean is None else square - mean**2
-        scale = inverse(root(variance + self.eps))
+        scale = inverse(safe_sqrt(variance + self.eps))
         tangent = row.tangent * scale**2
         if mean is None:
             return Row(row.size * scale, tangent), {"scale": scale}
-        left = root(square - 2 * mean * row.mean + mean**2)  # a position's own mean need not be that of all
+        # A position's own mean need not be that of all.
+        left = safe_sqrt(square - 2 * mean * row.mean + mean**2)
         data = {"scale": scale, "mean": row.mean, "shift": mean, "size": row.size, "inverse": inverse(left)}
         return Row(
             left * scale, tangent, (row.mean - mean) * scale if self.axes == "all" and positions else None

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from .._check import truth
+from ..activations._angle import safe_sqrt
 from ._layer import (
     AbstractPiecewiseLayer,
     AbstractWideLayer,
@@ -23,7 +24,6 @@ from ._layer import (
     Shape,
     covariance,
     inverse,
-    root,
 )
 from ._layout import Layout
 from ._window import Window
@@ -56,7 +56,7 @@ class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
         left, right = layout.both(row.size, row.size)
         out = layout.at(self.rank(rank))
         equal = out.diagonal if out.rank else lambda a: a
-        size = root(equal(self.every_two(covariance(left, right, row.own.gap), layout)))
+        size = safe_sqrt(equal(self.every_two(covariance(left, right, row.own.gap), layout)))
         tangent = equal(self.every_two(row.own.tangent, layout))
         mean = None if row.mean is None else self.pooled(row.mean, tuple(range(rank)))
         return Row(size, tangent, mean), {"before": row.size, "inverse": inverse(size)}
