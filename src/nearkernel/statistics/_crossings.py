@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
+import scipy.special
 
 from .._executor import run
 from ..activations import AbstractActivation, PiecewiseLinear
@@ -19,6 +20,7 @@ from ._sampled import Draw, Moments, NeuronJob, Sampled, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
+_PARALLEL = 1e-9  # of a squared sine: below it kinks of two inputs are one
 
 
 def has_kink(activation: AbstractActivation) -> bool:
@@ -41,9 +43,24 @@ class Crossings:
         self.prior = np.repeat(np.diagonal(self.kernel)[self.n :], self.outputs)
         self.fields = [self._field(k) for k in range(len(net.widths))]
         self.kinked = [k for k, each in enumerate(net.activations) if has_kink(each)]
+        self.separation = min((self._separation(k) for k in self.kinked), default=1.0)
         self.drifts = drift_roots(net, self.kernels, self.slopes, self.fields, self.n, options.seed)
         lam, self.vectors = np.linalg.eigh(self.ntk[: self.n, : self.n])
         self.lam = np.maximum(lam, _TINY * lam[-1])
+
+    def _separation(self, layer: int) -> float:
+        """The smallest sine of the angle between preactivations at two training points, whose kinks it separates."""
+        kernel = self.kernels[layer][0][: self.n, : self.n]
+        size = np.sqrt(np.maximum(np.diagonal(kernel), np.finfo(float).tiny))
+        sines = 1 - np.tril(kernel / np.outer(size, size), -1) ** 2
+        row, other = np.unravel_index(np.argmin(sines), sines.shape)
+        if sines[row, other] < _PARALLEL:
+            raise ValueError(
+                f"`order=0.5` needs training inputs of different directions: rows {other} and {row} of `x` are "
+                "parallel, so neurons cross their kinks at once. Leave out one of them, or give the network a bias "
+                "(`bias_var`)."
+            )
+        return math.sqrt(sines[row, other])
 
     def filter(self, algorithm: SpectralAlgorithm) -> np.ndarray:
         """(1 - what is left) / eigenvalue of each mode at the algorithm's end."""
@@ -69,7 +86,7 @@ class Crossings:
         for layer in self.kinked:
             kernel, theta, _ = (part[:n, :n] for part in self.kernels[layer])
             pairs = self.fields[layer][:n, :n] * self.slopes[layer][:n, :n] * alpha
-            own, drift = np.diagonal(kernel), self.drifts[layer].reshape(-1, n, n)
+            own, drift = np.diagonal(kernel), self.drifts[layer].reshape(-1, len(self.kernel), n)[:, :n]
             square = np.einsum("ab,bc,ac->a", theta, pairs, theta)
             square += np.einsum("kab,kab->a", drift @ alpha, drift)
             square /= self.net.widths[layer]
@@ -115,7 +132,7 @@ class Crossings:
         pushed = np.concatenate([strength(crossing.xi_root), strength(crossing.drift_root)])
         strengths = [strength(crossing.u_root), pushed, strength(crossing.z_root)]
         sizes = [len(strengths[0]), *(self.outputs * len(each) for each in strengths[1:])]
-        draw = Draw(sizes, strengths, self.outputs)
+        draw = _Draw(sizes, strengths, self.outputs)
         seeds = range(self.options.scrambles)
         rng = lambda k: np.random.default_rng([self.options.seed, layer, k])
         return draw, [scipy.stats.qmc.Sobol(sum(sizes), rng=rng(k)) for k in seeds]
@@ -145,15 +162,34 @@ class Crossings:
 
     def _layer(self, layer: int, filtered: np.ndarray) -> Crossing:
         kernel, theta, _ = self.kernels[layer]
-        n, own = self.n, np.diagonal(kernel)[: self.n]
+        n, own = self.n, np.diagonal(kernel)
         inverse = np.where(own > 0, 1 / np.where(own > 0, own, 1.0), 0.0)
+        partner = np.argmax(kernel[:, :n] ** 2 * inverse[:n], axis=1)
+        partner[:n] = np.arange(n)
         fields = (
             self.vectors, self.lam, self.ntk[:, :n], self.y.T, filtered, root(self.kernel), root(kernel),
-            root(self.fields[layer]), self.drifts[layer], kernel[:n] * inverse[:, None], theta[:n],
+            root(self.fields[layer]), self.drifts[layer], kernel * inverse[:, None], theta[:, :n],
             np.sqrt(inverse / (2 * np.pi)),
         )  # fmt: skip
         cast: Any = lambda array: np.ascontiguousarray(array, self.options.dtype)
-        return Crossing(*map(cast, fields))
+        return Crossing(*map(cast, fields), partner, cast(math.sqrt(self.net.widths[layer])))
+
+
+class _Draw(Draw):
+    """Normals of xi and Gamma with a length that is drawn by its third power, and the weight that makes up for it.
+
+    What crosses a kink grows as that third power, except beside the kink of a training point.
+    """
+
+    def parts(self, uniform: np.ndarray) -> list[np.ndarray]:
+        u, xi, z = super().parts(uniform)
+        half, squares = 0.5 * xi[0].size, np.sum(xi**2, axis=(1, 2))
+        share = np.minimum(scipy.special.gammainc(half, 0.5 * squares), 1 - 1e-12)
+        drawn = 2 * scipy.special.gammaincinv(half + 1.5, share)
+        third = 2**1.5 * math.exp(
+            math.lgamma(half + 1.5) - math.lgamma(half)
+        )  # of lengths that are not changed
+        return [u, xi * np.sqrt(drawn / squares)[:, None, None], z, third / drawn**1.5]
 
 
 def _cumulants(averages: np.ndarray, cov: np.ndarray) -> Moments:

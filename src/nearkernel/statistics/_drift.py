@@ -23,18 +23,20 @@ _FEW = 256  # directions beyond: draws of Gamma itself
 def drift_roots(
     net: MLP, kernels: Sequence, slopes: Sequence[np.ndarray], fields: Sequence[np.ndarray], n: int, seed: int
 ) -> list[np.ndarray]:
-    """[direction, (a, b)] for each hidden layer and `n` training points: normals times this have that covariance."""
-    found = [np.zeros((0, n * n))]
+    """[direction, (point, train)] for each hidden layer and `n` training points, which come first among all points:
+    normals times this have that covariance."""
+    m = len(fields[0])
+    found = [np.zeros((0, m * n))]
     rng = np.random.default_rng(seed)
     for layer in range(1, len(net.widths)):
-        kernel, theta, _ = (part[:n, :n] for part in kernels[layer - 1])
-        few = n * n > _MOST
+        kernel, theta, _ = kernels[layer - 1]
+        few = m * n > _MOST
         u = rng.normal(size=(_FEW if few else _DRAWS, len(root(kernel)))) @ root(kernel)
         slope: Any = _slope(net.activation_of(layer), u)
         size = net.widths[layer] / net.widths[layer - 1] * float(net.dense(layer).weight_var)
         field = fields[layer - 1][:n, :n]
-        below = found[-1].reshape(-1, n, n)
-        pairs = slope[:, :, None] * slope[:, None, :] * theta
+        below = found[-1].reshape(-1, m, n)
+        pairs = slope[:, :, None] * slope[:, None, :n] * theta[:, :n]
         if few:
             xi = rng.normal(size=(len(u), len(root(field)))) @ root(field)
             moved = pairs * xi[:, None, :]
@@ -43,10 +45,10 @@ def drift_roots(
             found.append(np.sqrt(size / len(u)) * moved.reshape(len(u), -1))
             continue
         flat = pairs.reshape(len(u), -1)
-        cov = (flat.T @ flat / len(u)).reshape(n, n, n, n) * field[None, :, None, :]
+        cov = (flat.T @ flat / len(u)).reshape(m, n, m, n) * field[None, :, None, :]
         lower = np.einsum("kab,kcd->abcd", below, below)
-        cov += slopes[layer - 1][:n, None, :n, None] * lower
-        found.append(root(size * cov.reshape(n * n, n * n)))
+        cov += slopes[layer - 1][:, None, :, None] * lower
+        found.append(root(size * cov.reshape(m * n, m * n)))
     return found
 
 

@@ -23,12 +23,11 @@ FAR = 0.2  # movement, or distance, beyond which the next order is a third of th
 
 
 class KinkErrors(NamedTuple):
-    """Standard errors of the corrections: `mean`; `cov`; `third` and `fourth`, cumulants of each output separately."""
+    """Standard errors of the corrections: `mean`; `cov`; `third`, the cumulant of each output separately."""
 
     mean: np.ndarray
     cov: np.ndarray
     third: np.ndarray
-    fourth: np.ndarray
 
 
 class KinkForecast(OfNetworks, NearlyGaussianOutputs):
@@ -36,22 +35,25 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     Some neurons cross the kink in training and do not return. Their net flux changes the mean and covariance over
     initializations by a multiple of $\text{width}^{-1/2}$, far more than the 1/width of smooth activations. It is not
-    linear in the outputs at initialization, so all higher cumulants appear at the same order: `cumulants(3)` and
-    `cumulants(4)` are included in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`, the fifth and higher
-    ones are not.
+    linear in the outputs at initialization, so the third cumulant appears at the same order: `cumulants(3)` is included
+    in `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)`. The fourth cumulant is not: at all usual widths
+    its part of order 1/width, which is not known for kinks, is the larger one.
+
+    Neurons also pass the kink of a new input that is close to a training point, within about `movement` of it. There
+    the correction goes to zero, as training does at the training points, over a distance that falls as
+    $\text{width}^{-1/2}$.
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
-    (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to `third` and
-    `fourth` cumulants of each output, from `neurons` sampled neurons per layer; `movement`, the change of
+    (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to the `third`
+    cumulant of each output, from `neurons` sampled neurons per layer; `movement`, the change of
     preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the
     correction is valid while this is small; `distance`, the largest relative change from infinite width, of a mean in
     units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order
-    is typically a third of the correction or more; `width`, of the last hidden layer; `status`, an `nk.Status`, and its
-    `ok`; `algorithm`; `regime`, the result of `nk.regime`.
+    is typically a third of the correction or more, or two training points are closer than neurons move; `width`, of
+    the last hidden layer; `status`, an `nk.Status`, and its `ok`; `algorithm`; `regime`, the result of `nk.regime`.
 
-    For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
-    high) in which the density is positive; `increasing`, the probabilities (low, high) between which quantiles
-    increase.
+    For each output separately: `skewness`; `positive`, the interval (low, high) in which the density is positive;
+    `increasing`, the probabilities (low, high) between which quantiles increase.
     """
 
     made_for = ("lazy", "nearly lazy")
@@ -68,9 +70,8 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         self.terms = (mean.reshape(shape), found.value.mean.reshape(shape))
         wide = np.kron(cov, np.eye(crossings.outputs))
         self.cov_terms = tuple(term.reshape(*shape, *shape) for term in (wide, found.value.cov))
-        third, fourth = (np.diagonal(each).reshape(shape) for each in found.error[2:])
-        error = found.error
-        self.error = KinkErrors(error.mean.reshape(shape), error.cov.reshape(*shape, *shape), third, fourth)
+        error, third = found.error, np.diagonal(found.error.third).reshape(shape)
+        self.error = KinkErrors(error.mean.reshape(shape), error.cov.reshape(*shape, *shape), third)
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
@@ -105,7 +106,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     @property
     def far(self) -> bool:
-        return max(self.movement, self.distance) > FAR
+        return max(self.movement, self.distance) > FAR or self.movement > self._crossings.separation
 
     def width_within(self, tolerance: float) -> float:
         """The width above which `distance` is at most `tolerance`, if all layers grow in proportion; or infinity."""
@@ -126,18 +127,31 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         there = Crossings(old.net, old.x, old.y, old.vector, x_new, old.options)
         return _warned(KinkForecast(there, self.algorithm))
 
+    @property
+    def kurtosis(self) -> np.ndarray:
+        """Raises `ValueError`: the part of order 1/width, which is not known for kinks, is the larger one."""
+        return self.cumulants(4, diagonal=True)
+
     def cumulants(self, order: int, diagonal: bool = False) -> np.ndarray:
-        r"""The third or fourth cumulant, by `order`, of each output separately, in the shape of `mean`.
+        r"""The third cumulant of each output separately, of order $\text{width}^{-1/2}$, in the shape of `mean`.
 
-        Both are of order $\text{width}^{-1/2}$. The third is zero at `y` = 0.
+        It is zero at `y` = 0.
 
-        **Arguments:** `order`, 3 or 4; `diagonal`, which must be True: joint cumulants are not computed.
+        **Arguments:** `order`, which must be 3; `diagonal`, which must be True: joint cumulants are not computed.
         """
-        if whole(order, "order", 1) not in (3, 4):
-            raise ValueError(f"`order` must be 3 or 4 (`mean` and `cov` are orders 1 and 2); got {order}.")
+        if whole(order, "order", 1) == 4:
+            raise ValueError(
+                "`order=4`: the fourth cumulant (and `kurtosis`) of networks with a kink is not known: its part of "
+                "order 1/width is larger than that of order width^(-1/2). Measure it with `nk.measure`."
+            )
+        if order != 3:
+            raise ValueError(f"`order` must be 3 (`mean` and `cov` are orders 1 and 2); got {order}.")
         if not truth(diagonal, "diagonal"):
             raise ValueError("joint cumulants are not computed at `order=0.5`: use `diagonal=True`.")
-        return np.diagonal(self._found[order - 1]).reshape(self.mean.shape)
+        return np.diagonal(self._found.third).reshape(self.mean.shape)
+
+    def _third_and_fourth(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.cumulants(3, diagonal=True), np.zeros_like(self.mean)
 
     @in_float64
     def expected_loss(self, y_new: Any) -> ExpectedLoss:
@@ -188,7 +202,8 @@ def _warned(found: KinkForecast) -> KinkForecast:
     if found.ok and found.far:
         warnings.warn(
             f"training moves preactivations by {found.movement:.2g} of their spread, and kinks change outputs by "
-            f"{found.distance:.2g} of theirs: at width {found.width} the next order may not be small either: use "
+            f"{found.distance:.2g} of theirs (the smallest sine of an angle between two training inputs is "
+            f"{found._crossings.separation:.2g}): at width {found.width} the next order may not be small either: use "
             "`simulate` instead.",
             stacklevel=6,  # two verbs, each within its precision
         )

@@ -19,7 +19,16 @@ Gaussian, since its weights are, and does not depend on xi; it adds to F_a,
     Gamma_ab = sum_i W_i s'_a(i) (theta_ab xi_b s'_b + Gamma_ab)(i)      over neurons i of the layer below.
 
 All is summed over kinks a and layers, and training on the infinite kernel answers to that. Without the force of a point
-on its own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing.
+on its own kink the average would vanish, by the sign of xi: this is why kinks at new points add nothing, unless they
+are close to that of a training point, their partner. A neuron that crosses one of them then crosses the other too: at
+a distance of n^(-1/2), S_d of a new point turns into S_a of its partner. So neurons at the kink of d are followed, too,
+
+    u_d = x n^(-1/2),   u_a = (K_ad/K_dd) x n^(-1/2) + v_a,   dx_a = - (F_a + theta_aa xi_a e_a s'(x_a)) dt,
+
+with v_a independent of x, and S_d gains p_d xi_d int dx [s(x_t) - s(x_0) - s'(x_0) (x_t - x_0)], in which x is moved by
+the partner's slope along x_a. At a copy of a training point S is that of the training point, and what training answers
+takes all of it away as time goes to infinity: a trained network passes through its training points. Training points are
+taken to be further apart.
 
 Given the outputs z at initialization, what n^(1/2) neurons add has the mean n^(-1/2) S(z) and a deviation of n^(-3/4)
 only, and the tangent kernel at initialization fluctuates on its own. So to this order a trained output is g(z) +
@@ -60,7 +69,7 @@ class Stretches(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """The background, and a layer with kinks; train points first."""
+    """The background, and a layer with kinks; train points first. A center is a point whose kink neurons may cross."""
 
     modes: jax.Array  # [train, mode]
     lam: jax.Array
@@ -70,10 +79,14 @@ class Crossing(NamedTuple):
     z_root: jax.Array  # [normal, point]
     u_root: jax.Array
     xi_root: jax.Array
-    drift_root: jax.Array  # [normal, (train, train)], of Gamma; empty for the first layer
-    kernel: jax.Array  # [train, point] of the layer, over its own variance: by which u_a = 0 moves the others
-    theta: jax.Array  # [train, point] of the layer
-    density: jax.Array  # [train], p_a
+    drift_root: jax.Array  # [normal, (point, train)], of Gamma; empty for the first layer
+    kernel: (
+        jax.Array
+    )  # [center, point] of the layer, over the center's variance: by which u = 0 there moves the others
+    theta: jax.Array  # [point, train] of the layer
+    density: jax.Array  # [center], p
+    partner: jax.Array  # [center], the training point whose kink is nearest: itself, for a training point
+    root_width: jax.Array  # n^(1/2) of the layer
 
 
 def stretches(lam: np.ndarray, lr: float, time: float) -> Stretches:
@@ -93,82 +106,99 @@ def stretches(lam: np.ndarray, lr: float, time: float) -> Stretches:
     return Stretches(-np.diff(left, axis=0) / lam, kept, (1 - kept) / lam, late)
 
 
-def _cubed(normal: jax.Array) -> jax.Array:
-    """Normals of xi and Gamma with one length in place of a random one: all that is found grows as its third power."""
-    count = normal.shape[1] * normal.shape[2]
-    mean = 2**1.5 * math.gamma((count + 3) / 2) / math.gamma(count / 2) if count < 300 else count**1.5
-    return normal * (mean ** (1 / 3) / jnp.sqrt(jnp.sum(normal**2, axis=(1, 2), keepdims=True)))
-
-
 def crossed(
     slopes: tuple[float, float], at_end: bool, on: Crossing, time: Stretches,
-    u_normal: jax.Array, xi_normal: jax.Array, z_normal: jax.Array,
+    u_normal: jax.Array, xi_normal: jax.Array, z_normal: jax.Array, weight: jax.Array,
 ) -> tuple[jax.Array, ...]:  # fmt: skip
-    """S_b, S_b g_c, S_b g_c^2 + 2 S_c g_b g_c and 2 S_b g_b g_c^2 + 2 S_c g_c g_b^2 of neurons, summed.
+    """S_b, S_b g_c, S_b g_c^2 + 2 S_c g_b g_c and 2 S_b g_b g_c^2 + 2 S_c g_c g_b^2 of neurons, summed with `weight`.
 
-    b and c are (output, new). Every neuron stands once at the kink of each training point, with xi and with -xi.
+    b and c are (output, new). Every neuron stands once at the kink of each point, with xi and with -xi.
     """
     right, left = slopes
     slope = lambda x: jnp.where(x > 0, right, left)
-    n, m = on.theta.shape
+    m, n = on.theta.shape
     z = z_normal @ on.z_root  # [neuron, output, point]
     e = (z[..., :n] - on.targets) @ on.modes
     u = u_normal @ on.u_root
-    others = slope(u[:, None] - u[:, :n, None] * on.kernel)  # [neuron, kink, point]
-    normal, own_field = _cubed(xi_normal), len(on.xi_root)
-    xi = normal[..., :own_field] @ on.xi_root
-    drift = (normal[..., own_field:] @ on.drift_root).reshape(*z.shape[:2], n, n)
+    given = u[:, None] - u[:, :, None] * on.kernel  # [neuron, center, point]: u given u = 0 at the center
+    others = slope(given)
+    own_field = len(on.xi_root)
+    xi = xi_normal[..., :own_field] @ on.xi_root
+    drift = (xi_normal[..., own_field:] @ on.drift_root).reshape(*z.shape[:2], m, n)
     xi = jnp.stack([xi, -xi])  # [sign, neuron, output, point]
-    off = on.theta * (1 - jnp.eye(n, m, dtype=u.dtype))
-    from_others, own = off[:, :n] * others[..., :n], jnp.diagonal(on.theta)
+    every = jnp.arange(m)
+    single = on.partner[:, None] != jnp.arange(n)  # [center, train]: all but the partner
+    frozen_slopes = jnp.where(single, others[..., :n], 0.0)
+    to_center, to_partner = on.theta * frozen_slopes, on.theta[on.partner] * frozen_slopes
+    center_by_partner, partner_by_itself = on.theta[every, on.partner], on.theta[on.partner, on.partner]
 
     def pushes(moved):
-        """Of one stretch: xi e, then the force of other points and, for a slope of 1, that of the own one."""
+        """Of one stretch: xi e, and the forces of all but the partner on the center and on the partner."""
         residual = (moved * e) @ on.modes.T
         w = jnp.sum(xi[..., :n] * residual, axis=-2)
-        force = -jnp.einsum("pab,spb->spa", from_others, w)
+        on_center = -jnp.einsum("pcb,spb->spc", to_center, w)
+        on_partner = -jnp.einsum("pcb,spb->spc", to_partner, w)
         if len(on.drift_root):
-            force = force - jnp.einsum("poab,pob->pa", drift, residual)
-        return w, force, -own * w
+            fed = jnp.einsum("pocb,pob->pc", drift, residual)
+            on_center, on_partner = on_center - fed, on_partner - fed[:, on.partner]
+        return w[..., on.partner], on_center, on_partner
 
     def widen(reach, moved):
-        _, force, mine = pushes(moved)
+        w, force, _ = pushes(moved)
+        mine = -center_by_partner * w
         return reach + jnp.maximum(jnp.abs(force + right * mine), jnp.abs(force + left * mine)), None
 
-    reach, _ = jax.lax.scan(widen, jnp.zeros((2, *u.shape[:1], n), u.dtype), time.moved)
+    reach, _ = jax.lax.scan(widen, jnp.zeros((2, *u.shape), u.dtype), time.moved)
     width = 2 * reach / _GRID
-    # u_a itself, of which its neighbors given u_a = 0 are independent, places the grid: then no error of it is left.
-    place = jax.scipy.special.ndtr(u[:, :n] * (math.sqrt(2 * math.pi) * on.density))
+    # u at the center, of which its neighbors given u = 0 are independent, places the grid: then no error of it is left.
+    place = jax.scipy.special.ndtr(u * (math.sqrt(2 * math.pi) * on.density))
     x0 = reach[..., None] * ((jnp.arange(_GRID, dtype=u.dtype) + place[..., None]) * (2 / _GRID) - 1)
-    s0 = slope(x0)
+    beside = lambda center, point, x: (
+        on.kernel[center, point][:, None] * x + on.root_width * given[:, center, point][..., None]
+    )
+    partner0 = beside(every, on.partner, x0)
+    s0 = slope(partner0)
+    met = slope(
+        beside(on.partner, every, x0[:, :, on.partner])
+    )  # at a point, of neurons at the kink of its partner
 
-    def source(x, frozen, lost):
-        """S, [neuron, output, point], averaged over both signs."""
-        more = jnp.sum(slope(x) * x - s0 * frozen, axis=-1) * width  # at its own point
-        found = -jnp.einsum("a,spod,pad,ad,spa->pod", on.density, xi, others, off, lost)
-        at_own = jnp.einsum("a,spoa,spa->poa", on.density, xi[..., :n], more)
-        return (found + jnp.pad(at_own, ((0, 0), (0, 0), (0, m - n)))) / 2
+    def source(state, points):
+        """S, [neuron, output, point], of the first `points`, averaged over both signs."""
+        _, lost, pushed, force = state
+        by_kinks = jnp.sum(lost[:, :, :n], axis=-1) * (width[..., :n] * on.density[:n])
+        slopes_there = jnp.where(single[:points].T, others[:, :n, :points], 0.0)
+        by_others = jnp.einsum("pad,da,spa->spd", slopes_there, on.theta[:points], by_kinks)
+        first, partner = slice(points), on.partner[:points]
+        by_partner = (
+            jnp.sum(met[:, :, first] * lost[:, :, partner], axis=-1) * (width * on.density)[..., partner]
+        )
+        lag = -center_by_partner[first, None] * lost[:, :, first]
+        after = x0[:, :, first] + force[..., first, None]
+        after = after - (center_by_partner * pushed)[..., first, None] * s0[:, :, first] + lag
+        passed = jnp.where((after > 0) != (x0[:, :, first] > 0), jnp.abs(after), 0.0)
+        at_own = jnp.sum(passed, axis=-1) * ((right - left) * width * on.density)[..., first]
+        total = at_own - by_others - center_by_partner[first] * by_partner
+        return jnp.mean(xi[..., first] * total[:, :, None], axis=0)
 
     def move(state, stretch):
-        x, frozen, lost, answer = state
-        w, force, mine = (part[..., None] for part in pushes(stretch.moved))
+        (x, lost, pushed, force), answer = state
+        w, on_center, on_partner = pushes(stretch.moved)
         now = slope(x)
-        after = x + force + mine * now
-        frozen_after = frozen + force + mine * s0
-        lost_after = lost + jnp.sum(w * (now - s0), axis=-1) * width
+        after = x + on_partner[..., None] - (partner_by_itself * w)[..., None] * now
+        then = (after, lost + w[..., None] * (now - s0), pushed + w, force + on_center)
         if not at_end:
-            before, then = source(x, frozen, lost), source(after, frozen_after, lost_after)
-            middle = (1 - stretch.late) * before + stretch.late * then
-            answer = stretch.kept * answer + stretch.answered * (middle[..., :n] @ on.modes)
-        return (after, frozen_after, lost_after, answer), None
+            middle = (1 - stretch.late) * source(state[0], n) + stretch.late * source(then, n)
+            answer = stretch.kept * answer + stretch.answered * (middle @ on.modes)
+        return (then, answer), None
 
-    start = (x0, x0, jnp.zeros_like(reach), jnp.zeros_like(e))
-    (x, frozen, lost, answer), _ = jax.lax.scan(move, start, time)
-    found = source(x, frozen, lost)
+    none = jnp.zeros_like(reach)
+    start = ((partner0, jnp.zeros_like(x0), none, none), jnp.zeros_like(e))
+    (end, answer), _ = jax.lax.scan(move, start, time)
+    found = source(end, m)
     if at_end:
         answer = (found[..., :n] @ on.modes) / on.lam
     response = lambda s, a: (s[..., n:] - (a @ on.modes.T) @ on.ntk[n:].T).reshape(len(u), -1)
-    shift = response(found, answer)
+    shift = weight[:, None] * response(found, answer)
     g = response(z, on.filter * (z[..., :n] @ on.modes))
     own, squares = shift * g, g**2
     fourth = own.T @ squares

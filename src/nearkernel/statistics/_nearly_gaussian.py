@@ -101,8 +101,12 @@ class NearlyGaussianOutputs(GaussianOutputs):
         fixed = np.abs(var) <= 1e-9 * self._sizes
         std = np.where(fixed, 0.0, np.sqrt(np.where(var > 0, var, np.nan)))  # below 0 there is no law
         unit = np.where(fixed, np.inf, std)
-        third, fourth = (self.cumulants(order, diagonal=True) for order in (3, 4))
+        third, fourth = self._third_and_fourth()
         return Edgeworth(self.mean, std, third / unit**3, fourth / unit**4)
+
+    def _third_and_fourth(self) -> tuple[np.ndarray, np.ndarray]:
+        """Cumulants of each output separately."""
+        return self.cumulants(3, diagonal=True), self.cumulants(4, diagonal=True)
 
     @functools.cached_property
     def _joint(self) -> JointLaw:
