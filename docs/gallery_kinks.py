@@ -56,7 +56,7 @@ def kink_shift() -> plt.Figure:
     rate = float(0.4 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
     descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512, 2048])
     many = nk.statistics.SampledNeurons(tolerance=1e-9, most=2**15)
-    law = nk.forecast(_network(10_000), _X, _Y, descent, _NEW, order=0.5, neurons=many)
+    law = nk.forecast(_network(10**8), _X, _Y, descent, _NEW, order=0.5, neurons=many)  # the limit
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
     estimates = []
     for width in widths:
@@ -64,7 +64,7 @@ def kink_shift() -> plt.Figure:
         estimates.append(nk.measure(_observable(net, descent), net, pairs, jax.random.key(int(width))))
     line = np.geomspace(24, 2800, 50)
     for panel, (name, title) in zip(axes, (("mean", "mean"), ("cov", "variance")), strict=True):
-        value, error = (100 * float(np.ravel(each)[0]) for each in theory[name])
+        value, error = (1e4 * float(np.ravel(each)[0]) for each in theory[name])
         found, sem = (
             np.sqrt(widths) * np.array([float(getattr(e, part)[name]) for e in estimates])
             for part in ("mean", "sem")
