@@ -161,14 +161,14 @@ def of_class(text):
 @pytest.mark.parametrize(
     "change, match",
     [
-        (lambda d: d.update(version=2), "has format 2; this version reads 1: install the nearkernel that wrote it"),
+        (lambda d: d.update(version=3), "has format 3; this version reads 1 to 2: install the nearkernel that wrote it"),
         (lambda d: d.update(format="other"), "its format has another name"),
         (of_class("os:system"), "it names 'os:system', which is not allowed in a model file"),
         (of_class("nearkernel.cli:main"), "which is not allowed in a model file"),
         (of_class("nearkernel.scale._store:KernelStore"), "which is not allowed in a model file"),
         (of_class("sklearn.pipeline:FeatureUnion"), "which is not allowed in a model file"),
-        (of_class("nearkernel.estimators._gone:Gone"), "which this version does not have"),
-        (of_class("nearkernel.estimators._machine:solve"), "which is not a class"),
+        (of_class("nearkernel.estimators._gone:Gone"), "which is not allowed in a model file"),
+        (of_class("nearkernel.estimators._machine:solve"), "which is not allowed in a model file"),
         (of_class("nearkernel._status:StatusKind"), "does not support"),
         (lambda d: d.update(model={"pickle": "x"}), "it contains 'pickle', which this version does not support"),
         (lambda d: d["model"]["state"].append(["__class__", 1]), "it contains '__class__'"),

@@ -5,30 +5,13 @@ from __future__ import annotations
 import collections
 import enum
 import functools
-import importlib
 import math
 from typing import Any
 
 import numpy as np
 
-# Modules whose classes a file may name. Those that open files or start work are not among them.
-_ROOMS = ("activations", "models", "kernels", "dynamics", "statistics", "estimators", "_status")
-_SCIKIT_LEARN = {
-    "sklearn.pipeline": ("Pipeline",),
-    "sklearn.impute._base": ("SimpleImputer",),
-    "sklearn.preprocessing._data": (
-        "MaxAbsScaler",
-        "MinMaxScaler",
-        "PowerTransformer",
-        "QuantileTransformer",
-        "RobustScaler",
-        "StandardScaler",
-    ),
-}
-_OF_CENTERS = {
-    "nearkernel.scale._centres": "Centred",
-    "nearkernel.scale._whitened": "Basis",
-}  # sums of `Nystrom`
+from .names import class_of, tag_of
+
 _NUMBERS = "biufcUS"
 
 
@@ -100,14 +83,18 @@ class Encoder:
         return {"object": text, "id": number, "state": state}
 
     def _class(self, cls: type, name: str) -> str:
-        text = f"{cls.__module__}:{cls.__qualname__}"
-        if not _allowed(cls.__module__, cls.__qualname__):
-            kind = "a function" if cls.__name__ in ("function", "PjitFunction", "ufunc", "method") else text
+        tag = tag_of(cls)
+        if tag is None:
+            kind = (
+                "a function"
+                if cls.__name__ in ("function", "PjitFunction", "ufunc", "method")
+                else _path(cls)
+            )
             raise Unsaved(
                 f"`{name or 'model'}` of {self._owner} is {kind}, which a model file cannot hold: use names and "
                 "numbers, and estimators of nearkernel."
             )
-        return text
+        return tag
 
     def _aside(self, array: np.ndarray, name: str) -> str:
         if array.dtype.kind not in _NUMBERS:
@@ -144,7 +131,7 @@ class Decoder:
         return tuple(self.value(each) for each in node["tuple"])
 
     def _named(self, node: dict) -> tuple:
-        cls = _class_of(node["named"])
+        cls = class_of(node["named"])
         if not issubclass(cls, tuple):
             self._unknown(node["named"])
         return tuple.__new__(cls, [self.value(each) for each in node["values"]])
@@ -178,7 +165,7 @@ class Decoder:
             return jnp.asarray(self._arrays[node["jax"]])
 
     def _enum(self, node: dict) -> Any:
-        cls: Any = _class_of(node["enum"])
+        cls: Any = class_of(node["enum"])
         if not issubclass(cls, enum.Enum):
             self._unknown(node["enum"])
         return cls[node["name"]]
@@ -192,7 +179,7 @@ class Decoder:
         return self._made[node["same"]]
 
     def _object(self, node: dict) -> Any:
-        cls = _class_of(node["object"])
+        cls = class_of(node["object"])
         if issubclass(cls, enum.Enum | BaseException | tuple):
             self._unknown(node["object"])
         made: Any = object.__new__(cls)
@@ -210,26 +197,8 @@ _KINDS = (
 )  # fmt: skip
 
 
-def _allowed(module: str, name: str) -> bool:
-    if module in _SCIKIT_LEARN:
-        return name in _SCIKIT_LEARN[module]
-    if module in _OF_CENTERS:
-        return name == _OF_CENTERS[module]
-    package, _, rest = module.partition(".")
-    return package == "nearkernel" and rest.split(".")[0] in _ROOMS and "." not in name
-
-
-def _class_of(text: Any) -> type:
-    module, _, name = str(text).partition(":")
-    if not _allowed(module, name):
-        raise ValueError(f"it names {text!r}, which is not allowed in a model file")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError):
-        raise ValueError(f"it names {text!r}, which this version does not have") from None
-    if not isinstance(found, type) or found.__module__ != module:
-        raise ValueError(f"it names {text!r}, which is not a class")
-    return found
+def _path(cls: type) -> str:
+    return f"{cls.__module__}:{cls.__qualname__}"
 
 
 def _follows(value: Any, key: str) -> bool:

@@ -17,7 +17,8 @@ from .._files import write_whole
 from .._memory import require_fits
 from .codec import Decoder, Encoder
 
-FORMAT, VERSION = "nearkernel model", 1
+FORMAT, VERSION = "nearkernel model", 2
+_READ = (1, 2)  # 1 named classes by their modules
 _MODEL, _SUM = "model.json", "model.json.sha256"
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every entry, so that equal models are equal files
 _BAD = (
@@ -89,10 +90,10 @@ def _checked(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         document = json.loads(text)
         if document["format"] != FORMAT:
             raise ValueError("its format has another name")
-        if document["version"] != VERSION:
+        if document["version"] not in _READ:
             raise _Refused(
-                f"has format {document['version']}; this version reads {VERSION}: install the nearkernel that wrote it "
-                f"({document['written_by']}), or a newer one."
+                f"has format {document['version']}; this version reads {_READ[0]} to {_READ[-1]}: install the "
+                f"nearkernel that wrote it ({document['written_by']}), or a newer one."
             )
         arrays = {}
         for name, expected in document["arrays"].items():
