@@ -26,7 +26,8 @@ from nearkernel.estimators import (
 RNG = np.random.default_rng(0)
 X, NEW, Y = RNG.normal(size=(40, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=40)
 REGRESSORS = (
-    AutoRegressor(), DeepLinearBayes(), KernelMachine(), NNGPRegressor(), NTKRegressor(), NearlyKernelRegressor(scale=64.0, ensemble=2),
+    AutoRegressor(), DeepLinearBayes(), KernelMachine(), NNGPRegressor(), NTKRegressor(),
+    NearlyKernelRegressor(scale=64.0, ensemble=2),
     OneStepNetworkRegressor(width=20), QuadraticRegressor(n_features=10), RecursiveFeatureMachine(),
 )  # fmt: skip
 CLASSIFIERS = (AutoClassifier(), NNGPClassifier(), NTKClassifier(), NearlyKernelClassifier())

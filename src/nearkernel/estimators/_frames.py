@@ -97,7 +97,7 @@ def column_of(column: Any, reading: Reading | None = None) -> Column:
     found = _typed(column)
     if reading is not None:
         return found.read_as(reading, lambda: [as_text(each) for each in column.to_pylist()])
-    if types.is_integer(kind) and _share_floats(column, found):
+    if types.is_integer(kind) and _share_floats(pa.compute.count_distinct(column).as_py(), found):
         return text_column([as_text(each) for each in column.to_pylist()], Reading("text"))
     return found
 
@@ -126,19 +126,18 @@ def _typed(column: Any) -> Column:
     return Column("other", np.array([*column.to_pylist(), None], dtype=object)[:-1], name)
 
 
-def _share_floats(column: Any, found: Column) -> bool:
-    """Whether different integers become the same float: then they name something, as ids do."""
-    largest = np.nanmax(np.abs(found.values), initial=0.0)
-    if largest <= EXACT:
-        return False
-    distinct = len(np.unique(found.values[~np.isnan(found.values)]))
-    return arrow().compute.count_distinct(column).as_py() > distinct
+def _share_floats(distinct: int, found: Column) -> bool:
+    """Whether so many `distinct` integers are fewer floats: then they name something, as ids do."""
+    values = found.values[~np.isnan(found.values)]
+    return bool(np.abs(values).max(initial=0.0) > EXACT) and distinct > len(np.unique(values))
 
 
 def as_text(value: Any) -> str | None:
     """A value as it is called among levels: 3.0 is 3, since a column with a gap makes floats of integers."""
     if _is_missing(value):
         return None
+    if isinstance(value, complex):
+        raise ValueError("Complex data not supported")
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e16 else repr(float(value))
     return str(value)
@@ -169,6 +168,8 @@ def _of_numbers(values: np.ndarray, reading: Reading | None = None) -> Column:
         found = Column("number", seconds, str(values.dtype), found=Reading("number", form="duration"))
     elif values.dtype.kind in "iuf":
         found = numbers_column(values.astype(np.float64), str(values.dtype))
+        if values.dtype.kind != "f" and _share_floats(len(np.unique(values)), found):
+            reading = reading or Reading("text")
     else:
         raise ValueError(f"`X` must hold numbers, text or dates; got {values.dtype}.")
     if reading is None:
@@ -184,21 +185,37 @@ def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Col
     try:
         column = pa.chunked_array([pa.array(plain)])
     except (pa.ArrowException, TypeError, OverflowError):  # numbers and text side by side, or beyond 64 bits
-        return text_column(_written(plain, reading), reading)
+        return _mixed(plain, reading or text_column(_written(plain)).reading)
     return column_of(column, reading)
 
 
-def _written(values: Sequence[Any], reading: Reading | None) -> list[str | None]:
+def _mixed(values: Sequence[Any], reading: Reading) -> Column:
+    """Each type of Python by itself, so that a value is read as it would be alone."""
+    pa = arrow()
+    held = np.full(len(values), None if reading.kind == "text" else np.nan, dtype=object)
+    infinite = unread = 0
+    for kind in {type(each) for each in values if each is not None}:
+        places = [i for i, each in enumerate(values) if type(each) is kind]
+        chosen = [values[i] for i in places]
+        try:
+            part = column_of(pa.chunked_array([pa.array(chosen)]), reading)
+        except OverflowError:
+            part = text_column([as_text(each) for each in chosen], reading)
+        held[places] = part.values
+        infinite, unread = infinite + part.infinite, unread + part.unread
+    held = held if reading.kind == "text" else held.astype(float)
+    return Column(reading.kind, held, "mixed", infinite, unread, reading)
+
+
+def _written(values: Sequence[Any]) -> list[str | None]:
     """Mixed values as text; numbers get the decimal sign that the text among them has."""
-    if reading is None:
-        reading = text_column([each if isinstance(each, str) else None for each in values]).reading
+    reading = text_column([each if isinstance(each, str) else None for each in values]).reading
     comma = reading.kind == "number" and reading.decimal == ","
-    texts = []
-    for each in values:
-        text = as_text(each)
-        number = comma and text is not None and not isinstance(each, str)
-        texts.append(text.replace(".", ",") if number and text is not None else text)
-    return texts
+    texts = [as_text(each) for each in values]
+    return [
+        text.replace(".", ",") if comma and text is not None and not isinstance(each, str) else text
+        for each, text in zip(values, texts, strict=True)
+    ]
 
 
 _Found = tuple[str, Any, Callable[[Any, Reading | None], Column]]

@@ -32,7 +32,7 @@ _INTEGER = re.compile(r"[-+]?\d+")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?\s*(?:Z|[-+]\d\d:?\d\d)?)?")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-ISO, CLOCK = "iso", "clock"
+ISO, CLOCK, PERCENT = "iso", "clock", "%"
 _APART = {".": ",", ",": ".", "": ""}  # what may stand between thousands, besides spaces and apostrophes
 
 
@@ -51,8 +51,8 @@ class Reading:
     """How the values of a column are read.
 
     `decimal` is the decimal sign of numbers in text, or "" if none was seen; `units` is the sign that may stand beside
-    them, such as "€"; `form` is the format of dates in text, "iso" for dates that came as such, and "clock" or
-    "duration" for numbers that are times.
+    them, such as "€", or must, "%"; `form` is the format of dates in text, "iso" for dates that came as such, and
+    "clock" or "duration" for numbers that are times.
     """
 
     kind: str
@@ -63,6 +63,8 @@ class Reading:
     @property
     def what(self) -> str:
         """The values in words."""
+        if self.units == PERCENT:
+            return "numbers with %"
         words = {"number": "numbers", "flag": "true or false", "moment": "dates", "text": "text"}
         return {CLOCK: "times of day", "duration": "durations"}.get(
             self.form, words.get(self.kind, self.kind)
@@ -99,10 +101,11 @@ class Column:
         own = self.reading
         if reading.kind == "text" and self.kind != "other":
             return text_column(texts(), reading)
-        if self.kind == reading.kind and (self.kind == "moment" or own.form == reading.form):
+        same = own.form == reading.form and reading.units != PERCENT
+        if self.kind == reading.kind and (self.kind == "moment" or same):
             return dataclasses.replace(self, found=reading)
         values = np.full(len(self.values), np.nan)
-        if {self.kind, reading.kind} == {"flag", "number"} and not own.form and not reading.form:
+        if {self.kind, reading.kind} == {"flag", "number"} and same:
             fits = np.isin(self.values, (0.0, 1.0)) | (reading.kind == "number")
             values = np.where(fits, self.values, np.nan)
         lost = self.infinite + int((~self.missing).sum()) - int((~np.isnan(values)).sum())
@@ -155,7 +158,9 @@ def text_column(values: Any, reading: Reading | None = None) -> Column:
 def _plain_numbers(texts: Any, reading: Reading | None) -> Column | None:
     """The same as below for numbers without any signs, without a look at each of them."""
     pa = arrow()
-    if reading is not None and (reading.kind != "number" or reading.decimal == "," or reading.form):
+    if reading is not None and (
+        reading.kind != "number" or reading.decimal == "," or reading.form or reading.units == PERCENT
+    ):
         return None
     if reading is None and texts.null_count == len(texts):
         return None
@@ -182,7 +187,7 @@ def inferred(given: Sequence[str]) -> Reading:
         bare = [_bare(v) for v in given]
         reading = Reading("number", _decimal([v for v in bare if _is_numeric(v)]), "".join(units))
         read = np.array([_number(v, reading) for v in given])
-        # Amounts in two currencies are no numbers of one kind.
+        # Amounts in two currencies are no numbers of one kind; 0.5 among percents may be one, or fifty of them.
         if len(units) < 2 and (~np.isnan(read)).sum() >= least and not _are_codes(given, read):
             return reading
     if sum(bool(_CLOCK.fullmatch(v)) for v in given) >= least:
@@ -195,7 +200,7 @@ def _are_codes(given: Sequence[str], read: np.ndarray) -> bool:
     """Digits that name something: all with leading zeros, or so many that floats cannot tell them apart."""
     if all(_CODE.fullmatch(v) for v in given):
         return True
-    long = bool(np.any(np.abs(read[np.isfinite(read)]) > EXACT)) and all(map(_INTEGER.fullmatch, given))
+    long = bool(np.any(np.abs(read) > EXACT)) and all(map(_INTEGER.fullmatch, given))
     return long and len(set(given)) > len(np.unique(read))
 
 
@@ -223,7 +228,8 @@ def _is_numeric(text: str) -> bool:
 
 
 def _number(text: str, reading: Reading) -> float:
-    if not _unit_of(text) <= set(reading.units):
+    units = _unit_of(text)
+    if not units <= set(reading.units) or (reading.units == PERCENT and not units):
         return np.nan
     text = _bare(text)
     if not _NUMBERS[reading.decimal].fullmatch(text):
@@ -254,18 +260,13 @@ def _seconds(text: str) -> float:
 
 
 def _moment(text: str, form: str) -> float:
-    """Seconds since 1970. Where the format begins with the year, ISO dates of any length are understood."""
+    """Seconds since 1970. ISO dates of any length are understood besides: they cannot be mistaken."""
     try:
-        if form != ISO:
-            return since_1970(datetime.datetime.strptime(text, form))
-    except ValueError:
-        pass
-    try:
-        if form.startswith(("%Y-", ISO)) and _ISO.fullmatch(text):
+        if _ISO.fullmatch(text):
             return since_1970(datetime.datetime.fromisoformat(text))
+        return np.nan if form == ISO else since_1970(datetime.datetime.strptime(text, form))
     except ValueError:
-        pass
-    return np.nan
+        return np.nan
 
 
 def since_1970(moment: datetime.datetime) -> float:
