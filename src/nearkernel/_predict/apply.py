@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,11 +49,18 @@ def _how(model: Any, about: dict) -> Callable[[str], Reading | None]:
     prepare, target = _preparation(model), about.get("target")
     known = {} if prepare is None else prepare._formats()
     if target is not None:
-        fields = about.get("target_reading")
-        known[target] = None if fields is None else Reading(**fields)
+        known[target] = _reading(about.get("target_reading"))
     # Without a preparation nobody knows whether 1,500 is a thousand: only plain numbers are read.
     other = Reading("number") if prepare is None else None
     return lambda name: known.get(name, other)
+
+
+def _reading(fields: Any) -> Reading | None:
+    """As a model file says it; None for files that do not."""
+    names = {field.name for field in dataclasses.fields(Reading)}
+    if not isinstance(fields, dict) or set(fields) != names:
+        return None
+    return Reading(**fields)
 
 
 def _preparation(model: Any) -> PrepareTable | None:
