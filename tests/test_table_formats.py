@@ -148,6 +148,9 @@ def test_integers_beyond_the_floats_are_names():
 
 def test_amounts_in_two_currencies_are_no_numbers():
     assert len(fitted(["$5", "€5"] * 20).get_feature_names_out()) == 3
+    for few, many in (("€5", "$"), ("5 %", ""), ("5", " %")):
+        values = [f"{i % 7}{many}" if many == " %" else f"{many}{i % 7}" for i in range(39)]
+        assert "a: 1 of 40 values are not numbers" in str(fitted([*values, few]).remarks_[0])
 
 
 def test_values_called_as_a_column_of_the_encoding_have_no_second_one():

@@ -107,7 +107,6 @@ def with_target(table: Table, name: str) -> tuple[Table, np.ndarray]:
 
 def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.compute
     from pyarrow import csv
 
     data, guessed = utf8(path.read_bytes(), path.name)
@@ -140,8 +139,8 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
     )
     try:
         found = reads(pa.BufferReader(data), csv.ReadOptions(block_size=block))
-        columns = [pa.compute.replace_substring_regex(each, ESCAPED, r"\1") for each in found.columns]
-        return pa.Table.from_arrays(columns, names=[unescaped(each) for each in found.column_names])
+        names = [unescaped(each) for each in found.column_names]
+        return pa.Table.from_arrays([_unescaped(each) for each in found.columns], names=names)
     except pa.ArrowInvalid as error:
         told = error
     try:
@@ -149,6 +148,14 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
     except pa.ArrowInvalid as error:  # of one thread it says which row is meant
         told = error
     raise ValueError(f"{path.name} could not be read as csv: {_one_line(told)}") from told
+
+
+def _unescaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    return pc.replace_substring_regex(column, ESCAPED, r"\1")
 
 
 def _read_parquet(path: Path) -> pa.Table:

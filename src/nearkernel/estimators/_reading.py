@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +28,8 @@ _MOSTLY = 0.95  # share of values that must be read for a column to be numbers o
 _TRUTH = {"true": 1.0, "false": 0.0}
 _FLAGS = {**_TRUTH, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
 _INFINITE = {sign + word: float(sign + word) for sign in ("", "+", "-") for word in ("inf", "infinity")}
+_SIGNS = set("%$€£¥")
+_DIGITS = re.compile(r"[-+]?[\d.,\s'’]*\d[\d.,\s'’]*(?:e[-+]?\d+)?", re.IGNORECASE)
 _UNIT = re.compile(r"^([-+]?)([$€£¥])\s*|\s*([%$€£¥])$")
 _CODE = re.compile(r"0\d+")
 _INTEGER = re.compile(r"[-+]?\d+")
@@ -44,6 +48,10 @@ def _numbers_with(decimal: str) -> re.Pattern[str]:
 
 
 _NUMBERS = {decimal: _numbers_with(decimal) for decimal in _APART}
+_BARE = {
+    decimal: str.maketrans({**dict.fromkeys(f"{apart}'’"), **({decimal: "."} if decimal else {})})
+    for decimal, apart in _APART.items()
+}  # to the way Python writes numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +139,11 @@ def text_column(values: Any, reading: Reading | None = None) -> Column:
     pa = arrow()
     if not isinstance(values, pa.ChunkedArray):
         values = pa.chunked_array([pa.array(values, pa.string())])
-    texts = pa.compute.utf8_trim_whitespace(values.cast(pa.string()))
+    values = values.cast(pa.string())
+    found = _plain_numbers(values, reading)
+    if found is not None:
+        return found
+    texts = pa.compute.utf8_trim_whitespace(values)
     gone = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(sorted(MISSING)))
     texts = pa.compute.if_else(gone, pa.scalar(None, pa.string()), texts)
     found = _plain_numbers(texts, reading)
@@ -145,10 +157,8 @@ def text_column(values: Any, reading: Reading | None = None) -> Column:
         reading = inferred(given)
     if reading.kind == "text":
         return Column("text", held, "string", found=reading)
-    one, known = _reader(reading), dict[str | None, float]({None: np.nan})
-    for each in given:
-        if each not in known:
-            known[each] = one(each)
+    one = _reader(reading)
+    known: dict[str | None, float] = {None: math.nan, **{each: one(each) for each in dict.fromkeys(given)}}
     read = np.array([known[each] for each in held], dtype=float)
     lost = len(given) - int((~np.isnan(read)).sum())
     column = numbers_column(read, "string", reading)
@@ -179,20 +189,25 @@ def _plain_numbers(texts: Any, reading: Reading | None) -> Column | None:
 
 def inferred(given: Sequence[str]) -> Reading:
     """The format of text (n,) without missing values, n >= 1."""
+    counts = Counter(given)
     least = _MOSTLY * len(given)
-    if all(v.lower() in _TRUTH for v in given):
+
+    def enough(fits: Callable[[str], Any]) -> bool:
+        return sum(count for v, count in counts.items() if fits(v)) >= least
+
+    if all(v.lower() in _TRUTH for v in counts):
         return Reading("flag")
-    if sum(v[-1].isdigit() or v[-1] in "%$€£¥" for v in given) >= least:
-        units = {sign for v in given for sign in _unit_of(v)}
-        bare = [_bare(v) for v in given]
-        reading = Reading("number", _decimal([v for v in bare if _is_numeric(v)]), "".join(units))
-        read = np.array([_number(v, reading) for v in given])
-        # Amounts in two currencies are no numbers of one kind; 0.5 among percents may be one, or fifty of them.
-        if len(units) < 2 and (~np.isnan(read)).sum() >= least and not _are_codes(given, read):
+    if enough(lambda v: v[-1].isdigit() or v[-1] in _SIGNS):
+        bare = [each for each, _ in map(_split, counts) if _DIGITS.fullmatch(each)]
+        reading = Reading("number", _decimal(bare), _unit(counts))
+        read = {v: _number(v, reading) for v in counts}
+        if enough(lambda v: not math.isnan(read[v])) and not _are_codes(
+            list(read), np.array(list(read.values()))
+        ):
             return reading
-    if sum(bool(_CLOCK.fullmatch(v)) for v in given) >= least:
+    if enough(_CLOCK.fullmatch):
         return Reading("number", form=CLOCK)
-    form = _form_of_dates(given, least)
+    form = _form_of_dates(given, enough, least)
     return Reading("text") if form is None else Reading("moment", form=form)
 
 
@@ -207,35 +222,38 @@ def _are_codes(given: Sequence[str], read: np.ndarray) -> bool:
 def _reader(reading: Reading) -> Callable[[str], float]:
     """Reads one value, nan if it is of another kind."""
     if reading.kind == "flag":
-        return lambda text: _FLAGS.get(text.lower(), np.nan)
+        return lambda text: _FLAGS.get(text.lower(), math.nan)
     if reading.form == CLOCK:
         return _seconds
     if reading.kind == "moment":
         return lambda text: _moment(text, reading.form)
-    return lambda text: np.nan if reading.form else _number(text, reading)
+    return lambda text: math.nan if reading.form else _number(text, reading)
 
 
-def _unit_of(text: str) -> set[str]:
-    return {sign for match in _UNIT.finditer(text) for sign in match.groups()[1:] if sign}
+def _split(text: str) -> tuple[str, str]:
+    """A number in text without its unit, and the unit."""
+    if _SIGNS.isdisjoint(text):
+        return text, ""
+    units = {sign for match in _UNIT.finditer(text) for sign in match.groups()[1:] if sign}
+    return _UNIT.sub(lambda match: match.group(1) or "", text), "".join(sorted(units))
 
 
-def _bare(text: str) -> str:
-    return _UNIT.sub(lambda match: match.group(1) or "", text)
-
-
-def _is_numeric(text: str) -> bool:
-    return any(pattern.fullmatch(text) for pattern in _NUMBERS.values())
+def _unit(counts: Counter[str]) -> str:
+    """The most frequent unit. Numbers may lack a currency, but 0.5 among percents may be one, or fifty of them."""
+    totals = Counter[str]()
+    for text, count in counts.items():
+        totals[_split(text)[1]] += count
+    best = max((unit for unit in totals if unit), key=totals.__getitem__, default="")
+    return "" if best == PERCENT and totals[""] > totals[best] else best
 
 
 def _number(text: str, reading: Reading) -> float:
-    units = _unit_of(text)
-    if not units <= set(reading.units) or (reading.units == PERCENT and not units):
-        return np.nan
-    text = _bare(text)
+    text, unit = _split(text)
+    if unit != reading.units and (unit or reading.units == PERCENT):
+        return math.nan
     if not _NUMBERS[reading.decimal].fullmatch(text):
-        return _INFINITE.get(text.lower(), np.nan)
-    text = re.sub(rf"[{_APART[reading.decimal]}\s'’]", "", text)
-    return float(text.replace(",", "."))
+        return _INFINITE.get(text.lower(), math.nan)
+    return float("".join(text.translate(_BARE[reading.decimal]).split()))
 
 
 def _decimal(given: Sequence[str]) -> str:
@@ -254,7 +272,7 @@ def _decimal(given: Sequence[str]) -> str:
 def _seconds(text: str) -> float:
     found = _CLOCK.fullmatch(text)
     if found is None:
-        return np.nan
+        return math.nan
     hours, minutes, seconds = found.groups()
     return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds or 0.0)
 
@@ -264,9 +282,9 @@ def _moment(text: str, form: str) -> float:
     try:
         if _ISO.fullmatch(text):
             return since_1970(datetime.datetime.fromisoformat(text))
-        return np.nan if form == ISO else since_1970(datetime.datetime.strptime(text, form))
+        return math.nan if form == ISO else since_1970(datetime.datetime.strptime(text, form))
     except ValueError:
-        return np.nan
+        return math.nan
 
 
 def since_1970(moment: datetime.datetime) -> float:
@@ -275,7 +293,9 @@ def since_1970(moment: datetime.datetime) -> float:
     return float((zoned - _EPOCH) // datetime.timedelta(microseconds=1)) / 1e6
 
 
-def _form_of_dates(given: Sequence[str], least: float) -> str | None:
+def _form_of_dates(
+    given: Sequence[str], enough: Callable[[Callable[[str], Any]], bool], least: float
+) -> str | None:
     """The format that reads most of the text, if it reads nearly all of it."""
     sample = given[0]
     if not re.search(r"\d[-/. ,T]\w|^\d{8}", sample) or len(sample) > 40:
@@ -287,6 +307,6 @@ def _form_of_dates(given: Sequence[str], least: float) -> str | None:
         tried.append((len(read) - read.null_count, form))
     # Arrow takes 30 February for 2 March, and 21 for the year 21: what it finds is read again.
     for count, form in (max(tried, key=lambda each: each[0]), (least, ISO)):
-        if count >= least and sum(not np.isnan(_moment(v, form)) for v in given) >= least:
+        if count >= least and enough(lambda v, form=form: not math.isnan(_moment(v, form))):
             return form
     return None
