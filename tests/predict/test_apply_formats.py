@@ -199,3 +199,10 @@ def test_a_model_without_a_preparation_takes_plain_numbers_only():
     put("new.csv", ["1,500;2", "1,5;3"], "a;b")
     said = nearkernel("apply", "machine.nk", "new.csv", code=2).stderr
     assert "this model takes numbers, but the column 'a' does not contain numbers" in said
+
+
+def test_a_quote_without_an_end_costs_one_line():
+    put("table.csv", ["1;2"] * 40_000, '"a;b')
+    nk.estimators.NTKRegressor().fit(np.eye(2), [0.0, 1.0]).save("model.nk")
+    said = nearkernel("apply", "model.nk", "table.csv", code=2).stderr
+    assert "table.csv could not be read as csv: " in said and said.count("\n") == 1

@@ -129,7 +129,10 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
         )
     delimiter = max(_DELIMITERS, key=header.count)
     lines.seek(0)
-    names = next(python_csv.reader(lines, delimiter=delimiter))
+    try:
+        names = next(python_csv.reader(lines, delimiter=delimiter))
+    except python_csv.Error as error:  # a quote that does not end
+        raise ValueError(f"{path.name} could not be read as csv: {_one_line(error)}") from error
     # Text as it is written: what it means is for all columns of all sources found out in the same way.
     as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
     # One block, so that no row is cut.

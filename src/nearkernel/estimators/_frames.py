@@ -272,7 +272,7 @@ def _listed(values: Any) -> Any:
     if array.ndim != 1:
         raise ValueError(f"each column must have one value per row; got {shown(values)}")
     if array.dtype.kind == "O":
-        return array.tolist() if mask is None else np.where(mask, None, array).tolist()
+        return [None if mask is not None and mask[i] else each for i, each in enumerate(array.tolist())]
     return array if mask is None else arrow().array(array, mask=mask, from_pandas=True)
 
 

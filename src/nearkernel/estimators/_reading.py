@@ -307,6 +307,7 @@ def _form_of_dates(
         tried.append((len(read) - read.null_count, form))
     # Arrow takes 30 February for 2 March, and 21 for the year 21: what it finds is read again.
     for count, form in (max(tried, key=lambda each: each[0]), (least, ISO)):
-        if count >= least and enough(lambda v, form=form: not math.isnan(_moment(v, form))):
+        read = {v: _moment(v, form) for v in set(given)} if count >= least else {}
+        if read and enough(lambda v: not math.isnan(read[v])):  # noqa: B023  called at once
             return form
     return None
