@@ -120,6 +120,27 @@ def test_new_rows_of_any_style_are_read_by_the_format_of_training_rows(styles, s
     prepared.surprises(new)
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(STYLES), min_size=1, max_size=3), st.integers(0, 2**32 - 1))
+def test_rows_of_a_list_are_encoded_as_columns_of_a_dict(styles, seed):
+    rng = np.random.default_rng(seed)
+    columns = [column(rng, style, 20, 0.1) for style in styles]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    named = {f"x{i}": values for i, values in enumerate(columns)}
+    prepared = PrepareTable().fit(rows)
+    found = prepared.transform(rows)
+    np.testing.assert_array_equal(np.concatenate([prepared.transform([row]) for row in rows]), found)
+    np.testing.assert_array_equal(PrepareTable().fit_transform(named), found)
+
+
+def test_true_in_a_row_of_numbers_stays_true():
+    prepared = PrepareTable().fit([[True, 1.5], ["x", 2.5], [1, 3.5]] * 9)
+    assert (
+        prepared.transform([[True, 1.5]]).tolist()
+        == prepared.transform([[True, 1.5], ["x", 2.5]])[:1].tolist()
+    )
+
+
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.lists(st.text(alphabet="0123456789.,-+e €%'inftrue:/T ", max_size=12), min_size=1, max_size=12))
 def test_any_text_is_read_alone_as_among_others(texts):

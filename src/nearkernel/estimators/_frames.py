@@ -42,8 +42,8 @@ def frame_of(table: Any, name: str = "X", readings: Readings = None) -> Frame:
         return _columns(table, name, readings)
     require_unmasked(table, name)
     array = np.asarray(table)
-    if array.dtype.kind in "SU" and not isinstance(table, np.ndarray):
-        array = np.asarray(table, dtype=object)  # numbers beside text stay numbers
+    if array.dtype.kind in "biufSU" and isinstance(table, list | tuple):
+        array = np.asarray(table, dtype=object)  # numbers beside text stay numbers, and True stays True
     if array.dtype.kind == "c":
         raise ValueError(f"`{name}`: Complex data not supported.")
     if array.ndim != 2:
