@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ from .._npz import npz_arrays
 from .._saved.file import read_model
 from .._terminal import console, print_json, progress
 from ..estimators import AutoClassifier, AutoRegressor, PrepareTable
+from ..estimators._reading import Reading
 from . import scores
 from .columns import for_people
+from .spreadsheet import as_csv, distinct
 from .tables import Table, read_table
 
 
@@ -27,14 +29,14 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
         if not hasattr(model, "predict"):
             raise ValueError(f"{file} contains {type(model).__name__}, which cannot predict.")
         shown.say("reading the rows")
-        rows = _read(Path(source), about.get("target"))
+        rows = _read(Path(source), about.get("target"), _how(model, about))
         inputs, surprises = _inputs(model, rows, source)
         if strict and surprises:
             raise ValueError(f"--strict: {Path(source).name}: {'; '.join(surprises)}.")
         shown.say("predicting")
         columns = _predictions(model, inputs, about, coverage)
         found = _score(rows, columns, about)
-        text = _as_csv(columns)
+        text = as_csv(columns)
         try:
             write_whole(out, text.encode("utf-8", "replace"))
         except OSError as error:
@@ -42,20 +44,43 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
     _show(out, columns, found, surprises, as_json)
 
 
-def _read(path: Path, target: str | None) -> Table | np.ndarray:
+def _how(model: Any, about: dict) -> Callable[[str], Reading | None]:
+    """How a column of new rows is written: as in the training rows, where the model file says it."""
+    prepare, target = _preparation(model), about.get("target")
+    known = {} if prepare is None else prepare._formats()
+    if target is not None:
+        known[target] = _reading(about.get("target_reading"))
+    # Without a preparation nobody knows whether 1,500 is a thousand: only plain numbers are read.
+    other = Reading("number") if prepare is None else None
+    return lambda name: known.get(name, other)
+
+
+def _reading(fields: Any) -> Reading | None:
+    """As a model file says it; None for files that do not."""
+    names = {field.name for field in dataclasses.fields(Reading)}
+    if not isinstance(fields, dict) or set(fields) != names:
+        return None
+    return Reading(**fields)
+
+
+def _preparation(model: Any) -> PrepareTable | None:
+    return model[0] if hasattr(model, "steps") and isinstance(model[0], PrepareTable) else None
+
+
+def _read(path: Path, target: str | None, how: Callable[[str], Reading | None]) -> Table | np.ndarray:
     if path.suffix.lower() == ".npz":
         x = npz_arrays(path, path.name, {"x": ""})["x"]
         if x.ndim < 2 or x.dtype.kind not in "biuf" or 0 in x.shape:
             raise ValueError(f"array 'x' of {path.name} must hold numbers (n, d); got {x.dtype} {x.shape}.")
         return x.reshape(len(x), -1).astype(np.float64)
-    table = read_table(path, None)
+    table = read_table(path, None, how=how)
     known = table.frame.pop(target, None) if target is not None and len(table.frame) > 1 else None
     return Table(table.frame, known, table.remarks)
 
 
 def _inputs(model: Any, rows: Table | np.ndarray, source: str) -> tuple[Any, list[str]]:
     """Inputs as the model takes them, and what is new about them."""
-    prepare = model[0] if hasattr(model, "steps") and isinstance(model[0], PrepareTable) else None
+    prepare = _preparation(model)
     name = Path(source).name
     if prepare is None:
         return _numbers(model, rows, name), []
@@ -69,7 +94,7 @@ def _inputs(model: Any, rows: Table | np.ndarray, source: str) -> tuple[Any, lis
 def _numbers(model: Any, rows: Table | np.ndarray, name: str) -> np.ndarray:
     """A model without its own preparation takes the columns in their order."""
     if isinstance(rows, Table):
-        wrong = [key for key, column in rows.frame.items() if column.kind not in ("number", "flag")]
+        wrong = [key for key, column in rows.frame.items() if column.unread]
         if wrong:
             raise ValueError(
                 f"{name}: this model takes numbers, but the column {wrong[0]!r} does not contain numbers."
@@ -81,21 +106,24 @@ def _numbers(model: Any, rows: Table | np.ndarray, name: str) -> np.ndarray:
 
 
 def _predictions(model: Any, inputs: Any, about: dict, coverage: float) -> dict[str, np.ndarray]:
+    """The predictions under the name of the target, first; beside them bounds or probabilities, whose names make way:
+    those of a target `low` are `low (2)` and `high`."""
     name = about.get("target", "prediction")
     last, earlier = (model[-1], model[:-1]) if hasattr(model, "steps") else (model, None)
     x = inputs if earlier is None or not len(earlier) else earlier.transform(inputs)
+    beside: dict[str, np.ndarray] = {}
     if isinstance(last, AutoClassifier):
         probabilities = last.predict_proba(x)
-        return {name: last._answered(probabilities), **_by_class(last, probabilities)}
-    if isinstance(last, AutoRegressor):
+        found, beside = last._answered(probabilities), _by_class(last, probabilities)
+    elif isinstance(last, AutoRegressor):
         found, _, interval = last._law(x, coverage)
-        if found.ndim == 1:
-            return {name: found, "low": interval[:, 0], "high": interval[:, 1]}
+        beside = {"low": interval[:, 0], "high": interval[:, 1]} if found.ndim == 1 else {}
     else:
         found = last.predict(x)
+        beside = _by_class(last, last.predict_proba(x)) if hasattr(last, "predict_proba") else {}
     if found.ndim > 1:
         return {f"{name}_{i}": each for i, each in enumerate(found.T)}
-    return {name: found, **(_by_class(last, last.predict_proba(x)) if hasattr(last, "predict_proba") else {})}
+    return dict(zip(distinct([name, *beside]), [found, *beside.values()], strict=True))
 
 
 def _by_class(model: Any, probabilities: np.ndarray) -> dict[str, np.ndarray]:
@@ -125,14 +153,6 @@ def _score(rows: Table | np.ndarray, columns: dict[str, np.ndarray], about: dict
     mae = for_people(float(np.mean(np.abs(found - truth))))
     explained = "" if r2 is None else f", R2 {r2:.3f}"
     return f"misses {about['target']} by {mae} on average{explained}, on {len(truth):,} rows that have it"
-
-
-def _as_csv(columns: dict[str, np.ndarray]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
-    return text.getvalue()
 
 
 def _show(out: Path, columns: dict[str, np.ndarray], found: str, surprises: list[str], as_json: bool) -> None:

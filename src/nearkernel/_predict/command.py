@@ -141,6 +141,7 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
         "target": data.target,
         "classes": list(data.classes),
         "training_rows": len(parts.trained),
+        "target_reading": None if data.reading is None else dataclasses.asdict(data.reading),
     }
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from .._npz import npz_arrays
 from ..estimators._columns import Remark
-from ..estimators._frames import Column, Frame
+from ..estimators._frames import Frame
+from ..estimators._reading import Column, Reading
 from ..estimators._table import PrepareTable
 from .sources import EMBEDDED as EMBEDDED
 from .sources import check_source
@@ -37,6 +38,7 @@ class Data:
     image_shape: tuple[int, ...] | None = None
     frame: Frame | None = None
     remarks: tuple[Remark, ...] = ()
+    reading: Reading | None = None  # of the target, where it is a column of a table
 
     @property
     def task(self) -> str:
@@ -101,7 +103,8 @@ def _from_table(
         raise ValueError(f"column {target!r} of {path.name} is empty: give a column that has values.")
     _check_rows(len(table.target.values), path.name)
     y, classes = _read_target(_plain(table.target), task, f"column {target!r} of {path.name}")
-    return _prepared(path.name, table.frame, y, target, classes, table.remarks)
+    found = _prepared(path.name, table.frame, y, target, classes, table.remarks)
+    return dataclasses.replace(found, reading=table.target.reading)
 
 
 def _prepared(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
 import math
 from typing import Any
@@ -18,6 +16,7 @@ from .data import Data
 from .job import Network, Result
 from .prepare import Split
 from .scores import Score, confidence
+from .spreadsheet import as_csv
 from .verdict import verdict
 
 
@@ -95,11 +94,7 @@ def predictions_csv(data: Data, split: Split, result: Result) -> str:
         columns[f"finite {one.name}"] = (
             _named(one.mean.argmax(axis=1), data) if data.classes else one.mean[:, 0]
         )
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
-    return text.getvalue()
+    return as_csv(columns)
 
 
 def _named(values: np.ndarray, data: Data) -> np.ndarray:

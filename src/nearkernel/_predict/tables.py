@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv as python_csv
 import dataclasses
 import functools
 import io
@@ -13,8 +14,10 @@ import numpy as np
 
 from .._check import nearest
 from ..estimators._columns import Remark
-from ..estimators._frames import Column, Frame, column_of, column_of_objects
+from ..estimators._frames import Frame, column_of, column_of_objects
+from ..estimators._reading import Column, Reading
 from .encoding import utf8
+from .spreadsheet import ESCAPED, distinct, unescaped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,16 +35,27 @@ class Table:
 
 
 def read_table(
-    path: Path, target: str | None, drop: Sequence[str] = (), other_targets: Sequence[str] = ()
+    path: Path,
+    target: str | None,
+    drop: Sequence[str] = (),
+    other_targets: Sequence[str] = (),
+    how: Callable[[str], Reading | None] = lambda name: None,
 ) -> Table:
-    """The columns of `path`: `target`, and as features all others except those in `drop` and `other_targets`."""
+    """The columns of `path`: `target`, and as features all others except those in `drop` and `other_targets`.
+
+    `how` tells of a column how it is written; None to find out.
+    """
     remarks: list[Remark] = []
     found, columns = _columns(path, remarks)
     if target is not None and found.count(target) > 1:
         raise ValueError(
             f"--target {target}: {path.name} has more than one such column: rename or remove the copies."
         )
-    names = _distinct(found, remarks)
+    names = distinct(found)
+    for name, again in zip(found, names, strict=True):
+        if again != name:
+            done = f"the other is called {again!r}"
+            remarks.append(Remark(name, "more than one column of this name", done))
     targets = [*([] if target is None else [target]), *other_targets]
     for name in (*targets, *drop):
         if name not in names:
@@ -58,7 +72,7 @@ def read_table(
         if name == "" or name.startswith("__index_level_"):
             remarks.append(Remark("a column without a name", "row numbers", "left out", trouble=False))
         elif name not in drop and name not in other_targets:
-            frame[name] = columns[place]()
+            frame[name] = columns[place](how(name))
     chosen = None if target is None else frame.pop(target)
     if not frame:
         beside = "" if target is None else f" besides the target {target!r}"
@@ -66,7 +80,7 @@ def read_table(
     return Table(frame, chosen, tuple(remarks))
 
 
-def _columns(path: Path, remarks: list[Remark]) -> tuple[list[str], list[Callable[[], Column]]]:
+def _columns(path: Path, remarks: list[Remark]) -> tuple[list[str], list[Callable[[Reading | None], Column]]]:
     """The names of all columns of a file, and each column when it is asked for."""
     if path.suffix.lower() == ".xlsx":
         from .sheets import read_sheet
@@ -91,22 +105,6 @@ def with_target(table: Table, name: str) -> tuple[Table, np.ndarray]:
     return Table(frame, table.target.taken(rows), (*table.remarks, remark)), rows
 
 
-def _distinct(names: Sequence[str], remarks: list[Remark]) -> list[str]:
-    """Names with a number after those that came before."""
-    found: list[str] = []
-    for name in names:
-        again, count = name, 1
-        while again in found and name:
-            count += 1
-            again = f"{name} ({count})"
-        if again != name:
-            remarks.append(
-                Remark(name, "more than one column of this name", f"the other is called {again!r}")
-            )
-        found.append(again)
-    return found
-
-
 def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
     import pyarrow as pa
     from pyarrow import csv
@@ -129,21 +127,38 @@ def _read_text(path: Path, remarks: list[Remark]) -> pa.Table:
         raise ValueError(
             f"{path.name} has no header (its first line is {header[:40]!r}): add a line of column names."
         )
-    parse = csv.ParseOptions(delimiter=max(_DELIMITERS, key=header.count))
-    convert = csv.ConvertOptions(strings_can_be_null=True)
-    # One block, so that a column's type is inferred from all of its rows and not from the first megabyte.
-    block = min(len(data) + 1, 2**31 - 1)
+    delimiter = max(_DELIMITERS, key=header.count)
+    lines.seek(0)
     try:
-        return csv.read_csv(pa.BufferReader(data), csv.ReadOptions(block_size=block), parse, convert)
+        names = next(python_csv.reader(lines, delimiter=delimiter))
+    except python_csv.Error as error:  # a quote that does not end
+        raise ValueError(f"{path.name} could not be read as csv: {_one_line(error)}") from error
+    # Text as it is written: what it means is for all columns of all sources found out in the same way.
+    as_text = csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()))
+    # One block, so that no row is cut.
+    block = min(len(data) + 1, 2**31 - 1)
+    reads = functools.partial(
+        csv.read_csv, parse_options=csv.ParseOptions(delimiter=delimiter), convert_options=as_text
+    )
+    try:
+        found = reads(pa.BufferReader(data), csv.ReadOptions(block_size=block))
+        names = [unescaped(each) for each in found.column_names]
+        return pa.Table.from_arrays([_unescaped(each) for each in found.columns], names=names)
     except pa.ArrowInvalid as error:
         told = error
     try:
-        csv.read_csv(
-            pa.BufferReader(data), csv.ReadOptions(use_threads=False, block_size=block), parse, convert
-        )
+        reads(pa.BufferReader(data), csv.ReadOptions(use_threads=False, block_size=block))
     except pa.ArrowInvalid as error:  # of one thread it says which row is meant
         told = error
     raise ValueError(f"{path.name} could not be read as csv: {_one_line(told)}") from told
+
+
+def _unescaped(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow.compute as pc
+
+    if not pc.any(pc.starts_with(column, "'")).as_py():
+        return column
+    return pc.replace_substring_regex(column, ESCAPED, r"\1")
 
 
 def _read_parquet(path: Path) -> pa.Table:

@@ -9,10 +9,10 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
-from .._check import one_of, whole
+from .._check import one_of, real_number, whole
 from ._blend import Blend, blended
 from ._calibration import Errors, Softmax
-from ._data import class_data, new_inputs, regression_data
+from ._data import class_data, deviation, new_inputs, regression_data
 from ._estimator import Estimator
 from ._members import Kernel, Member, matrices
 from ._ridge_path import Spectrum
@@ -70,7 +70,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     - `most_exact`: with at most this many rows, all rows are centers of the kernels; with more rows, `centers` of
       them are.
     - `centers`: the number of centers for larger tables.
-    - `random_state`: the seed for drawing centers and, for large tables, the rows on which kernels are chosen.
+    - `random_state`: the seed for drawing centers and, beyond 400 rows, the rows on which kernels are compared: there
+      predictions depend slightly on the order of the rows.
 
     **Fitted:** `kernels_`, the name, weight and ridge of each kernel in the average; `column_weights_` of the learned
     metric, or None; `target_`, "plain" or "log"; `left_out_`, leave-one-out predictions of the training rows, in the
@@ -98,9 +99,10 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         targets = y.reshape(len(y), -1)
         self.target_ = self._chosen_target(x, targets, random)
         learned = np.log(targets) if self.target_ == "log" else targets
-        self.target_mean_, spread = learned.mean(axis=0), learned.std(axis=0)
-        self.target_scale_ = np.where(spread > 1e-12 * np.abs(learned).max(axis=0), spread, 1.0)
-        scaled = (learned - self.target_mean_) / self.target_scale_
+        spread = deviation(learned)
+        self.target_mean_ = np.where(spread > 0, learned.mean(axis=0), learned[0])
+        self.target_scale_ = np.where(spread > 0, spread, 1.0)
+        scaled = np.where(spread > 0, (learned - self.target_mean_) / self.target_scale_, 0.0)
         made = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
         self.blend_ = made.blend
         self._errors = [Errors(made, each, random) for each in (scaled - made.left_out).T]
@@ -108,7 +110,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self._factor = np.ones(targets.shape[1])
         if self.target_ == "log":
             found = np.exp(np.minimum(found, np.log(targets).max(axis=0)))
-            self._factor = (targets * found).sum(axis=0) / (found**2).sum(axis=0)
+            self._factor = _best_factor(found, targets)
         self.left_out_ = self._shaped(found * self._factor)
         return self
 
@@ -130,7 +132,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
 
         The bounds are quantiles of leave-one-out errors, scaled by the typical size of errors near `X`.
         """
-        if not 0 < coverage < 1:
+        if not 0 < real_number(coverage, "coverage") < 1:
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
         return self._law(X, coverage)[2]
 
@@ -173,7 +175,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             )
         if chosen != "auto" or y.min() <= 0 or len(y) < 20 or np.ptp(y) == 0:
             return "plain" if chosen == "auto" else chosen
-        centred = (y - y.mean(axis=0)) / np.maximum(y.std(axis=0), np.finfo(float).tiny)
+        y = y / _power_of_2(y)  # squares neither overflow nor vanish
+        spread = deviation(y)
+        centred = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
         if np.mean(centred**3, axis=0).min() < _SKEWED:
             return "plain"
         rows = random.permutation(len(y))[:_MOST_ROWS]
@@ -183,8 +187,20 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         plain = spectrum.fit(y - y.mean(axis=0)).left_out + y.mean(axis=0)
         by_log = spectrum.fit(logs - logs.mean(axis=0)).left_out + logs.mean(axis=0)
         by_log = np.exp(np.minimum(by_log, logs.max(axis=0)))
-        by_log *= (y * by_log).sum(axis=0) / (by_log**2).sum(axis=0)
+        by_log *= _best_factor(by_log, y)
         return "log" if np.mean((by_log - y) ** 2) < _GAIN * np.mean((plain - y) ** 2) else "plain"
+
+
+def _best_factor(found: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(out,) that brings positive predictions (n, out) closest to y."""
+    unit = _power_of_2(y)
+    found, y = found / unit, y / unit
+    return (y * found).sum(axis=0) / (found**2).sum(axis=0)
+
+
+def _power_of_2(y: np.ndarray) -> np.ndarray:
+    """Near the largest value of each column: dividing by it changes no digit."""
+    return np.ldexp(1.0, np.frexp(np.abs(y).max(axis=0))[1] - 1)
 
 
 class AutoClassifier(ClassifierMixin, _Auto):

@@ -8,7 +8,7 @@ from collections import Counter
 
 import numpy as np
 
-from ._frames import Column
+from ._reading import Column, Reading
 
 _ID_ROWS = 20  # below, all values may well differ
 _MOST_LEVELS = 40
@@ -35,9 +35,21 @@ class Remark:
         return f"{self.column}: {self.found}, {self.done}"
 
 
+class _Plan:
+    kinds: tuple[str, ...]
+
+    def taking(self, column: Column) -> Column:
+        """A column of new rows; missing if it is of another kind."""
+        if column.kind in self.kinds:
+            return column
+        return column.read_as(Reading(self.kinds[0]), lambda: [None] * len(column.values))
+
+
 @dataclasses.dataclass(frozen=True)
-class Number:
+class Number(_Plan):
     """As it is; what is missing becomes `fill`, with a flag beside it if training rows had any missing."""
+
+    kinds = ("number", "flag")
 
     name: str
     fill: float
@@ -48,15 +60,16 @@ class Number:
         return [self.name, *([f"{self.name} {ABSENT}"] if self.flag else [])]
 
     def encoded(self, column: Column) -> np.ndarray:
-        values = _as_numbers(column)
-        gone = np.isnan(values)
-        parts = [np.where(gone, self.fill, values)]
+        gone = np.isnan(column.values)
+        parts = [np.where(gone, self.fill, column.values)]
         return np.stack([*parts, *([gone.astype(float)] if self.flag else [])], axis=1)
 
 
 @dataclasses.dataclass(frozen=True)
-class Category:
+class Category(_Plan):
     """One column of 0 and 1 per level; levels never seen count as rare ones, or as none."""
+
+    kinds = ("text",)
 
     name: str
     levels: tuple[str, ...]
@@ -66,23 +79,29 @@ class Category:
         return [f"{self.name}={level}" for level in self.levels]
 
     def encoded(self, column: Column) -> np.ndarray:
-        values = _as_text(column)
         place = {level: i for i, level in enumerate(self.levels)}
         fallback = place.get(OTHER, -1)
-        index = np.array([place.get(ABSENT if v is None else v, fallback) for v in values], dtype=int)
-        found = np.zeros((len(values), len(self.levels)))
+        index = np.array([place.get(ABSENT if v is None else v, fallback) for v in column.values], dtype=int)
+        found = np.zeros((len(index), len(self.levels)))
         known = np.flatnonzero(index >= 0)
         found[known, index[known]] = 1.0
         return found
 
     def unseen(self, column: Column) -> int:
         """How many values are of a level that was not kept."""
-        return sum(v is not None and v not in self.levels for v in _as_text(column))
+        return sum(v is not None and v not in self.levels for v in column.values)
+
+    @property
+    def flag(self) -> bool:
+        """Whether training rows had missing values."""
+        return ABSENT in self.levels
 
 
 @dataclasses.dataclass(frozen=True)
-class Moment:
+class Moment(_Plan):
     """Days since `first`, and the circles of year, week and day that `cycles` names."""
+
+    kinds = ("moment",)
 
     name: str
     first: float
@@ -96,9 +115,8 @@ class Moment:
         return [f"{self.name} days", *circles, *([f"{self.name} {ABSENT}"] if self.flag else [])]
 
     def encoded(self, column: Column) -> np.ndarray:
-        values = column.values if column.kind in ("moment", "number") else np.full(len(column.values), np.nan)
-        gone = np.isnan(values)
-        values = np.where(gone, self.fill, values)
+        gone = np.isnan(column.values)
+        values = np.where(gone, self.fill, column.values)
         parts = [(values - self.first) / _DAY]
         for cycle in self.cycles:
             angle = 2 * np.pi * _phase(values, cycle)
@@ -118,8 +136,7 @@ def planned(name: str, column: Column) -> tuple[Plan | None, list[Remark]]:
     if column.infinite:
         remarks.append(Remark(name, f"{_of(column.infinite, n)} infinite", "taken as missing"))
     if column.unread:
-        what = "numbers" if column.kind == "number" else "dates"
-        remarks.append(Remark(name, f"{_of(column.unread, n)} not {what}", "taken as missing"))
+        remarks.append(Remark(name, f"{_of(column.unread, n)} not {column.reading.what}", "taken as missing"))
     if count == n:
         return None, [*remarks, Remark(name, "all values are missing", "left out")]
     if column.kind == "text":
@@ -148,8 +165,10 @@ def _category(name: str, column: Column, remarks: list[Remark]) -> tuple[Plan | 
         what = f"text such as {next(iter(counts))[:30]!r} ({len(counts)} distinct values)"
         return None, [*remarks, Remark(name, what, "left out")]
     least = max(_RARE_ROWS, _RARE * n)
-    kept = [level for level, count in counts.most_common(_MOST_LEVELS) if count >= least or len(counts) <= 2]
-    kept = kept or [counts.most_common(1)[0][0]]
+    common = [level for level, _ in counts.most_common(_MOST_LEVELS)]
+    # A value that is called as the column of rare levels belongs to them.
+    kept = [v for v in common if v != OTHER and (counts[v] >= least or len(counts) <= 2)]
+    kept = kept or [v for v in common if v != OTHER][:1] or common
     rare = len(counts) - len(kept)
     missing = n - given
     levels = (*sorted(kept), *([OTHER] if rare else []), *([ABSENT] if missing else []))
@@ -198,18 +217,6 @@ def _phase(seconds: np.ndarray, cycle: str) -> np.ndarray:
     if cycle == "week":
         return (seconds / _DAY + 4.0) / 7.0 % 1.0
     return seconds / (365.2425 * _DAY) % 1.0
-
-
-def _as_numbers(column: Column) -> np.ndarray:
-    return column.values if column.kind in ("number", "flag") else np.full(len(column.values), np.nan)
-
-
-def _as_text(column: Column) -> list[str | None]:
-    if column.kind == "text":
-        return list(column.values)
-    if column.kind == "other":
-        return [None] * len(column.values)
-    return [None if v != v else f"{v:g}" for v in column.values]
 
 
 def _of(count: int, total: int) -> str:

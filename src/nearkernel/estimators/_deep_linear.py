@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, overload
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from .._check import positive, wholes
+from .._check import finite_result, positive, wholes
 from ..statistics._deep_linear import least_interpolant, most_probable_var
 from ..statistics._deep_linear_posterior import posterior_of
 from ._data import new_inputs, vector_data
@@ -55,7 +55,11 @@ class DeepLinearBayes(RegressorMixin, Estimator):
             raise ValueError(f'`prior_var` must be a positive number or "best"; got {self.prior_var!r}.')
         self._x_mean = x.mean(axis=0) if self.fit_intercept else np.zeros(x.shape[1])
         y_mean = y.mean() if self.fit_intercept else 0.0
-        data = least_interpolant(x - self._x_mean, y - y_mean)
+        with np.errstate(over="ignore", invalid="ignore"):
+            data = least_interpolant(x - self._x_mean, y - y_mean)
+            finite_result((data.square, data.log_det), "`y` over `X` is")
+        if data.theta.any() and data.square < np.finfo(float).tiny:
+            raise ValueError("`y` over `X` is too small: its square vanishes. Scale towards 1.")
         if not isinstance(self.prior_var, str):
             self.prior_var_ = float(positive(self.prior_var, "prior_var"))
         else:  # targets that are all alike ask for no variance at all; then the plain prior is as good

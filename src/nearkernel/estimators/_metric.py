@@ -23,13 +23,16 @@ _FARTHEST = 7.0  # of that logarithm
 
 
 def learned_weights(x: np.ndarray, y: np.ndarray, random: np.random.RandomState) -> np.ndarray | None:
-    """(d,) weights of the columns of x (n, d), or None where there are too few rows or too many columns."""
+    """(d,) weights of the columns of x (n, d), or None where there are too few rows, too many columns or constant
+    targets."""
     n, d = x.shape
     if n < 20 or not 1 < d <= _MOST_COLUMNS:
         return None
     if n > _MOST_ROWS:
         rows = random.permutation(n)[:_MOST_ROWS]
         x, y = x[rows], y[rows]
+    if not y.any():
+        return None
     start = np.concatenate([np.zeros(d), [np.log(0.1)]])
     with one_thread(len(x)):
         found = scipy.optimize.minimize(

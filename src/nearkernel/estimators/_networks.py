@@ -15,7 +15,7 @@ from ..models import MLP, AbstractNetwork
 from ..statistics._largest_output import log_class_probabilities
 from ..statistics._law import TrainedLaw
 from ..statistics._pair import pair_of
-from ._data import class_data, converged, new_inputs, regression_data
+from ._data import class_data, converged, deviation, new_inputs, pooled, regression_data
 from ._estimator import Estimator
 from ._tuned import chosen
 
@@ -28,10 +28,10 @@ class Units:
     """The scales of features and targets that were seen."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray):
-        self.location, spread = x.mean(axis=0), x.std(axis=0)
-        self.scale = np.where(spread > 1e-12 * np.abs(x).max(axis=0), spread, 1.0)
+        self.location, spread = x.mean(axis=0), deviation(x)
+        self.scale = np.where(spread > 0, spread, 1.0)
         # One scale for all outputs, so that they share their variance.
-        self.target = float(np.sqrt(np.mean(y.var(axis=0)))) or 1.0
+        self.target = pooled(deviation(y.reshape(len(y), -1))) or 1.0
 
     def inputs(self, x: np.ndarray) -> np.ndarray:
         return (x - self.location) / self.scale

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._check import one_of, positive, whole
 from ..dynamics import GradientDescent, OneStepFeaturesResult, one_step_features
 from ..dynamics._head import RidgeHead
-from ._data import new_inputs, regression_data, require_trained
+from ._data import deviation, new_inputs, regression_data, require_trained, sorted_rows
 from ._estimator import Estimator
 
 _RIDGES = np.geomspace(1e-6, 1.0, 13)  # per training point
@@ -66,8 +66,8 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         if self.ridge is not None:
             positive(self.ridge, "ridge", zero=True)
         folds = whole(self.cv, "cv", 2)
-        self.location_, self.scale_ = x.mean(axis=0), _deviation(x)
-        self.target_scale_ = _deviation(y)
+        self.location_, self.scale_ = x.mean(axis=0), _unit(x)
+        self.target_scale_ = _unit(y)
         x, y = (x - self.location_) / self.scale_, y / self.target_scale_
         random = check_random_state(self.random_state)
         key = jax.random.key(int(random.randint(2**31 - 1)))
@@ -98,7 +98,8 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         """The ridge that does best on points that neither features nor head have seen."""
         if folds < 2:
             return 1.0
-        losses = np.zeros(len(_RIDGES))
+        losses, order = np.zeros(len(_RIDGES)), sorted_rows(x, y)
+        x, y = x[order], y[order]
         for rows, left in KFold(folds, shuffle=True, random_state=random).split(x):
             features = self._features(x[rows], y[rows], key)
             seen, unseen = (y[i].reshape(len(i), -1) - features.removed(x[i]) for i in (rows, left))
@@ -109,7 +110,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return float(_RIDGES[losses.argmin()])
 
 
-def _deviation(values: np.ndarray) -> np.ndarray:
+def _unit(values: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, 1 where a column is constant."""
-    found = values.std(axis=0)
-    return np.where(found > 1e-12 * np.abs(values).max(axis=0), found, 1.0)
+    found = deviation(values)
+    return np.where(found > 0, found, 1.0)

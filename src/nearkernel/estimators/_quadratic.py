@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from .._check import finite_number, numeric, one_of, whole
 from ..dynamics import FeatureLearning, Ridge, solve
 from ..models import QuadraticModel
-from ._data import converged, new_inputs, regression_data
+from ._data import converged, new_inputs, regression_data, sorted_rows
 from ._estimator import Estimator
 from ._features import FEATURES, META_FEATURES, Fourier, Linear, Polynomial
 
@@ -49,7 +49,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     - `eps_grid`: values to try; by default 0 and 12 values of each sign, up to the value at which $|z^{I}|$ is half
       of $|z^{F}|$. $\epsilon_*$ is restricted to the same range.
     - `cv`: number of folds.
-    - `random_state`: the seed of random features and folds.
+    - `random_state`: the seed of random features and folds. Folds do not depend on the order of the rows.
 
     **Fitted:** `eps_`; `model_`, the `nk.QuadraticModel`; `solution_`; `target_mean_`; `held_out_loss_`, the loss of
     `eps_` and of 0 on the folds (None if `eps` was given); `n_features_in_`.
@@ -126,7 +126,8 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         folds = min(whole(self.cv, "cv", 2), len(x))
         if folds < 2:
             return 0.0
-        held_out = []
+        held_out, order = [], sorted_rows(x, y)
+        x, y = x[order], y[order]
         for rows, left in KFold(folds, shuffle=True, random_state=random).split(x):
             model = QuadraticModel(phi, psi, 1.0, out_dim=1 if y.ndim == 1 else y.shape[1])
             solution = converged(solve(model, x[rows], y[rows], self._algorithm, order=2))

@@ -11,7 +11,7 @@ from .._check import positive, whole
 from ..dynamics import Ridge, recursive_features
 from ..dynamics._subspace import top_directions
 from ..kernels import AbstractKernel
-from ._data import converged, new_inputs, regression_data
+from ._data import converged, new_inputs, regression_data, sorted_rows
 from ._estimator import Estimator
 
 _HELD_OUT = 0.25
@@ -32,7 +32,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
       of unit variance.
     - `rounds`: maximum number of rounds; 0 is the plain kernel.
     - `ridge`: strength of `nk.Ridge`.
-    - `random_state`: the seed of the held-out quarter.
+    - `random_state`: the seed of the held-out quarter, which does not depend on the order of the rows.
 
     **Fitted:** `solution_`; `matrix_`, $M$ (d, d) with trace d; `rounds_`, the number of rounds that were run;
     `held_out_loss_`, mean squared error after each round, in units of the variance (None for fewer than 8 points);
@@ -64,7 +64,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.held_out_loss_: np.ndarray | None = None
         if most and len(x) >= _FEWEST:
             random = check_random_state(self.random_state)
-            kept, left = train_test_split(np.arange(len(x)), test_size=_HELD_OUT, random_state=random)
+            kept, left = train_test_split(sorted_rows(x, y), test_size=_HELD_OUT, random_state=random)
             tried = recursive_features(self.kernel, x[kept], y[kept], algorithm, most)
             scale = max(float(np.mean(y[left] ** 2)), np.finfo(float).tiny)
             losses = [np.mean((s.predict(x[left]).mean - y[left]) ** 2) / scale for s in tried.solutions]

@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._columns import Category, Plan, Remark, planned
 from ._estimator import Estimator
-from ._frames import Column, Frame, frame_of, is_frame
+from ._frames import Frame, Readings, frame_of, is_frame
+from ._reading import Column, Reading
 
 
 class PrepareTable(TransformerMixin, Estimator):
@@ -25,8 +26,9 @@ class PrepareTable(TransformerMixin, Estimator):
     | text that is nearly all different, row numbers, ids | left out |
     | constant, empty or repeated columns | left out |
 
-    Text that contains numbers (decimal comma, thousands separator, percent) or dates is parsed. New rows are treated in
-    the same way as the training rows, whatever they contain.
+    Text that contains numbers (decimal comma, thousands separator, percent) or dates is parsed. The kind and the format
+    of each column are found in the training rows and used for new rows, so a row is encoded in the same way alone and
+    among others. New values of another kind or format are missing values, and `surprises` lists them.
 
     **Fitted:** `columns_`, the encoding of each column that is used; `remarks_`, what was found in each column and how
     it was handled; `names_in_`, the names of all columns; `n_features_in_`; `get_feature_names_out()`.
@@ -39,6 +41,7 @@ class PrepareTable(TransformerMixin, Estimator):
 
     columns_: list[Plan]
     remarks_: list[Remark]
+    _readings: dict[str, Reading] | None = None  # None in model files that were written without them
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose an encoding for each column of `X`, a table of n rows; `y` is ignored."""
@@ -52,6 +55,7 @@ class PrepareTable(TransformerMixin, Estimator):
                 f"`X` has {what} (shape=({rows}, {len(frame)})) while a minimum of 1 is required."
             )
         self.columns_, self.remarks_ = [], []
+        self._readings = {name: column.reading for name, column in frame.items()}
         seen: dict[bytes, str] = {}
         for name, column in frame.items():
             first = seen.setdefault(_print_of(column), name)
@@ -73,7 +77,7 @@ class PrepareTable(TransformerMixin, Estimator):
         check_is_fitted(self)
         frame = self._checked(X)
         if not self.columns_:
-            return np.zeros((len(next(iter(frame.values())).values), 1))
+            return np.zeros((max((len(column.values) for column in frame.values()), default=0), 1))
         return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -87,32 +91,48 @@ class PrepareTable(TransformerMixin, Estimator):
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
     def surprises(self, X: Any) -> list[str]:
-        """Messages on missing values and category levels in new rows `X` that the training rows did not have."""
+        """Messages on missing values, values of another kind or format, and category levels in new rows `X` that the
+        training rows did not have."""
         check_is_fitted(self)
         frame, found = self._checked(X), []
+        if self._readings is None:
+            found.append(
+                "the model file does not say how its columns are written, so new rows are read by themselves: fit and "
+                "save the model again"
+            )
         for plan in self.columns_:
             column = frame[plan.name]
-            if isinstance(plan, Category):
-                count = plan.unseen(column)
+            unseen = plan.unseen(column) if isinstance(plan, Category) else 0
+            missing = 0 if plan.flag else int(column.missing.sum()) - column.unread
+            for count, what in (
+                (column.unread, f"are not {column.reading.what} as in the training rows, taken as missing"),
+                (missing, "are missing"),
+                (unseen, "belong to unseen or rare levels"),
+            ):
                 if count:
-                    found.append(
-                        f"{plan.name}: {count} of {len(column.values)} values belong to unseen or rare levels"
-                    )
-            elif column.missing.any() and not plan.flag:
-                found.append(
-                    f"{plan.name}: {int(column.missing.sum())} of {len(column.values)} values are missing"
-                )
+                    found.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
         return found
 
+    def _formats(self) -> dict[str, Reading | None]:
+        """How each column of new rows is to be read; None where that has to be found out."""
+        if self._readings is not None:
+            return {**self._readings}
+        levels = {plan.name: Reading("text") for plan in self.columns_ if isinstance(plan, Category)}
+        return {name: levels.get(name) for name in self.names_in_}
+
     def _checked(self, X: Any) -> Frame:
-        frame = frame_of(X)
-        if not self._named or not is_frame(X):
+        named, formats = self._named and is_frame(X), self._formats()
+        known: Readings = [*formats.values()]
+        if named:
+            known = {plan.name: formats[plan.name] for plan in self.columns_} or None
+        frame = frame_of(X, readings=known)
+        if not named:
             if len(frame) != self.n_features_in_:
                 count = self.n_features_in_
                 raise ValueError(
                     f"X has {len(frame)} features, but PrepareTable is expecting {count} features as input."
                 )
-            return dict(zip(self.names_in_, frame.values(), strict=True))
+            frame = dict(zip(self.names_in_, frame.values(), strict=True))
         lacking = [plan.name for plan in self.columns_ if plan.name not in frame]
         if lacking:
             shown = ", ".join(map(repr, lacking[:8])) + (
@@ -122,7 +142,7 @@ class PrepareTable(TransformerMixin, Estimator):
                 f"the new rows lack the column{'s' * (len(lacking) > 1)} {shown} of the training rows: add "
                 f"{'them' if len(lacking) > 1 else 'it'}."
             )
-        return frame
+        return frame | {plan.name: plan.taking(frame[plan.name]) for plan in self.columns_}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,10 @@
 import numpy as np
 from scipy.special import ndtri
 
+from ._data import deviation, pooled
+
 _KNOTS = 256  # of a column's distribution
+_SMALL = 1e-280  # deviation of a column
 
 
 class Views:
@@ -12,18 +15,20 @@ class Views:
     `shared`: all columns are divided by one deviation.
     """
 
+    unit: np.ndarray | float = 1.0  # of the knots: 1 / (a distance of knots) is a number
+
     def __init__(self, x: np.ndarray, shared: bool = False):
         self.location = x.mean(axis=0)
-        spread = x.std(axis=0)
-        size = np.maximum(np.abs(x).max(axis=0), np.finfo(float).tiny)
-        self.varies = spread > 1e-12 * size
+        spread = deviation(x)
+        self.varies = spread > 0
         if not self.varies.any():
             self.varies[:] = True  # nothing to learn from, but a kernel needs an input
-        self.scale = np.where(spread > 1e-12 * size, spread, 1.0)
+        self.scale = np.where(spread > 0, spread, 1.0)
         if shared and spread.any():  # columns in one unit, such as pixels: dark ones are not blown up
-            self.scale = np.full(len(spread), np.sqrt(np.mean(spread**2)))
+            self.scale = np.full(len(spread), pooled(spread))
         self.low, self.high = x.min(axis=0), x.max(axis=0)
-        self.knots, self.levels = zip(*map(_distribution, x.T), strict=True)
+        self.unit = np.where(self.scale < _SMALL, self.scale, 1.0)
+        self.knots, self.levels = zip(*map(_distribution, (x / self.unit).T), strict=True)
         made = self._normal(x)
         self.normal_location, normal_spread = made.mean(axis=0), made.std(axis=0)
         self.normal_scale = np.where(normal_spread > 1e-12, normal_spread, 1.0)
@@ -38,7 +43,7 @@ class Views:
         return ((self._normal(x) - self.normal_location) / self.normal_scale)[:, self.varies]
 
     def _normal(self, x: np.ndarray) -> np.ndarray:
-        columns = [np.interp(*each) for each in zip(x.T, self.knots, self.levels, strict=True)]
+        columns = [np.interp(*each) for each in zip((x / self.unit).T, self.knots, self.levels, strict=True)]
         return np.stack(columns, axis=1)
 
 
