@@ -70,7 +70,7 @@ _IN_0_2 = {
     "estimators._views": "Views",
 }
 _MOVED: dict[str, str] = {}  # module of 0.2 -> its module now
-_SINCE: dict[str, str] = {}  # classes that 0.2 did not write, by their modules
+_SINCE = {"estimators._reading": "Reading"}  # classes that 0.2 did not write, by their modules
 _SHARED = (
     "Linear",
     "Polynomial",
