@@ -7,7 +7,6 @@ import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 
 from .._executor import run
-from ..activations import AbstractActivation, PiecewiseLinear
 from ..dynamics import GradientDescent, SpectralAlgorithm
 from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
@@ -19,10 +18,6 @@ from ._sampled import Draw, Moments, NeuronJob, Sampled, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
-
-
-def has_kink(activation: AbstractActivation) -> bool:
-    return isinstance(activation, PiecewiseLinear) and activation.right != activation.left
 
 
 class Crossings:
@@ -40,7 +35,7 @@ class Crossings:
         self.kernel, self.ntk, _ = self.kernels[-1]
         self.prior = np.repeat(np.diagonal(self.kernel)[self.n :], self.outputs)
         self.fields = [self._field(k) for k in range(len(net.widths))]
-        self.kinked = [k for k, each in enumerate(net.activations) if has_kink(each)]
+        self.kinked = [k for k, each in enumerate(net.activations) if each.kinks]
         self.drifts = drift_roots(net, self.kernels, self.slopes, self.fields, self.n, options.seed)
         lam, self.vectors = np.linalg.eigh(self.ntk[: self.n, : self.n])
         self.lam = np.maximum(lam, _TINY * lam[-1])

@@ -3,17 +3,18 @@
 import functools
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._check import finite_result, inputs, positive, truth, whole
 from .._precision import in_float64
+from ..activations import AbstractActivation, PiecewiseLinear
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..models import AbstractNetwork
 from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_training import AbstractTraining, ExactTraining
-from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons, say_missed
 from ._of_networks import OfNetworks
@@ -239,6 +240,12 @@ def training_of(
     if points <= options.exact:
         return ExactTraining(net, x, y, vector, x_new)
     chain = as_mlp(net)
+    if any(stage.activation.breaks for stage in stages(net, residual=True)[1:]):
+        raise ValueError(
+            f"`order=1` at {points} points, more than `exact` = {options.exact}, needs activations whose derivatives "
+            "are all continuous, such as gelu: use fewer points, or exact tensors with "
+            f"`neurons=nk.statistics.SampledNeurons(exact={points})`."
+        )
     if chain is None:
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
@@ -253,11 +260,24 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
     found = stages(net, residual=True)
     if found[-1].skip is not None:
         raise ValueError("`order=1` needs a residual network that ends in an Activation and a Dense layer.")
-    if not all(is_smooth(stage.activation) for stage in found[1:]):
+    used = [stage.activation for stage in found[1:]]
+    require_known_kinks(used)
+    if not all(each.smooth for each in used):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
             "as 1/width; use `order=0.5`, or a smooth activation such as gelu."
         )
+
+
+def require_known_kinks(activations: Iterable[AbstractActivation]) -> None:
+    """Refuse kinks whose corrections are known to no order."""
+    for each in activations:
+        if each.kinks and not isinstance(each, PiecewiseLinear):
+            places = ", ".join(f"{at:g}" for at in each.kinks)
+            raise ValueError(
+                f"the slope of the activation jumps at {places}: `order=1` needs continuous slopes, and `order=0.5` "
+                "supports kinks of the relu family only; use `order=0`, or `nk.measure` of trained networks."
+            )
 
 
 def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:

@@ -29,7 +29,7 @@ import numpy as np
 from .._check import inputs, numeric, targets
 from .._precision import in_float64
 from .._result import Result
-from ..activations._series import slope_of
+from ..activations._breaks import slope_of
 from ..kernels import EmpiricalNTK
 from ..models import MLP
 from ..models._params import checked_params
@@ -92,8 +92,7 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
     curvature = supremum(slope_of(slope_of(net.activation_of(1))))
-    kinked = getattr(net.activation_of(1), "spacing", 1.0) == 0.0 or curvature == 0.0
-    if kinked or np.isinf(curvature):
+    if net.activation_of(1).kinks or curvature == 0.0 or np.isinf(curvature):
         raise ValueError(
             "`net` needs a smooth activation with a bounded second derivative, e.g. tanh or gelu."
         )

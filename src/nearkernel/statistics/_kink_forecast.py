@@ -11,9 +11,9 @@ from .._precision import in_float64
 from ..dynamics import SpectralAlgorithm
 from ..dynamics._abstract_solution import status_at
 from ..models import MLP
-from ._crossings import Crossings, has_kink
+from ._crossings import Crossings
 from ._expected_loss import ExpectedLoss, expected_loss
-from ._finite_forecast import trainable
+from ._finite_forecast import require_known_kinks, trainable
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
 from ._neurons import SampledNeurons
 from ._of_networks import OfNetworks
@@ -174,11 +174,9 @@ def kink_forecast(
 ) -> KinkForecast:
     """For checked arguments, `y` (n, out)."""
     trainable(algorithm, "order=0.5")
-    if not any(has_kink(each) for each in net.activations):
-        raise ValueError(
-            "`order=0.5` supports only activations with a kink at 0, the relu family; for smooth "
-            "activations use `order=1`."
-        )
+    require_known_kinks(net.activations)
+    if all(each.smooth for each in net.activations):
+        raise ValueError("`order=0.5` is for activations with a kink: for smooth activations use `order=1`.")
     if net.parametrization == "mean_field":
         raise ValueError('`order=0.5` is for parametrization "ntk" or "standard"; got "mean_field".')
     return _warned(KinkForecast(Crossings(net, x, y, vector, x_new, options), algorithm))

@@ -18,7 +18,6 @@ from ..dynamics._drive import AbstractSystem, Descent, Flow, Signal
 from ..kernels import NTK
 from ..models import MLP
 from ._clouds import Clouds
-from ._fluctuations import is_smooth
 
 AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
 _EXACT_TOL = 1e-7
@@ -224,4 +223,4 @@ def _shape_of(activation: Any) -> tuple[bool, bool]:
         raise ValueError(
             "the activation of `net` must have a finite nonzero derivative: otherwise the layers below it do not train."
         )
-    return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not is_smooth(activation)
+    return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not activation.smooth

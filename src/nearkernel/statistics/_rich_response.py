@@ -19,7 +19,6 @@ from .._memory import require_fits
 from ..dynamics import SGD
 from ..dynamics._drive import Flow
 from ..dynamics._steps import batch_rows
-from ._fluctuations import is_smooth
 from ._rich_problem import Problem
 
 NEURONS, SCRAMBLES = 2048, 2
@@ -40,7 +39,7 @@ class _Setting(NamedTuple):
 
 def has_response(problem: Problem) -> bool:
     """Whether influences are known: one hidden layer, whose slopes do not jump."""
-    return problem.layout.depth == 1 and is_smooth(problem.net.activation)
+    return problem.layout.depth == 1 and problem.net.activation.smooth
 
 
 def response_constants(problem: Problem, times: np.ndarray) -> np.ndarray:
