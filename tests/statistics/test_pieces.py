@@ -83,7 +83,7 @@ def test_every_tensor_of_elu_agrees_with_drawn_networks():
 
 @pytest.mark.slow
 def test_trained_elu_networks_agree_with_order_one():
-    """100,000 networks, 4 sigmas: parts of the correction to the mean, of 20 sigmas, cancel; the variance shifts by 3%."""
+    """100,000 networks, 4 sigmas: parts of the shift of the mean, of 20 sigmas, cancel; the variance moves by 3%."""
     x, y, new = np.array([[1.0, 0.4], [0.1, -0.9]]), np.array([1.5, 1.0]), np.array([[0.6, -0.4]])
     net, algorithm = nk.MLP(2, (80,), activation="elu"), nk.GradientDescent(0.5, steps=12)
     law = nk.forecast(net, x, y, algorithm, new, order=1)

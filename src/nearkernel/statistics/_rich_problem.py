@@ -71,11 +71,12 @@ class Problem:
         self.loss = loss
         self.layout = layout_of(net, 1.0 / alpha)
         self.signal = Signal(loss[0], self.y, getattr(algorithm, "batch_size", None), loss[1])
-        self.linear, self.kinked = _shape_of(net.activation)
+        shapes = [_shape_of(each) for each in net.activations]
+        self.linear, self.kinked = all(line for line, _ in shapes), any(kinked for _, kinked in shapes)
         self.tol = clouds.tol or (0.05 if self.kinked else 0.01)
         self.neurons = clouds.neurons or (16384 if self.layout.depth == 1 else 4096)
         self.both = np.concatenate([self.x, self.x_new])
-        self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
+        self.xi = input_space(self.both, self.layout.weight_vars[0], self.layout.bias_vars[0])
         self._starts: dict[float, Start] = {}
 
     def __getstate__(self) -> dict[str, Any]:
