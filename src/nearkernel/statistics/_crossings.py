@@ -13,7 +13,7 @@ from ..kernels._network import activation_averages
 from ..models import MLP
 from ._drift import drift_roots
 from ._kinks import Crossing, Stretches, crossed, stretches
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, relative_error
 from ._sampled import Draw, Moments, NeuronJob, Sampled, root
 
 _BLOCK, _FIRST = 64, 2048
@@ -84,7 +84,6 @@ class Crossings:
         layers = [(k, self._layer(k, filtered)) for k in self.kinked]
         var = np.diagonal(self._by_points(cov))
         free = var > 1e-9 * self.prior
-        std = np.sqrt(np.where(free, var, 1.0))
         sums: Any = np.zeros((options.scrambles, m + 3 * m * m))
         total, more = 0, _BLOCK * max(1, _FIRST // options.scrambles // _BLOCK)
         engines = [self._engines(k, crossing) for k, crossing in layers]
@@ -99,10 +98,9 @@ class Crossings:
             error = Moments(
                 *(self._by_points(part.std(axis=0, ddof=1)) / math.sqrt(len(part)) for part in parts)
             )
-            largest = (error.mean / std, np.diagonal(error.cov) / (2 * std**2))
-            done = max(np.where(free, each, 0.0).max() for each in largest) <= options.tolerance
-            if done or total * options.scrambles >= options.most:
-                return Sampled(value, error, total * options.scrambles)
+            accuracy = relative_error(value, error, var, free)
+            if accuracy <= options.tolerance or total * options.scrambles >= options.most:
+                return Sampled(value, error, total * options.scrambles, accuracy)
             more = total
 
     def _engines(self, layer: int, crossing: Crossing) -> tuple[Draw, list]:

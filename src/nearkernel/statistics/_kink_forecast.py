@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from ._crossings import Crossings
 from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_forecast import require_known_kinks, trainable
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, known_to
 from ._of_networks import OfNetworks
 from ._sampled import Moments, Sampled
 
@@ -42,7 +43,8 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to `third` and
-    `fourth` cumulants of each output, from `neurons` sampled neurons per layer; `movement`, the change of
+    `fourth` cumulants of each output, from `neurons` sampled neurons per layer; `relative_error`, the fraction of
+    itself to which the correction is known (see `nk.statistics.SampledNeurons`); `movement`, the change of
     preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the
     correction is valid while this is small; `distance`, the largest relative change from infinite width, of a mean in
     units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order
@@ -64,7 +66,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         mean, cov = crossings.wide(algorithm) if finite else _diverged(crossings)
         found = crossings.sampled(algorithm) if finite else _nothing_known(math.prod(shape))
         self.movement = crossings.movement(algorithm) if finite else math.inf
-        self._found, self.neurons = found.value, found.neurons
+        self._found, self.neurons, self.relative_error = found.value, found.neurons, found.accuracy
         self.terms = (mean.reshape(shape), found.value.mean.reshape(shape))
         wide = np.kron(cov, np.eye(crossings.outputs))
         self.cov_terms = tuple(term.reshape(*shape, *shape) for term in (wide, found.value.cov))
@@ -77,6 +79,10 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     def _trained(self) -> tuple[MLP, np.ndarray]:
         return self._crossings.net, self._crossings.y
+
+    def _shown(self) -> Mapping[str, object]:
+        shown = super()._shown()
+        return {**shown, "correction": known_to(self.relative_error)} if self.neurons else shown
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
