@@ -12,6 +12,7 @@ import numpy as np
 import scipy.stats
 
 import nearkernel as nk
+from nearkernel._claims.rows import in_sigmas
 
 PATH = Path(__file__).parent / "exact_table.md"
 LIMIT = 4.0
@@ -29,7 +30,7 @@ def said(net: nk.MLP) -> str:
 
 def row(quantity: str, net: nk.MLP, theory: float, mean: float, sem: float) -> list[str]:
     sigmas = (mean - theory) / max(sem, 1e-12 * abs(theory))
-    return [quantity, said(net), f"{theory:.5g}", f"{mean:.5g} ± {sem:.2g}", f"{sigmas:+.1f}"]
+    return [quantity, said(net), f"{theory:.5g}", f"{mean:.5g} ± {sem:.2g}", in_sigmas(sigmas)]
 
 
 def exact() -> list[list[str]]:

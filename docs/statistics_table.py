@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import nearkernel as nk
+from nearkernel._claims.rows import in_sigmas
 from nearkernel.statistics._fluctuations import FIELDS
 
 PATH = Path(__file__).parent / "statistics_table.md"
@@ -99,7 +100,7 @@ def rows(case: Case, quick: bool, report: Callable[[str], None]) -> list[list[st
                     "".join(map(str, at)),
                     f"{expected[at]:.5g}",
                     f"{mean[at]:.5g} ± {sem[at]:.2g}",
-                    f"{sigmas[at]:+.1f}",
+                    in_sigmas(sigmas[at]),
                     f"{np.sqrt(np.mean(sigmas**2)):.1f}",
                     f"{np.abs(sigmas).max():.1f}",
                 ]

@@ -69,7 +69,7 @@ def test_the_panel_over_richness_shows_every_network():
     (
         (
             ("--activation", "relu"),
-            "error: --activation relu: its second derivative is zero almost everywhere",
+            "error: --activation relu: its slope jumps, and orders 1 and 2 would miss neurons",
         ),
         (("--activation", "tanj"), "error: --activation 'tanj' is unknown"),
         (

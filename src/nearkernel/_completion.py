@@ -8,7 +8,7 @@ ACTIVATIONS = (
     "relu", "tanh", "erf", "gelu", "silu", "sin", "cos", "sigmoid", "softplus", "gaussian", "leaky_relu", "abs",
     "linear", "mish", "swish", "elu", "selu", "monomial(2)", "monomial(3)",
 )  # fmt: skip
-KINKED = ("relu", "leaky_relu", "abs", "elu", "selu")
+KINKED = ("relu", "leaky_relu", "abs", "selu")  # those with `kinks`: to ask them would import JAX
 DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine", "iris")
 
 

@@ -100,5 +100,5 @@ def _number(value: Any) -> str:
         return str(value.dtype)
     number = np.asarray(value).item()
     if isinstance(number, float) and math.isfinite(number):
-        return f"{number:.5g}"
+        return f"{number + 0.0:.5g}"  # no -0
     return str(number)

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from commands import self_contained
 from nearkernel import claims
 from nearkernel._claims import command, records
+from nearkernel._claims.rows import cells
 from nearkernel.cli import app
 
 
@@ -53,6 +54,13 @@ def test_a_row_knows_whether_it_agrees():
     assert claims.at_least("a", 1.0, 1.1).ok and not claims.at_least("a", 1.0, 0.5).ok
     assert not claims.exact("a", 1.0, math.nan, 1e-3).ok and not claims.refuted("a", 1.0, math.nan).ok
     assert "theory 1, measured 1.5 ± 0.1 (+5.0 σ)" in claims.statistical("a", 1.0, 1.5, 0.1).told
+
+
+def test_cells_have_the_digits_of_limits_and_no_negative_zero():
+    assert cells(claims.exact("a", 1.0, 1.14, 0.15))[3] == "0.14 (limit 0.15)"
+    assert cells(claims.exact("a", 2.0, 2.0, 1e-12))[3] == "0 (limit 1e-12)"
+    assert cells(claims.statistical("a", 1.0, 0.999, 0.1, 0.125))[3] == "+0.0 σ (limit 4 σ + 0.125)"
+    assert cells(claims.at_most("a", -0.0, -0.0))[1:3] == ("≤ 0", "0")
 
 
 def test_settings_carry_default_quick_value_and_range():

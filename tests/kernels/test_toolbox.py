@@ -247,9 +247,25 @@ def test_determinantal_samples_of_many_points_repel():
 def test_positive_kernels_are_found_positive():
     for kernel in (k.RBF(), k.Linear(), FINITE["polynomial"], wiener_of_norms):
         found = k.positivity(kernel, X)
-        assert found.ok and len(found.points) == 0 and str(found.status) == "positive on these points."
+        assert found.ok and len(found.points) == 0
+        assert found.definite == (found.rank == len(X))
+        kind = "definite" if found.definite else f"semidefinite, of rank {found.rank} < {len(X)},"
+        assert str(found.status) == f"positive {kind} on these points."
     matrix = k.RBF()(X)
     assert k.positivity(k.RBF(), X).smallest == pytest.approx(np.linalg.eigvalsh(matrix)[0])
+
+
+def test_a_singular_gram_matrix_is_not_definite():
+    """Four vectors in three dimensions; an exact copy; and one that is neither."""
+    for kernel, x, rank in (
+        (k.Linear(), np.random.default_rng(0).normal(size=(4, 3)), 3),
+        (k.RBF(), np.array([[0.0], [1.0], [1.0]]), 2),
+        (k.RBF(), np.array([[0.0], [1.0], [2.0]]), 3),
+    ):
+        found = k.positivity(kernel, x)
+        assert found.ok and found.rank == rank and found.definite == (rank == len(x))
+    bad = k.positivity(of_matrix(np.diag([1.0, -1.0, 0.0])), numbered(3))
+    assert not bad.ok and not bad.definite and bad.rank == 2
 
 
 def wiener_of_norms(x1, x2):

@@ -99,6 +99,20 @@ def test_a_random_start_is_an_error_of_its_own():
     assert abs(curve.trained.error[0] - curve.error[0]) < 4 * np.hypot(curve.trained.spread[0], curve.sem[0])
 
 
+@pytest.mark.parametrize("algorithm", [nk.GradientFlow(0.0), nk.GradientDescent(0.1, steps=0)], ids=str)
+@pytest.mark.parametrize("average", [False, True])
+def test_without_training_the_error_is_that_of_predicting_zero(algorithm, average):
+    kernel = nk.kernels.RBF(1.0)
+    found = nk.learning_curve(kernel, X, Y, algorithm, average=average, check=2, key=0)
+    size = np.mean(np.sum(np.reshape(Y, (len(Y), -1)) ** 2, axis=1))
+    np.testing.assert_allclose(found.error, size, rtol=1e-12)
+    np.testing.assert_allclose(found.train_error, size, rtol=1e-12)
+    np.testing.assert_allclose(found.with_features(20), size, rtol=1e-12)
+    assert found.trained is not None and np.isfinite(found.trained.error[:-1]).all()
+    signs = nk.learning_curve(kernel, X, np.where(X[:, 0] > 0, 1.0, -1.0), algorithm, start=kernel)
+    np.testing.assert_allclose(signs.error, 2.0, rtol=1e-12)  # the targets, and the outputs at initialization
+
+
 def test_classes_have_an_error_rate():
     labels = (Y > 0).astype(int)
     one_hot = np.eye(2)[labels] - 0.5

@@ -261,6 +261,33 @@ def test_too_few_neurons_are_a_status():
     assert np.isnan(few.mean).all()
 
 
+def test_layers_may_have_variances_and_activations_of_their_own():
+    """A variance of the first weights is a scale of the inputs; equal values are one value."""
+    own = rich(network(weight_var=(2.0, 1.5)), 1.0).mean
+    scale = (2.0 / 1.5) ** 0.5
+    np.testing.assert_allclose(own, rich(network(), 1.0, x=scale * X, new=scale * NEW).mean, rtol=1e-6)
+    deep = {"widths": (64, 64), "weight_var": (1.5,) * 3, "bias_var": (0.1,) * 3}
+    listed = rich(network(("tanh", "tanh"), **deep), 1.0, steps=3).mean
+    np.testing.assert_allclose(
+        listed, rich(network(widths=(64, 64), bias_var=0.1), 1.0, steps=3).mean, rtol=1e-6
+    )
+
+
+@pytest.mark.slow
+def test_networks_whose_layers_differ_follow_their_limit():
+    """Four networks of width 1500, with biases in hidden layers alone: 4 sigmas of both, and 0.02 of finite width."""
+    net = network(("tanh", "erf"), (1500, 1500), weight_var=(2.0, 1.5, 1.2), bias_var=(0.3, 0.1, 0.0))
+    descent = nk.GradientDescent(0.2, 10)
+    law = nk.forecast(net, X, Y, descent, NEW, clouds=FEW)
+    trained = []
+    for seed in range(4):
+        params = net.init(jax.random.key(seed))
+        ran = nk.simulate(net, params, X, Y, descent, lr_factors=net.lr_factors())
+        trained.append(np.asarray(net(ran.params, NEW))[:, 0])
+    sem = np.std(trained, axis=0, ddof=1) / 2
+    np.testing.assert_array_less(np.abs(np.mean(trained, axis=0) - law.mean), 4 * sem + 4 * law.error + 0.02)
+
+
 @pytest.mark.parametrize(
     "change, error, message",
     [
@@ -270,6 +297,9 @@ def test_too_few_neurons_are_a_status():
         ({"algorithm": nk.Ridge(0.1)}, ValueError, "`algorithm` must have steps or a time .* got Ridge"),
         ({"algorithm": nk.SGD(0.1, 2, 5)}, ValueError, "`SGD` draws batches: pass `key"),
         ({"problem": network(bias_var=0.1)}, ValueError, "`problem` has a random output bias"),
+        ({"problem": network(bias_var=(0.0, 0.1))}, ValueError, "or `bias_var=0` in the last layer"),
+        ({"problem": nk.Scaled(network(bias_var=0.1), 1.0), "algorithm": nk.SGD(0.1, None, 5, weight_decay=0.1)},
+         ValueError, "`weight_decay` decays the output bias"),
         ({"problem": nk.Scaled(network(bias_var=0.1), 1.0, False)}, ValueError, "`problem` has a random output bias"),
         ({"problem": nk.Scaled(nk.MLP(3, (8,)), 2.0)}, ValueError, "`problem` scales a network that is not in"),
         ({"problem": nk.from_function(lambda p, x: x)}, TypeError, "got FunctionModel"),

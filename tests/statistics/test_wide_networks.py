@@ -97,6 +97,12 @@ def test_the_threshold_grows_with_the_loss_and_falls_with_the_smallest_eigenvalu
         4 * np.sqrt(2 * one.loss) / one.smallest * np.sqrt(lengths.sum() / 16)
     )  # tanh' and readouts are at most 1
     assert one.neuron_distance == pytest.approx(by_hand, rel=1e-6)
+    for first, second in ((2.0, 1.0), (1.0, 3.0)):
+        own = nk.MLP(4, (16,), 1, "tanh", weight_var=(first, second))
+        found = nk.statistics.convergence_guarantee(own, params, SQUARE, TARGETS)
+        by_hand = 32 * curvature**2 * first**2 * second * np.sum(lengths**2) * found.loss / found.smallest**2
+        assert found.threshold == pytest.approx(by_hand, rel=1e-6)
+        assert found.speed == pytest.approx(np.sqrt(first * second * lengths.sum() / 16), rel=1e-6)
     twins = nk.statistics.convergence_guarantee(net, params, SQUARE[[0, 0, 1]], [1.0, 1.0, 0.0])
     assert twins.threshold > 1e20 and not twins.holds
 

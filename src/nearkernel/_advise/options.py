@@ -9,8 +9,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..statistics._crossings import has_kink
-from ..statistics._fluctuations import is_smooth
+from ..activations import AbstractActivation, PiecewiseLinear
 from . import transformer
 from .blocks import BLOCKS, Point, block_point, plain_point
 
@@ -58,7 +57,7 @@ class Options:
             raise ValueError(
                 f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."
             )
-        if self.tolerance is not None and not (self.kinked or is_smooth(nk.activations.get(self.activation))):
+        if self.tolerance is not None and not (self.kinked or self._function.smooth):
             raise ValueError(
                 "--tolerance is for smooth activations (tanh, gelu, silu, ...) and the relu family; got "
                 f"--activation {self.activation}."
@@ -67,7 +66,11 @@ class Options:
     @property
     def kinked(self) -> bool:
         """Whether the activation is of the relu family, with a kink."""
-        return has_kink(nk.activations.get(self.activation))
+        return isinstance(self._function, PiecewiseLinear) and not self._function.smooth
+
+    @property
+    def _function(self) -> AbstractActivation:
+        return nk.activations.get(self.activation)
 
     @property
     def sequence(self) -> int:

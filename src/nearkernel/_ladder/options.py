@@ -9,7 +9,7 @@ import nearkernel as nk
 
 from ..statistics._climb import Settings
 
-_KINKED = "its second derivative is zero almost everywhere, so orders 1 and 2 would miss its kinks"
+_KINKED = "its slope jumps, and orders 1 and 2 would miss neurons that cross a kink"
 
 
 def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float, **others: Any) -> Settings:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._check import finite_result, numeric, shown
 from .._precision import in_float64
+from ._breaks import breaks_of
 
 Rows = dict[str, jax.Array]
 
@@ -60,6 +61,21 @@ class AbstractActivation(eqx.Module):
     @abc.abstractmethod
     def mean(self, q: Any) -> Any:
         r"""$\mathbb{E}[s]$ at the variance `q`; None for odd functions, for which it is zero."""
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        """Where some derivative of s jumps, in ascending order: () if all are continuous."""
+        return breaks_of(self).every
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        """Where the slope of s jumps, in ascending order: (0.0,) for relu, () for tanh and elu."""
+        return breaks_of(self).of_slope
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the slope is continuous: there are no `kinks`."""
+        return not self.kinks
 
     def prepared(self, q: np.ndarray, pairs: bool = True) -> "AbstractActivation":
         """This activation prepared for variances within the range of `q` (concrete, not traced).

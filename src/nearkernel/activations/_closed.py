@@ -40,6 +40,14 @@ class PiecewiseLinear(AbstractActivation):
     def __call__(self, z: jax.Array) -> jax.Array:
         return jnp.where(z > 0, self.right * z, self.left * z)
 
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return () if self.right == self.left else (0.0,)
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return self.breaks
+
     def _power(self):
         return 0.5 * (self.right**2 + self.left**2)
 
@@ -70,6 +78,14 @@ class SmoothClosedForm(AbstractActivation):
 
     What depends on one input alone is in its row: computed once, not once a pair.
     """
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return ()
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return ()
 
     @abc.abstractmethod
     def parts(self, q: jax.Array) -> Rows:

@@ -26,6 +26,14 @@ class Monomial(AbstractActivation):
     def __call__(self, z: jax.Array) -> jax.Array:
         return z**self.degree
 
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return ()
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return ()
+
     def moments(self, q: jax.Array) -> Moments:
         p, one = self.degree, namespace(q).ones_like(q)
         value, slope = q**p * _even_moment(p), p * p * q ** (p - 1) * _even_moment(p - 1)

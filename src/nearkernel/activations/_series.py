@@ -23,6 +23,7 @@ from .._check import array_of
 from .._namespace import namespace
 from .._precision import is_traced, working_dtype
 from ._base import AbstractActivation, Moments, Rows
+from ._breaks import breaks_of, on_numpy, slope_of
 from ._chebyshev import interpolated
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_nodes, pair_quadrature
@@ -36,7 +37,6 @@ _FEW = (16, 32, 64)  # terms, where inputs are far from parallel
 _LADDER = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 _MOST_SHARED_NODES = 20_000
 _APART = 0.04  # of logarithms of variances that count as the same range
-_PIECES = (1024, 16_384, 262_144)  # of arrays given to compiled functions
 
 
 @functools.lru_cache(maxsize=32)
@@ -97,6 +97,14 @@ class Series(AbstractActivation):
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return self.function(z)
+
+    @property
+    def breaks(self) -> tuple[float, ...]:
+        return breaks_of(self.function).every
+
+    @property
+    def kinks(self) -> tuple[float, ...]:
+        return breaks_of(self.function).of_slope
 
     def panels(self, q_max: float) -> Panels:
         """The function in pieces, on the range that variances up to `q_max` reach."""
@@ -339,31 +347,6 @@ def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array
         return run(start, (tail1, tail2))[0]
     apart = [tail.reshape(-1, _CHUNK, *tail.shape[1:]) for tail in (tail1, tail2)]
     return jax.lax.scan(run, start, tuple(apart), reverse=True)[0]
-
-
-@functools.lru_cache(maxsize=128)
-def slope_of(function: Callable) -> Callable:
-    """The elementwise derivative, the same object each time: `on_numpy` compiles it once."""
-    return lambda z: jax.jvp(function, (z,), (jnp.ones_like(z),))[1]
-
-
-@functools.lru_cache(maxsize=128)
-def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
-    """`function`, elementwise, for float64 NumPy arrays: in pieces of three sizes, so that it is compiled thrice."""
-    compiled = jax.jit(function)
-
-    def run(z: np.ndarray) -> np.ndarray:
-        flat = np.ravel(z)
-        piece = max(
-            (size for size in _PIECES if size <= flat.size), default=_PIECES[0]
-        )  # pads less than half
-        padded = np.zeros(piece * max(1, -(-flat.size // piece)))
-        padded[: flat.size] = flat
-        with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while a caller is being traced
-            found = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
-        return np.concatenate(found)[: flat.size].reshape(np.shape(z))
-
-    return run
 
 
 def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:

@@ -23,11 +23,12 @@ from ._known_matrix import KnownMatrix
 
 
 class Layout(NamedTuple):
-    """What of a network the limit depends on. Hidden layers are numbered from 0."""
+    """What of a network the limit depends on. Hidden layers are numbered from 0; variances are those of what leads to
+    each of them, and of what leads to the outputs."""
 
-    activation: Any
-    weight_var: float
-    bias_var: float
+    activations: tuple[Any, ...]
+    weight_vars: tuple[float, ...]
+    bias_vars: tuple[float, ...]
     outputs: int
     richness: float  # gamma0
     gammas: tuple[float, ...]  # of each hidden layer
@@ -37,11 +38,17 @@ class Layout(NamedTuple):
     def depth(self) -> int:
         return len(self.gammas)
 
+    def metric(self, layer: int, features: np.ndarray) -> np.ndarray:
+        """What the parameters that lead to `layer` add to a tangent kernel, before gradients, from `features` below."""
+        return self.weight_vars[layer] * features + self.bias_vars[layer]
+
 
 def layout_of(net: MLP, richness: float) -> Layout:
     width = np.asarray(net.widths, dtype=np.float64)
+    layers = [net.dense(k) for k in range(len(width) + 1)]
     return Layout(
-        net.activation, float(net.weight_var), float(net.bias_var), net.out_dim, richness,
+        net.activations, tuple(float(layer.weight_var) for layer in layers),
+        tuple(float(layer.bias_var) for layer in layers), net.out_dim, richness,
         tuple(richness * np.sqrt(width[-1] / width)), tuple(np.sqrt(width[:-1] / width[1:])),
     )  # fmt: skip
 
@@ -90,13 +97,17 @@ class CloudNetwork:
     def __init__(self, layout: Layout, clouds: Sequence[AbstractCloud], first_dim: int, tol: float):
         self.layout, self.clouds = layout, list(clouds)
         self.first = clouds[0].fresh(first_dim, False)
-        root = layout.bias_var**0.5
-        self.biases = [root * cloud.fresh(1, False)[0] for cloud in clouds[1:] if root]
+        self.biases = [
+            var**0.5 * cloud.fresh(1, False)[0] if var else np.zeros(cloud.size, self.first.dtype)
+            for cloud, var in zip(clouds[1:], layout.bias_vars[1:], strict=False)
+        ]
         self.readout = clouds[-1].fresh(layout.outputs, True)
         self.last_bias = np.zeros(layout.outputs)
         self.matrices = [
-            KnownMatrix(left, right, layout.weight_var, kappa, tol)
-            for left, right, kappa in zip(clouds, clouds[1:], layout.kappas, strict=False)
+            KnownMatrix(left, right, var, kappa, tol)
+            for left, right, var, kappa in zip(
+                clouds, clouds[1:], layout.weight_vars[1:], layout.kappas, strict=False
+            )
         ]
 
     @property
@@ -108,7 +119,7 @@ class CloudNetwork:
         fields = Fields([], [], [], [])
         h = xi.astype(self.first.dtype) @ self.first
         for layer in range(self.layout.depth):
-            after, slope = value_and_slope(self.layout.activation, h)
+            after, slope = value_and_slope(self.layout.activations[layer], h)
             for part, found in zip(fields, (h, after, slope), strict=False):
                 part.append(found)
             if layer < len(self.matrices):
@@ -116,20 +127,19 @@ class CloudNetwork:
                     self.matrices[layer].begin(after, begin[layer], forward=True)
                 along, h = self.matrices[layer].forward(after, learn and begin is None)
                 fields.along.append(along)
-                if self.biases:
-                    h = h + self.biases[layer]
+                h = h + self.biases[layer]
         return fields
 
     def outputs(self, fields: Fields) -> np.ndarray:
         """(rows, out)."""
         last = self.clouds[-1].inner(fields.after[-1], self.readout)
-        return (self.layout.weight_var**0.5 * last + self.last_bias) / self.layout.richness
+        return (self.layout.weight_vars[-1] ** 0.5 * last + self.last_bias) / self.layout.richness
 
     def backward(
         self, fields: Fields, seed: np.ndarray, learn: bool = True, begin: Any = None
     ) -> list[np.ndarray]:
         """sum_o seed_o g^l_o at the rows of `fields`, of every layer, for `seed` (rows, out)."""
-        z = self.layout.weight_var**0.5 * (seed.astype(self.readout.dtype) @ self.readout)
+        z = self.layout.weight_vars[-1] ** 0.5 * (seed.astype(self.readout.dtype) @ self.readout)
         found = [fields.slopes[-1] * z]
         for layer in reversed(range(len(self.matrices))):
             if begin is not None:
@@ -144,20 +154,26 @@ class CloudNetwork:
         seed, size = directions_of(error)
         gradients = [g * size[:, None].astype(g.dtype) for g in self.backward(fields, seed, learn)]
         matrices = [
-            (gamma * layout.weight_var) * matrix.change(along, g)
-            for matrix, along, g, gamma in zip(
-                self.matrices, fields.along, gradients[1:], layout.gammas[1:], strict=True
+            (gamma * var) * matrix.change(along, g)
+            for matrix, along, g, gamma, var in zip(
+                self.matrices,
+                fields.along,
+                gradients[1:],
+                layout.gammas[1:],
+                layout.weight_vars[1:-1],
+                strict=True,
             )
         ]
         biases = [
-            (gamma * layout.bias_var) * g.sum(axis=0)
-            for g, gamma in zip(gradients[1:], layout.gammas[1:], strict=True)
-            if self.biases
+            (gamma * var) * g.sum(axis=0)
+            for g, gamma, var in zip(gradients[1:], layout.gammas[1:], layout.bias_vars[1:-1], strict=True)
         ]
         first = layout.gammas[0] * (xi.T.astype(self.first.dtype) @ gradients[0])
         after = fields.after[-1]
-        readout = (layout.richness * layout.weight_var**0.5) * (error.T.astype(after.dtype) @ after)
-        return Change(first, matrices, biases, readout, layout.richness * layout.bias_var * error.sum(axis=0))
+        readout = (layout.richness * layout.weight_vars[-1] ** 0.5) * (error.T.astype(after.dtype) @ after)
+        return Change(
+            first, matrices, biases, readout, layout.richness * layout.bias_vars[-1] * error.sum(axis=0)
+        )
 
     def shift(self, change: Change, amount: float) -> None:
         """Moves by `amount` times `change`."""
@@ -186,7 +202,7 @@ class CloudNetwork:
     ) -> np.ndarray:
         """The tangent kernel from <s s> and <g g> of every layer; gradients of the outputs themselves come last."""
         layout = self.layout
-        metrics = [xi @ xi.T, *(layout.weight_var * phi + layout.bias_var for phi in features)]
+        metrics = [xi @ xi.T, *map(layout.metric, range(1, layout.depth + 1), features)]
         return sum(metric * gram for metric, gram in zip(metrics, gradients, strict=True))
 
     def sharpness(self, xi: np.ndarray, fields: Fields, error: np.ndarray) -> float:

@@ -64,13 +64,14 @@ class Start:
         seed = np.ones((points, 1)) if layout.outputs == 1 else self.seed
         self._ahead = [modes(phi, tol) for phi in features]
         self._back: list[Modes] = []
-        root, offset = layout.weight_var**0.5, np.full((points, 1), layout.bias_var**0.5)
+        roots, offsets = (np.sqrt(part) for part in (layout.weight_vars, layout.bias_vars))
         self._even = [xi]
-        for mode in self._ahead[:-1]:
-            self._even.append(np.concatenate([offset, root * mode.root], axis=1)[:, layout.bias_var == 0 :])
-        self._odd = [root * seed]
+        for mode, root, offset in zip(self._ahead[:-1], roots[1:], offsets[1:], strict=False):
+            columns = [np.full((points, int(offset > 0)), offset), root * mode.root]
+            self._even.append(np.concatenate(columns, axis=1))
+        self._odd = [roots[-1] * seed]
         self._aims: list[Modes] = []
-        for slope in reversed(slopes):
+        for slope, root in zip(reversed(slopes), roots[-2::-1], strict=True):
             gram = slope[seen, seen] * (self._odd[0] @ self._odd[0].T)  # of what of g is known
             self._aims.insert(0, modes(gram, tol))
             self._back.insert(0, modes(gram[:n, :n], tol))
@@ -99,7 +100,7 @@ class Start:
             even = even - even @ weights[:, None]
             even = whitened(even, (even * weights) @ even.T)
             odd = whitened(odd, (odd * weights) @ odd.T)
-            value, slope = value_and_slope(self.layout.activation, ahead @ even)
+            value, slope = value_and_slope(self.layout.activations[layer], ahead @ even)
             gradient = slope[: len(back)] * (back @ odd)
             moments = [
                 _products(mode.directions[:most] @ fields)

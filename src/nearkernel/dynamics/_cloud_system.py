@@ -102,8 +102,10 @@ def kernel_to(network: CloudNetwork, xi: np.ndarray, n: int) -> np.ndarray:
         # What of new points is unknown is orthogonal to all that training points ask.
         here, slopes = both(xi[rows], False)
         features = [
-            network.layout.weight_var * cloud.inner(one, other) + network.layout.bias_var
-            for cloud, one, other in zip(network.clouds, here.after, fields.after, strict=True)
+            network.layout.metric(layer, cloud.inner(one, other))
+            for layer, (cloud, one, other) in enumerate(
+                zip(network.clouds, here.after, fields.after, strict=True), start=1
+            )
         ]
         metrics = [xi[rows] @ xi[:n].T, *features]
         for o in range(outputs):

@@ -1,5 +1,6 @@
 """Is a kernel positive on these points, and if not, which of them show it?"""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,10 +22,11 @@ TOLERANCE = 1e-10
 class PositivityResult(Result, eqx.Module):
     r"""Whether a kernel is symmetric and positive semidefinite on given points, with a counterexample if it is not.
 
-    **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`; `smallest`, the smallest
-    eigenvalue of the matrix (of its symmetric part); `points`, the indices of a minimal set of points on which the
-    kernel is not positive, empty if `ok`; `weights`, a unit vector $a$ on these points with $a^\top K a < 0$; `value`,
-    $a^\top K a$.
+    **Fields:** `status`, an `nk.Status`: positive, not positive or not symmetric; `ok`, whether it is positive
+    semidefinite; `definite`, whether it is positive definite: no eigenvalue is 0 up to rounding; `rank`, the number of
+    eigenvalues that are not 0; `smallest`, the smallest eigenvalue of the matrix (of its symmetric part); `points`, the
+    indices of a minimal set of points on which the kernel is not positive, empty if `ok`; `weights`, a unit vector $a$
+    on these points with $a^\top K a < 0$; `value`, $a^\top K a$.
     """
 
     status: Status
@@ -32,6 +34,8 @@ class PositivityResult(Result, eqx.Module):
     points: np.ndarray
     weights: np.ndarray
     value: float
+    rank: int
+    definite: bool
 
     @property
     def ok(self) -> bool:
@@ -47,7 +51,7 @@ def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Posi
     then one by one.
 
     **Arguments:** `kernel`, of this library or any function k(x1, x2) -> (n1, n2); `x`; `tolerance`: eigenvalues
-    above $-$`tolerance` $\lVert K\rVert$ count as rounding errors, with $\lVert K\rVert$ the largest absolute row sum.
+    between $\pm$`tolerance` $\lVert K\rVert$ count as 0, with $\lVert K\rVert$ the largest absolute row sum.
     """
     matrix = gram(kernel, inputs(x))
     tolerance = positive(tolerance, "tolerance", zero=True)
@@ -55,20 +59,24 @@ def positivity(kernel: KernelLike, x: Any, tolerance: float = TOLERANCE) -> Posi
     skew = np.abs(matrix - matrix.T)
     pair = np.array(sorted(np.unravel_index(np.argmax(skew), skew.shape)))
     matrix = (matrix + matrix.T) / 2
-    smallest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0])[0])
+    eigenvalues = scipy.linalg.eigvalsh(matrix)
+    smallest, rank = float(eigenvalues[0]), int((np.abs(eigenvalues) > limit).sum())
+    record = functools.partial(PositivityResult, rank=rank, definite=False)
     if skew.max() > limit:
         i, j = pair
         message = f"not symmetric: k(x_{i}, x_{j}) and k(x_{j}, x_{i}) differ by {skew.max():.3g}."
-        return PositivityResult(Status(StatusKind.not_symmetric, message), smallest, pair, np.zeros(2), 0.0)
+        return record(Status(StatusKind.not_symmetric, message), smallest, pair, np.zeros(2), 0.0)
     if smallest >= -limit:
         nothing = np.empty(0)
-        status = Status(StatusKind.positive, "positive on these points.")
-        return PositivityResult(status, smallest, nothing.astype(int), nothing, 0.0)
+        definite = smallest > limit
+        kind = "definite" if definite else f"semidefinite, of rank {rank} < {len(matrix)},"
+        status = Status(StatusKind.positive, f"positive {kind} on these points.")
+        return record(status, smallest, nothing.astype(int), nothing, 0.0, definite=definite)
     points = _witness(matrix, limit)
     value, weights = scipy.linalg.eigh(matrix[np.ix_(points, points)], subset_by_index=[0, 0])
     message = f"not positive: {_listed(points)} the eigenvalue {value[0]:.3g}."
     status = Status(StatusKind.not_positive, message)
-    return PositivityResult(status, smallest, points, weights[:, 0], float(value[0]))
+    return record(status, smallest, points, weights[:, 0], float(value[0]))
 
 
 def gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:

@@ -211,6 +211,9 @@ class PerLayer(eqx.Module):
         )
 
     __call__ = __float__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = _refused
+    __sub__ = __rsub__ = __rtruediv__ = __pow__ = __neg__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = (
+        _refused
+    )
 
 
 def _one_or_each(value: Any, name: str, count: int, check: Any) -> Any:

@@ -8,23 +8,18 @@ import scipy  # whose part `stats` takes half a second to import, and comes when
 import scipy.special
 
 from .._executor import run
-from ..activations import AbstractActivation, PiecewiseLinear
 from ..dynamics import GradientDescent, SpectralAlgorithm
 from ..kernels import layer_kernels
 from ..kernels._network import activation_averages
 from ..models import MLP
 from ._drift import drift_roots
 from ._kinks import Crossing, Stretches, crossed, stretches
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, relative_error
 from ._sampled import Draw, Moments, NeuronJob, Sampled, root
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
 _PARALLEL = 1e-9  # of a squared sine: below it kinks of two inputs are one
-
-
-def has_kink(activation: AbstractActivation) -> bool:
-    return isinstance(activation, PiecewiseLinear) and activation.right != activation.left
 
 
 class Crossings:
@@ -42,7 +37,7 @@ class Crossings:
         self.kernel, self.ntk, _ = self.kernels[-1]
         self.prior = np.repeat(np.diagonal(self.kernel)[self.n :], self.outputs)
         self.fields = [self._field(k) for k in range(len(net.widths))]
-        self.kinked = [k for k, each in enumerate(net.activations) if has_kink(each)]
+        self.kinked = [k for k, each in enumerate(net.activations) if each.kinks]
         self.separation = min((self._separation(k) for k in self.kinked), default=1.0)
         self.drifts = drift_roots(net, self.kernels, self.slopes, self.fields, self.n, options.seed)
         lam, self.vectors = np.linalg.eigh(self.ntk[: self.n, : self.n])
@@ -106,7 +101,6 @@ class Crossings:
         layers = [(k, self._layer(k, filtered)) for k in self.kinked]
         var = np.diagonal(self._by_points(cov))
         free = var > 1e-9 * self.prior
-        std = np.sqrt(np.where(free, var, 1.0))
         sums: Any = np.zeros((options.scrambles, m + 3 * m * m))
         total, more = 0, _BLOCK * max(1, _FIRST // options.scrambles // _BLOCK)
         engines = [self._engines(k, crossing) for k, crossing in layers]
@@ -121,10 +115,9 @@ class Crossings:
             error = Moments(
                 *(self._by_points(part.std(axis=0, ddof=1)) / math.sqrt(len(part)) for part in parts)
             )
-            largest = (error.mean / std, np.diagonal(error.cov) / (2 * std**2))
-            done = max(np.where(free, each, 0.0).max() for each in largest) <= options.tolerance
-            if done or total * options.scrambles >= options.most:
-                return Sampled(value, error, total * options.scrambles)
+            accuracy = relative_error(value, error, var, free)
+            if accuracy <= options.tolerance or total * options.scrambles >= options.most:
+                return Sampled(value, error, total * options.scrambles, accuracy)
             more = total
 
     def _engines(self, layer: int, crossing: Crossing) -> tuple[Draw, list]:

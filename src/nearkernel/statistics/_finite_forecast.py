@@ -3,19 +3,20 @@
 import functools
 import math
 import warnings
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._check import finite_result, inputs, positive, truth, whole
 from .._precision import in_float64
+from ..activations import AbstractActivation, PiecewiseLinear
 from ..dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..models import AbstractNetwork
 from ._expected_loss import ExpectedLoss, expected_loss
 from ._finite_training import AbstractTraining, ExactTraining
-from ._fluctuations import is_smooth
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
-from ._neurons import SampledNeurons, say_missed
+from ._neurons import SampledNeurons, known_to, say_missed
 from ._of_networks import OfNetworks
 from ._sampled_training import SampledTraining
 from ._stages import as_mlp, stages
@@ -48,8 +49,9 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     r"""Trained outputs of networks of finite width: their distribution over initializations, to order 1/width.
 
     Outputs of finite networks are not Gaussian: `cumulants(3)` and `cumulants(4)` are also of order 1/width, and all
-    higher ones are smaller. `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the first four
-    cumulants.
+    higher ones are smaller. What is left out is of order 1/width$^2$: `skewness` and `kurtosis`, which vanish at
+    infinite width, are the first to show it in narrow networks, and long training of small eigenvalues makes it larger.
+    `density(f)`, `cdf(f)`, `quantile(q)` and `sample(size, key)` follow from the first four cumulants.
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `width` of the last hidden layer, by which corrections are divided; `contributions`,
@@ -68,7 +70,8 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     `distance`: the largest relative change from infinite width, of a mean in units of its standard deviation or of a
     variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
     series converges. `error`, `StandardErrors` of the correction and of the cumulants of each output: 0 for few points,
-    where they are exact; for more points, `neurons` is the number of sampled neurons per layer. `status`, an
+    where they are exact; for more points, `neurons` is the number of sampled neurons per layer, and `relative_error`
+    the fraction of itself to which the correction is known (see `nk.statistics.SampledNeurons`). `status`, an
     `nk.Status`, and its `ok`; `algorithm`; `depth`, the number of hidden layers; `regime`, the result of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
@@ -100,13 +103,17 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         self.error = StandardErrors(
             mean.reshape(shape), cov.reshape(*shape, *shape), third.reshape(shape), fourth.reshape(shape)
         )
-        self.neurons, self._accuracy = law.neurons, law.accuracy
+        self.neurons, self.relative_error = law.neurons, law.accuracy
         self.mean = self.terms[0] + self.terms[1]
         if self.ok:
             finite_result((self.mean, *self.cov_terms), "`time` or `y` is")
 
     def _trained(self) -> tuple[AbstractNetwork, np.ndarray]:
         return self._training.net, self._training.y
+
+    def _shown(self) -> Mapping[str, object]:
+        shown = super()._shown()
+        return {**shown, "correction": known_to(self.relative_error)} if self.neurons else shown
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
@@ -148,7 +155,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         """The same networks at another `time` (steps for gradient descent); tensors and kernels are reused."""
         later = trainable(self.algorithm).at(positive(time, "time", zero=True, finite=False))
         found = FiniteForecast(self._training, later, self._options)
-        say_missed(self._options, found._accuracy, found.neurons, stacklevel=3)
+        say_missed(self._options, found.relative_error, found.neurons, stacklevel=3)
         return found
 
     @in_float64
@@ -239,6 +246,12 @@ def training_of(
     if points <= options.exact:
         return ExactTraining(net, x, y, vector, x_new)
     chain = as_mlp(net)
+    if any(stage.activation.breaks for stage in stages(net, residual=True)[1:]):
+        raise ValueError(
+            f"`order=1` at {points} points, more than `exact` = {options.exact}, needs activations whose derivatives "
+            "are all continuous, such as gelu: use fewer points, or exact tensors with "
+            f"`neurons=nk.statistics.SampledNeurons(exact={points})`."
+        )
     if chain is None:
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
@@ -253,11 +266,24 @@ def require_order_one(net: AbstractNetwork, algorithm: SpectralAlgorithm) -> Non
     found = stages(net, residual=True)
     if found[-1].skip is not None:
         raise ValueError("`order=1` needs a residual network that ends in an Activation and a Dense layer.")
-    if not all(is_smooth(stage.activation) for stage in found[1:]):
+    used = [stage.activation for stage in found[1:]]
+    require_known_kinks(used)
+    if not all(each.smooth for each in used):
         raise ValueError(
             "`order=1` is for smooth activations: with a kink the mean of trained networks moves as width^(-1/2), not "
             "as 1/width; use `order=0.5`, or a smooth activation such as gelu."
         )
+
+
+def require_known_kinks(activations: Iterable[AbstractActivation]) -> None:
+    """Refuse kinks whose corrections are known to no order."""
+    for each in activations:
+        if each.kinks and not isinstance(each, PiecewiseLinear):
+            places = ", ".join(f"{at:g}" for at in each.kinks)
+            raise ValueError(
+                f"the slope of the activation jumps at {places}: `order=1` needs continuous slopes, and `order=0.5` "
+                "supports kinks of the relu family only; use `order=0`, or `nk.measure` of trained networks."
+            )
 
 
 def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:
@@ -267,7 +293,7 @@ def _warned(found: FiniteForecast, stacklevel: int) -> FiniteForecast:
             f"{found.depth}/{found.width} the next order may not be small either: use `simulate` instead.",
             stacklevel=stacklevel + 1,
         )
-    say_missed(found._options, found._accuracy, found.neurons, stacklevel + 1)
+    say_missed(found._options, found.relative_error, found.neurons, stacklevel + 1)
     return found
 
 

@@ -26,8 +26,8 @@ from .._precision import in_float64
 from ..activations import AbstractActivation, PiecewiseLinear
 from ..kernels._network import activation_averages
 from ..models import MLP
-from ._fluctuations import is_smooth
 from ._folded import Folded
+from ._pieces import Pieces
 from ._smooth import Smooth
 
 _SPACING, _REACH = 0.05, 40.0  # of the logarithm of the integral's variable
@@ -103,14 +103,16 @@ def _backward(above: list[_Layer], slopes: tuple) -> Any:
 
 def has_moves(activation: AbstractActivation) -> bool:
     """Whether averages of four slopes are known."""
-    return is_smooth(activation) or isinstance(activation, PiecewiseLinear)
+    return activation.smooth or isinstance(activation, PiecewiseLinear)
 
 
 def _three_slopes(activation: AbstractActivation, kernel: np.ndarray) -> np.ndarray:
     """E[s'_x s'_x s'_a s'_b] as [x, a, b]."""
-    if is_smooth(activation):
-        largest = float(np.diagonal(kernel).max())
-        found = Smooth(activation, largest).averages(kernel, lambda four: len(set(four)) < 4)
+    few = lambda four: len(set(four)) < 4
+    if not activation.breaks:
+        found = Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, few)
+    elif activation.smooth:
+        found = Pieces(activation).averages(kernel, False, few)
     else:
         assert isinstance(activation, PiecewiseLinear)
         found = Folded(activation).averages(kernel, False)

@@ -17,6 +17,7 @@ from ._averages import Averages, multisets
 from ._deltas import infinite, with_deltas
 from ._folded import Folded
 from ._kinked import Kinked
+from ._pieces import Pieces
 from ._price import announce_price
 from ._residual import Paths
 from ._smooth import Smooth, Wanted
@@ -142,9 +143,10 @@ def _by_paths(
     found: tuple[Stage, ...], x: np.ndarray, wanted: Wanted | None
 ) -> Iterator[tuple[Kernels, Tensors]]:
     """The same where residual blocks keep their neurons: from every two layers of a neuron."""
-    if not all(is_smooth(stage.activation) for stage in found[1:]):
+    if any(stage.activation.breaks for stage in found[1:]):
         raise ValueError(
-            "`order=1` supports residual blocks only with smooth activations: use one such as gelu, or order=0."
+            "`order=1` supports residual blocks only with activations whose derivatives are all continuous: use one "
+            "such as gelu, or order=0."
         )
     paths = Paths(found, x, wanted)
     for (kernel, ntk, _), tensors in zip(paths.moments, paths.tensors(), strict=True):
@@ -157,10 +159,10 @@ def _announce(activation: Any, kernel: np.ndarray, wanted: Wanted | None, layers
     n = len(kernel)
     if n < 4:
         return
-    if is_smooth(activation):
-        smooth = Smooth(activation, float(np.diagonal(kernel).max()))
+    if activation.smooth:
+        own: Any = Pieces(activation) if activation.breaks else _smooth(activation, kernel)
         sets = [four for four in multisets(n) if wanted is None or wanted(four)]
-        make = lambda part: [smooth.table(kernel, four) for four in part]
+        make = lambda part: [own.table(kernel, four) for four in part]
         announce_price(make, sets, 16, layers, n, cores())
     elif isinstance(activation, PiecewiseLinear):
         folded, sets = Folded(activation), list(itertools.combinations(range(n), 4))
@@ -175,8 +177,10 @@ def _two_new(is_old: np.ndarray) -> Wanted:
 
 
 def _averages(activation: Any, kernel: np.ndarray, derivatives: bool, wanted: Wanted | None) -> Averages:
-    if is_smooth(activation):
-        return Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, wanted)
+    if not activation.breaks:
+        return _smooth(activation, kernel).averages(kernel, wanted)
+    if activation.smooth:
+        return Pieces(activation).averages(kernel, derivatives, wanted)
     if isinstance(activation, PiecewiseLinear):
         known = Folded(activation).averages(kernel, derivatives)
         return known._replace(fours=known.fours | with_deltas(activation, kernel))
@@ -184,17 +188,14 @@ def _averages(activation: Any, kernel: np.ndarray, derivatives: bool, wanted: Wa
     return Kinked(activation).averages(kernel, derivatives)
 
 
-def is_smooth(activation: AbstractActivation) -> bool:
-    """Whether five derivatives may be taken."""
-    if isinstance(activation, PiecewiseLinear):
-        return activation.right == activation.left
-    return not (isinstance(activation, Series) and activation.spacing == 0)
+def _smooth(activation: AbstractActivation, kernel: np.ndarray) -> Smooth:
+    return Smooth(activation, float(np.diagonal(kernel).max()))
 
 
 def _known(activation: AbstractActivation, n: int) -> tuple[tuple[str, ...], str]:
     """Which tensors can be had, and a word on the others."""
     names = (*KERNELS, *NTK_TENSORS)
-    if is_smooth(activation):
+    if activation.smooth:
         return (*names, *DNTK_TENSORS, *DDNTK_TENSORS), ""
     if isinstance(activation, PiecewiseLinear):
         note = "ddntk_r to ddntk_u are infinite where two derivatives act on one input: squares of delta functions."

@@ -19,7 +19,8 @@ from .. import activations
 from .._check import inputs, positive
 from .._precision import in_float64
 from .._result import Result
-from ..activations._series import nodes_per_row, on_numpy, series, slope_of
+from ..activations._breaks import on_numpy, slope_of
+from ..activations._series import nodes_per_row, series
 from ..models import AbstractNetwork
 from ._stages import stages
 

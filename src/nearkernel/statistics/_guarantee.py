@@ -29,7 +29,7 @@ import numpy as np
 from .._check import inputs, numeric, targets
 from .._precision import in_float64
 from .._result import Result
-from ..activations._series import slope_of
+from ..activations._breaks import slope_of
 from ..kernels import EmpiricalNTK
 from ..models import MLP
 from ..models._params import checked_params
@@ -91,9 +91,9 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     params = checked_params(net, params)
     x = inputs(x, "x", net.in_dim)
     y = targets(y, len(x), out=1)
-    curvature = supremum(slope_of(slope_of(net.activation_of(1))))
-    kinked = getattr(net.activation_of(1), "spacing", 1.0) == 0.0 or curvature == 0.0
-    if kinked or np.isinf(curvature):
+    activation = net.activation_of(1)
+    curvature = supremum(slope_of(slope_of(activation)))
+    if activation.kinks or curvature == 0.0 or np.isinf(curvature):
         raise ValueError(
             "`net` needs a smooth activation with a bounded second derivative, e.g. tanh or gelu."
         )
@@ -104,10 +104,11 @@ def convergence_guarantee(net: MLP, params: Any, x: Any, y: Any) -> Guarantee:
     residual = np.linalg.norm(np.asarray(net(params, x)) - y)
     lengths = np.sum(x * x, axis=1) / net.in_dim
     readout = float(np.abs(np.asarray(params[1]["weight"])).max())
-    scale = float(net.dense(0).weight_var) * float(net.dense(1).weight_var) ** 0.5
+    first, second = (float(net.dense(k).weight_var) for k in (0, 1))
+    scale = first * second**0.5
     change = curvature * readout * scale * float(np.linalg.norm(lengths))  # M sqrt(width)
     threshold = (4 * change * residual / smallest) ** 2 if smallest > 0 else np.inf
-    slope = supremum(slope_of(net.activation))
-    speed = float(net.weight_var) * slope * readout * np.sqrt(lengths.sum() / net.widths[0])
+    slope = supremum(slope_of(activation))
+    speed = (first * second) ** 0.5 * slope * readout * np.sqrt(lengths.sum() / net.widths[0])
     loss = 0.5 * float(residual) ** 2
     return Guarantee(smallest, loss, net.widths[0], float(threshold), factors, float(speed))

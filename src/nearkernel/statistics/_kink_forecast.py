@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,11 +12,11 @@ from .._precision import in_float64
 from ..dynamics import SpectralAlgorithm
 from ..dynamics._abstract_solution import status_at
 from ..models import MLP
-from ._crossings import Crossings, has_kink
+from ._crossings import Crossings
 from ._expected_loss import ExpectedLoss, expected_loss
-from ._finite_forecast import trainable
+from ._finite_forecast import require_known_kinks, trainable
 from ._nearly_gaussian import NearlyGaussianOutputs, as_targets
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, known_to
 from ._of_networks import OfNetworks
 from ._sampled import Moments, Sampled
 
@@ -45,7 +46,8 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to the `third`
-    cumulant of each output, from `neurons` sampled neurons per layer; `movement`, the change of
+    cumulant of each output, from `neurons` sampled neurons per layer; `relative_error`, the fraction of itself to which
+    the correction is known (see `nk.statistics.SampledNeurons`); `movement`, the change of
     preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the
     correction is valid while this is small; `distance`, the largest relative change from infinite width, of a mean in
     units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order
@@ -66,7 +68,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
         mean, cov = crossings.wide(algorithm) if finite else _diverged(crossings)
         found = crossings.sampled(algorithm) if finite else _nothing_known(math.prod(shape))
         self.movement = crossings.movement(algorithm) if finite else math.inf
-        self._found, self.neurons = found.value, found.neurons
+        self._found, self.neurons, self.relative_error = found.value, found.neurons, found.accuracy
         self.terms = (mean.reshape(shape), found.value.mean.reshape(shape))
         wide = np.kron(cov, np.eye(crossings.outputs))
         self.cov_terms = tuple(term.reshape(*shape, *shape) for term in (wide, found.value.cov))
@@ -78,6 +80,10 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
 
     def _trained(self) -> tuple[MLP, np.ndarray]:
         return self._crossings.net, self._crossings.y
+
+    def _shown(self) -> Mapping[str, object]:
+        shown = super()._shown()
+        return {**shown, "correction": known_to(self.relative_error)} if self.neurons else shown
 
     def _covariance(self) -> np.ndarray:
         return self.cov_terms[0] + self.cov_terms[1]
@@ -188,11 +194,9 @@ def kink_forecast(
 ) -> KinkForecast:
     """For checked arguments, `y` (n, out)."""
     trainable(algorithm, "order=0.5")
-    if not any(has_kink(each) for each in net.activations):
-        raise ValueError(
-            "`order=0.5` supports only activations with a kink at 0, the relu family; for smooth "
-            "activations use `order=1`."
-        )
+    require_known_kinks(net.activations)
+    if all(each.smooth for each in net.activations):
+        raise ValueError("`order=0.5` is for activations with a kink: for smooth activations use `order=1`.")
     if net.parametrization == "mean_field":
         raise ValueError('`order=0.5` is for parametrization "ntk" or "standard"; got "mean_field".')
     return _warned(KinkForecast(Crossings(net, x, y, vector, x_new, options), algorithm))

@@ -45,8 +45,8 @@ class Pool:
         return np.zeros(self.n) if self.null == 0 else 1.0 - self._squares.sum(axis=1)
 
     def shares(self, g: np.ndarray) -> np.ndarray:
-        """g / (lam + g), (rank, ridges)."""
-        return g / (self.lam[:, None] + g)
+        """g / (lam + g), (rank, ridges): 1 for an infinite ridge, which is no training at all."""
+        return 1 / (1 + self.lam[:, None] / g)
 
     def matched(self, strengths: np.ndarray, m: int) -> np.ndarray:
         """g = s + (n - m) kappa(g) by Newton's method from above: kappa is concave, so that no step overshoots.
@@ -54,9 +54,9 @@ class Pool:
         From a small start it would find a wrong root.
         """
         strengths = np.where(strengths == 0, self.floor, strengths)
-        g = (self.n * strengths + (self.n - m) * self.lam.sum() / self.n) / m
-        if m == self.n:
+        if m == self.n or np.isinf(strengths).all():
             return strengths
+        g = (self.n * strengths + (self.n - m) * self.lam.sum() / self.n) / m
         for _ in range(500):
             a = self.shares(g)
             first, second = a.sum(axis=0) + self.null, (a**2).sum(axis=0) + self.null

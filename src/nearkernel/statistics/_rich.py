@@ -219,10 +219,10 @@ def rich_forecast(
             "`problem` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; "
             f"got {type(inner).__name__}."
         )
-    if inner.bias_var > 0 and not centred:
+    if inner.dense(len(inner.widths)).bias_var > 0 and not centred:
         raise ValueError(
             "`problem` has a random output bias at initialization: use nk.Scaled(net, alpha), which is centered, or "
-            "`bias_var=0`."
+            "`bias_var=0` in the last layer."
         )
     key = _require_trainable(inner, algorithm, key, len(x))
     function = get_loss(loss)
@@ -242,9 +242,10 @@ def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int)
         raise ValueError(
             f"`friction` must be None for networks that learn features; got {algorithm.friction}."
         )
-    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.bias_var > 0:
+    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.dense(len(net.widths)).bias_var > 0:
         raise ValueError(
-            "`weight_decay` decays the output bias, which is random at initialization: use `bias_var=0`."
+            "`weight_decay` decays the output bias, which is random at initialization: use `bias_var=0` in the last "
+            "layer."
         )
     if isinstance(algorithm, SGD) and (
         algorithm.noise

@@ -18,7 +18,6 @@ from ..dynamics._drive import AbstractSystem, Descent, Flow, Signal
 from ..kernels import NTK
 from ..models import MLP
 from ._clouds import Clouds
-from ._fluctuations import is_smooth
 
 AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
 _EXACT_TOL = 1e-7
@@ -72,11 +71,12 @@ class Problem:
         self.loss = loss
         self.layout = layout_of(net, 1.0 / alpha)
         self.signal = Signal(loss[0], self.y, getattr(algorithm, "batch_size", None), loss[1])
-        self.linear, self.kinked = _shape_of(net.activation)
+        shapes = [_shape_of(each) for each in net.activations]
+        self.linear, self.kinked = all(line for line, _ in shapes), any(kinked for _, kinked in shapes)
         self.tol = clouds.tol or (0.05 if self.kinked else 0.01)
         self.neurons = clouds.neurons or (16384 if self.layout.depth == 1 else 4096)
         self.both = np.concatenate([self.x, self.x_new])
-        self.xi = input_space(self.both, self.layout.weight_var, self.layout.bias_var)
+        self.xi = input_space(self.both, self.layout.weight_vars[0], self.layout.bias_vars[0])
         self._starts: dict[float, Start] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -224,4 +224,4 @@ def _shape_of(activation: Any) -> tuple[bool, bool]:
         raise ValueError(
             "the activation of `net` must have a finite nonzero derivative: otherwise the layers below it do not train."
         )
-    return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not is_smooth(activation)
+    return bool(np.allclose(value, slope[0] * z, atol=1e-12)), not activation.smooth

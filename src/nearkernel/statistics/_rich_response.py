@@ -19,7 +19,6 @@ from .._memory import require_fits
 from ..dynamics import SGD
 from ..dynamics._drive import Flow
 from ..dynamics._steps import batch_rows
-from ._fluctuations import is_smooth
 from ._rich_problem import Problem
 
 NEURONS, SCRAMBLES = 2048, 2
@@ -40,7 +39,7 @@ class _Setting(NamedTuple):
 
 def has_response(problem: Problem) -> bool:
     """Whether influences are known: one hidden layer, whose slopes do not jump."""
-    return problem.layout.depth == 1 and is_smooth(problem.net.activation)
+    return problem.layout.depth == 1 and problem.layout.activations[0].smooth
 
 
 def response_constants(problem: Problem, times: np.ndarray) -> np.ndarray:
@@ -63,7 +62,8 @@ def _constant(problem: Problem, times: np.ndarray, scramble: int) -> np.ndarray:
     driver = problem.driver()
     flows = isinstance(driver, Flow)
     setting = _Setting(
-        layout.activation, problem.loss[0], layout.weight_var, layout.bias_var, layout.richness, problem.centred,
+        layout.activations[0], problem.loss[0], layout.weight_vars[1], layout.bias_vars[1], layout.richness,
+        problem.centred,
         flows, getattr(chosen, "batch_size", None),
     )  # fmt: skip
     rates = problem.alpha**2 * np.diff(times) if isinstance(driver, Flow) else driver.rates

@@ -37,11 +37,13 @@ class Moments(NamedTuple):
 
 
 class Sampled(NamedTuple):
-    """What neurons add at order 1/n, times n; its standard errors; and how many neurons per layer were drawn."""
+    """What neurons add at order 1/n, times n; its standard errors; how many neurons per layer were drawn; where nothing
+    else adds to the correction, its `relative_error`."""
 
     value: Moments
     error: Moments
     neurons: int
+    accuracy: float = 0.0
 
 
 class Points:
@@ -79,7 +81,7 @@ class Points:
         return answered - (turned[self.n :] * found.new) @ modes
 
     def sampled(self, lr: float, time: float, enough: Any) -> Sampled:
-        """Averages over neurons of all layers, until `enough(errors)`."""
+        """Averages over neurons of all layers, until `enough(value, error)`."""
         clock = _clock(self.lam, lr, time)
         filter_, at_end, width = self.filter(lr, time), math.isinf(time), self.net.widths[-1]
         dtype = self.options.dtype if filter_.max() * self.lam[-1] <= _SINGLE else "float64"
@@ -99,8 +101,9 @@ class Points:
             found = [sum(parts) for parts in zip(*total, strict=True)]
             value = Moments(*(part.mean(axis=0) for part in found))
             error = Moments(*(part.std(axis=0, ddof=1) / np.sqrt(len(part)) for part in found))
-            if 2 * count * self.options.scrambles > self.options.most or enough(self._turned(error)):
-                return Sampled(self._turned(value), self._turned(error), count * self.options.scrambles)
+            value, error = self._turned(value), self._turned(error)
+            if 2 * count * self.options.scrambles > self.options.most or enough(value, error):
+                return Sampled(value, error, count * self.options.scrambles)
 
     def _turned(self, moments: Moments) -> Moments:
         return Moments(*(self._by_points(part) for part in moments))

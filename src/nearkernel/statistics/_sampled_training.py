@@ -9,7 +9,7 @@ from .._memory import require_fits
 from ..dynamics import SpectralAlgorithm
 from ..models import MLP, AbstractNetwork
 from ._finite_training import AbstractTraining
-from ._neurons import SampledNeurons
+from ._neurons import SampledNeurons, relative_error
 from ._sampled import Moments, Points, Sampled
 from ._trained import Law
 
@@ -48,18 +48,12 @@ class SampledTraining(AbstractTraining):
         leading = points.leading(points.filter(lr, time))
         mean, cov = leading[:, :n] @ -self.y, leading @ points.kernel @ leading.T
         spread = lambda matrix: np.kron(matrix, np.eye(self.outputs))
-        by_kernel = points.by_mean_kernel(lr, time, (leading @ points.kernel[:, :n]).T)
-        metric = leading @ points.kernel_correction @ leading.T
-        found = self.sampled(algorithm)
-        corrections = {
-            "metric": (0.0 * mean.ravel(), spread(metric)),
-            "ntk mean": (points.by_mean_kernel(lr, time, -self.y).ravel(), spread(by_kernel + by_kernel.T)),
-            "neurons": (found.value.mean, found.value.cov),
-        }
+        found, exact = self.sampled(algorithm), self._exact(lr, time)
+        corrections = exact | {"neurons": (found.value.mean, found.value.cov)}
         third, fourth = (np.diagonal(part) for part in (found.error.third, found.error.fourth))
         errors, accuracy = (
             (found.error.mean, found.error.cov, third, fourth),
-            self._accuracy(lr, time)(found.error),
+            self._accuracy(lr, time)(found.value, found.error),
         )
         return Law(mean.ravel(), spread(cov), corrections, errors, found.neurons, accuracy)
 
@@ -68,22 +62,33 @@ class SampledTraining(AbstractTraining):
         lr, time = self.time(algorithm)
         if (lr, time) not in self._found:
             accuracy = self._accuracy(lr, time)
-            enough = lambda error: accuracy(error) <= self.options.tolerance
+            enough = lambda value, error: accuracy(value, error) <= self.options.tolerance
             self._found[lr, time] = self._points.sampled(lr, time, enough)
         return self._found[lr, time]
 
-    def _accuracy(self, lr: float, time: float) -> Callable[[Moments], float]:
-        """The largest standard error of a mean or a deviation, in deviations at infinite width."""
+    def _exact(self, lr: float, time: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """The contributions that need no neurons, times n."""
+        points, n = self._points, len(self.x)
+        leading = points.leading(points.filter(lr, time))
+        spread = lambda matrix: np.kron(matrix, np.eye(self.outputs))
+        by_kernel = points.by_mean_kernel(lr, time, (leading @ points.kernel[:, :n]).T)
+        metric = leading @ points.kernel_correction @ leading.T
+        shift = points.by_mean_kernel(lr, time, -self.y).ravel()
+        return {"metric": (0.0 * shift, spread(metric)), "ntk mean": (shift, spread(by_kernel + by_kernel.T))}
+
+    def _accuracy(self, lr: float, time: float) -> Callable[[Moments, Moments], float]:
+        """The relative error of the whole correction, from what neurons add to it and its error."""
         leading = self._points.leading(self._points.filter(lr, time))
         var = np.repeat(np.diagonal(leading @ self._points.kernel @ leading.T), self.outputs)
         free = var > _FIXED * self.prior
-        std = np.sqrt(np.where(free, var, 1.0))
+        mean, cov = (sum(parts) for parts in zip(*self._exact(lr, time).values(), strict=True))
 
-        def largest(error: Moments) -> float:
-            shift, spread = error.mean / std, np.diagonal(error.cov) / (2 * std**2)
-            return float(max(np.where(free, each, 0.0).max() for each in (shift, spread)) / self.width)
+        def of_all(value: Moments, error: Moments) -> float:
+            return relative_error(
+                value._replace(mean=value.mean + mean, cov=value.cov + cov), error, var, free
+            )
 
-        return largest
+        return of_all
 
     def pair_cumulants(self, algorithm: SpectralAlgorithm, order: int) -> np.ndarray:
         found = self.sampled(algorithm).value

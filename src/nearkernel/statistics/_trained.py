@@ -43,8 +43,8 @@ class Law(NamedTuple):
     """`mean` (m,) and `cov` (m, m) at infinite width, and times 1/n each contribution: name -> (mean, cov).
 
     If `neurons` were drawn for them: `error`, standard errors of the sum of these contributions to mean and covariance
-    and of the third and fourth cumulant of each output, (m,); `accuracy`, the largest one of a mean or a deviation, in
-    deviations.
+    and of the third and fourth cumulant of each output, (m,); `accuracy`, their
+    `relative_error`.
     """
 
     mean: np.ndarray

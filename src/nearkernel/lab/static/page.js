@@ -101,7 +101,9 @@ export function shown(value) {
 export function measured(value, sem) {
   if (!(sem > 0) || value === null) return `${shown(value)} ± ${shown(sem)}`;
   const decimals = Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(sem))));
-  return decimals > 6 ? `${shown(value)} ± ${shown(sem)}` : `${value.toFixed(decimals)} ± ${sem.toFixed(decimals)}`;
+  if (decimals > 6) return `${shown(value)} ± ${shown(sem)}`;
+  const rounded = Number(value.toFixed(decimals)) + 0;  // no -0.0
+  return `${rounded.toFixed(decimals)} ± ${sem.toFixed(decimals)}`;
 }
 
 /** A button that copies what `text` gives. */
