@@ -78,6 +78,10 @@ class AbstractLayer(eqx.Module):
         """Learning-rate factors for inputs of a `shape`, a tree like the parameters, by the layer's parametrization."""
         return None
 
+    def shrinks(self, shape: Shape) -> float:
+        """What the factors of all layers before this one are multiplied by: 1, or the fan-in in mean-field scaling."""
+        return 1.0
+
     def has_params(self) -> bool:
         """Whether the layer has parameters."""
         return False
