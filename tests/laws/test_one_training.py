@@ -144,9 +144,7 @@ def test_exact_training_of_an_expansion_has_the_factors(name):
     for algorithm in (nk.GradientFlow(0.5), nk.Ridge(0.3), nk.DirectOptimization()):
         solution = nk.solve(expanded, X, Y, algorithm, 1)
         found = solution.feature_learning(NEW, np.zeros(3))
-        assert found.exact(0.0) == pytest.approx(
-            found.losses[0] if hasattr(found, "losses") else found.exact(0.0)
-        )
+        assert found.curve([0.0])[0] == pytest.approx(found.loss, rel=1e-6)
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)
@@ -163,9 +161,9 @@ def test_factors_are_the_same_however_a_network_is_written(scaling, bias_var):
 
 
 def test_layers_before_one_in_mean_field_scaling_have_its_fan_in():
-    """Also nested, and within a branch: what enters a residual block gets its gradients through the skip."""
+    """Also repeated, and within a branch: what enters a residual block gets its gradients through the skip."""
     last = L.Dense(1, parametrization="mean_field")
-    nested = nk.Network((3,), [L.Sequential([L.Dense(8), L.Activation()]), L.Dense(5), last])
+    nested = nk.Network((3,), [L.Repeat([L.Dense(3), L.Activation()], 1), L.Dense(5), last])
     assert jax.tree.leaves(nested.lr_factors()) == [5.0, 5.0, 5.0, 5.0, 1.0, 5.0]
     branch = L.Residual([L.Dense(7), L.Activation(), L.Dense(8, parametrization="mean_field")])
     net = nk.Network((3,), [L.Dense(8), branch, L.Dense(1)])
@@ -226,10 +224,12 @@ def test_adaptive_optimizers_have_factors_of_their_own(scaling):
     ]
     for one, other in (runs[:2], runs[2:]):
         assert np.array_equal(one.history["loss"], other.history["loss"])
-    odd = nk.Optax(optax.scale_by_trust_ratio(), 3)
-    still = nk.Optax(optax.set_to_zero(), 3)
+    roots = optax.stateless(
+        lambda updates, _: jax.tree.map(lambda g: -jnp.sign(g) * jnp.abs(g) ** 0.5, updates)
+    )
+    odd, still = nk.Optax(roots, 3), nk.Optax(optax.set_to_zero(), 3)
     for algorithm in (odd, still):
-        with pytest.raises(ValueError, match="`lr_factors` must be given for this nk.Optax"):
+        with pytest.raises(ValueError, match=r"`lr_factors` must be given for this nk\.Optax"):
             nk.simulate(net, params, X, Y, algorithm)
     with jax.enable_x64(True):  # within a program too
         found = jax.jit(lambda p: nk.simulate(net, p, X, Y, nk.Optax(optax.adam(1e-3), 3)).params)(params)
@@ -250,7 +250,7 @@ def test_sgd_balances_its_fluctuations_with_the_factors(name):
     model, sgd = MODELS[name], nk.SGD(0.01, 2, 500)
     params = model.init(7)
     sides = nk.dynamics.fluctuation_observables(model, params, X, Y, sgd)
-    away = jax.tree.map(lambda leaf: leaf + 0.1, params)
+    away = jax.tree.map(lambda leaf: np.asarray(leaf) + 0.1, params)
     factors = model.lr_factors()
 
     def size(theta):
@@ -258,8 +258,9 @@ def test_sgd_balances_its_fluctuations_with_the_factors(name):
         return 0.5 * sum(jax.tree.leaves(parts))
 
     change = nk.dynamics.step_change(size, model, params, X, Y, sgd)
-    expected = 0.01 * (sides["fluctuation"](away) - sides["dissipation"](away))
-    assert float(change(away)) == pytest.approx(float(expected), rel=1e-6)
+    with jax.enable_x64(True):
+        expected = 0.01 * (sides["fluctuation"](away) - sides["dissipation"](away))
+        assert float(change(away)) == pytest.approx(float(expected), rel=1e-6)
     run = nk.dynamics.sgd_until_stationary(model, params, X, Y, nk.SGD(0.01, 2, 400), 0)
     with jax.enable_x64(True):
         first = [float(sides[side](params)) for side in ("dissipation", "fluctuation")]

@@ -22,6 +22,7 @@ from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..models._params import checked_params, training_factors
+from ._abstract_solution import AbstractSolution
 from ._adaptive import Adam, Optax, optimizer_of
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
@@ -105,12 +106,40 @@ class Trajectory(Result, eqx.Module):
             "history": sorted(self.history),
         }
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the recorded loss over time on Matplotlib's `axes`."""
+    def plot(self, axes: "Axes | None" = None, theory: Any = None) -> "Axes":
+        """Draw the recorded loss over time on Matplotlib's `axes`, and that of `theory`.
+
+        `theory` is a forecast (a `WideForecast` or `RichForecast`, the mean over all networks) or a solution of
+        `nk.solve`, with the same algorithm.
+        """
         from .._plots.training import draw_loss
 
+        unit = "step" if self.steps else "time"
         times, losses = (np.asarray(self.history[name]) for name in ("time", "loss"))
-        return draw_loss(times, losses, axes, name="step" if self.steps else "time")
+        if theory is None:
+            return draw_loss(times, losses, axes, name=unit)
+        expected = _curve_of(theory, unit, times)
+        axes = draw_loss(times, losses, axes, name=unit, label="trained network")
+        draw_loss(*expected, axes, name=unit, label="theory", line="--")
+        axes.legend()
+        return axes
+
+
+def _curve_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times and losses of a `theory`, up to the last of `times`."""
+    if getattr(getattr(theory, "algorithm", None), "unit", unit) != unit:
+        raise ValueError(
+            f"`theory` must count time in {unit}s, like this run; got {shown(theory.algorithm)}."
+        )
+    if isinstance(theory, AbstractSolution):
+        return times, np.array([theory.loss(time) for time in times.tolist()])
+    if not (hasattr(theory, "times") and hasattr(theory, "loss")):
+        raise TypeError(
+            "`theory` must be a WideForecast, a RichForecast or a solution of nk.solve, which have a loss over time; "
+            f"got {type(theory).__name__}."
+        )
+    kept = theory.times <= times.max(initial=0.0)
+    return theory.times[kept], theory.loss[kept]
 
 
 @drawing
