@@ -22,7 +22,7 @@ from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import require_model
 from ..models._params import checked_params, training_factors
-from ._abstract_solution import AbstractSolution
+from ._abstract_solution import losses_of
 from ._adaptive import Adam, Optax, optimizer_of
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
@@ -118,28 +118,11 @@ class Trajectory(Result, eqx.Module):
         times, losses = (np.asarray(self.history[name]) for name in ("time", "loss"))
         if theory is None:
             return draw_loss(times, losses, axes, name=unit)
-        expected = _curve_of(theory, unit, times)
+        expected = losses_of(theory, unit, times)
         axes = draw_loss(times, losses, axes, name=unit, label="trained network")
         draw_loss(*expected, axes, name=unit, label="theory", line="--")
         axes.legend()
         return axes
-
-
-def _curve_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Times and losses of a `theory`, up to the last of `times`."""
-    if getattr(getattr(theory, "algorithm", None), "unit", unit) != unit:
-        raise ValueError(
-            f"`theory` must count time in {unit}s, like this run; got {shown(theory.algorithm)}."
-        )
-    if isinstance(theory, AbstractSolution):
-        return times, np.array([theory.loss(time) for time in times.tolist()])
-    if not (hasattr(theory, "times") and hasattr(theory, "loss")):
-        raise TypeError(
-            "`theory` must be a WideForecast, a RichForecast or a solution of nk.solve, which have a loss over time; "
-            f"got {type(theory).__name__}."
-        )
-    kept = theory.times <= times.max(initial=0.0)
-    return theory.times[kept], theory.loss[kept]
 
 
 @drawing
