@@ -172,7 +172,7 @@ class ModelDerivatives(AbstractDerivatives):
         return rows_out, None if pulled is None else self.unscaled(pulled)
 
     def unscaled(self, vectors: np.ndarray) -> np.ndarray:
-        """Directions (R, P) of the scaled parameters as those of the model's own; the same matrix pulls back."""
+        """Directions `vectors` (R, P) of the scaled parameters in the model's own units; pulls back alike."""
         return vectors if self.roots is None else vectors * self.roots
 
 

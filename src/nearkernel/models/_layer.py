@@ -79,7 +79,7 @@ class AbstractLayer(eqx.Module):
         return None
 
     def shrinks(self, shape: Shape) -> float:
-        """What the factors of all layers before this one are multiplied by: 1, or the fan-in in mean-field scaling."""
+        """What it multiplies the factors of all layers before it with, for inputs of a `shape`: 1, or its fan-in."""
         return 1.0
 
     def has_params(self) -> bool:
