@@ -104,13 +104,12 @@ def trained(
     net = nk.MLP(d, (width,), 1, "relu", weight_var=2.0, bias_var=0.5, parametrization="mean_field")
     theta = net.init(jax.random.key(seed))
     some = x[: min(kept, 400)]
-    top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta)(some))[-1] * kept / len(some)
+    top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, 1.0)(some))[-1] * kept / len(some)
     left, centre = x[kept:], y.mean()
     for factor in (2.0, 1.0, 0.5):
         keep = nk.Record({"left": lambda p: net(p, left)[:, 0], "params": lambda p: p}, every=steps // 15)
-        run = nk.simulate(
-            net, theta, x[:kept], y[:kept] - centre, nk.GradientDescent(factor / top, steps, 0.9), keep
-        )
+        descent = nk.GradientDescent(factor / top, steps, 0.9)
+        run = nk.simulate(net, theta, x[:kept], y[:kept] - centre, descent, keep, lr_factors=1.0)
         if run.ok:
             break
     losses = np.mean((run.history["left"] - (y[kept:] - centre)) ** 2, axis=1)

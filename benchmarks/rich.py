@@ -111,12 +111,10 @@ def against(
     seconds, cpu, law = limit(points, depth, steps, clouds)
     lines = []
     for width in widths:
-        net = network((width,) * depth)
-        model, factors = nk.Scaled(net), net.lr_factors()
-        both = {"params": factors, "start": factors}
+        model = nk.Scaled(network((width,) * depth))
 
-        def one(seed: int, model=model, both=both) -> np.ndarray:
-            run = nk.simulate(model, model.init(jax.random.key(seed)), x, y, algorithm, lr_factors=both)
+        def one(seed: int, model=model) -> np.ndarray:
+            run = nk.simulate(model, model.init(jax.random.key(seed)), x, y, algorithm)
             return np.asarray(model(run.params, new))[:, 0]
 
         one(0)

@@ -23,9 +23,7 @@ def _observable(net: nk.MLP, descent: nk.GradientDescent):
     middle, n, record = law.mean[0], len(_X), nk.Record(every=_STEPS)
 
     def trained(params):
-        end = nk.simulate(
-            net, params, both[:n], jnp.asarray(_Y), descent, record, lr_factors=net.lr_factors()
-        )
+        end = nk.simulate(net, params, both[:n], jnp.asarray(_Y), descent, record)
         return net(end.params, both[n:])[0, 0] - middle
 
     def frozen(params, sign):

@@ -81,7 +81,7 @@ def movement() -> plt.Figure:
         found = np.zeros((len(widths), seeds, 3))
         for i, n in enumerate(widths):
             net = nk.MLP(4, (n,), 1, "tanh", weight_var=1.5, bias_var=0.1, parametrization=scaling)
-            factors = net.lr_factors() if scaling == "mean_field" else None
+            factors = 1.0 if scaling == "standard" else None  # one learning rate for all parameters
             for seed in range(seeds):
                 theta = net.init(jax.random.key(seed))
                 top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, factors)(x))[-1]
@@ -153,7 +153,9 @@ def density() -> plt.Figure:
     net = nk.MLP(64, (64, 64), classes, "relu", weight_var=2.0, parametrization="standard")
     theta = net.init(jax.random.key(0))
     lr = 0.5 / nk.geometry.sharpness(net, theta, x, y, "cross_entropy")
-    params = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, 60), loss="cross_entropy").params
+    params = nk.simulate(
+        net, theta, x, y, nk.GradientDescent(lr, 60), loss="cross_entropy", lr_factors=1.0
+    ).params
     hessian = nk.geometry.Hessian(net, params, x, y, "cross_entropy")
     found = nk.geometry.spectral_density(hessian, outliers=12, probes=6)
     top = np.sort(found.outliers[found.outliers > 0])[::-1]

@@ -216,3 +216,37 @@ def rich_kernels() -> plt.Figure:
     change = np.linalg.norm(kernels[1] - kernels[0]) / np.linalg.norm(kernels[0])
     print(f"  training moved the kernel of the limit by {change:.0%}")
     return drawn
+
+
+@figure
+def kernel_movement() -> plt.Figure:
+    """How far the tangent kernel moves in training, over the richness: the limit, and networks of two widths."""
+    (x, y, x_new), widths, seeds = _data(), (128, 2048), 4
+    both, grid = np.concatenate([x, x_new]), np.array([0.03, 0.1, 0.2, 0.5, 1.0, 2.0])
+    limit = [_rich(richness, neurons=4096).kernels().moved for richness in grid]
+    found = np.zeros((len(widths), len(grid), seeds))
+    for i, width in enumerate(widths):
+        for j, richness in enumerate(grid):
+            model = nk.Scaled(_network(width, "mean_field"), 1 / richness)
+            descent = nk.GradientDescent(_rate() * richness**2, _STEPS)
+            for seed in range(seeds):
+                start = model.init(jax.random.key(seed))
+                end = nk.simulate(model, start, x, y, descent, nk.Record(every=_STEPS)).params
+                found[i, j, seed] = nk.dynamics.movement(model, start, end, both).kernel
+    drawn, (panel,) = axes_row(1, 3.4)
+    panel.plot(grid, limit, color=BLUE, label="theory: infinite width")
+    for values, width, color, mark in zip(found, widths, (GREY, ORANGE), ("x", "o"), strict=True):
+        for column in values.T:
+            panel.plot(
+                grid, column, mark, color=color, ms=5, mew=1.2, label=f"trained networks of width {width}"
+            )
+        off = np.abs(values.mean(axis=1) / limit - 1)
+        print(f"  width {width}: {values.mean(axis=1).round(3)}, off by {off.min():.0%} to {off.max():.0%}")
+    print(f"  limit: {np.round(limit, 3)}")
+    for border in (0.1, 0.3):
+        panel.axvline(border, color=GREY, lw=1, ls="--")
+    panel.set(xscale="log", yscale="log", xlabel="richness γ₀", ylabel="kernel moved by")
+    handles, labels = panel.get_legend_handles_labels()
+    once = dict(zip(labels, handles, strict=True))
+    panel.legend(once.values(), once.keys())
+    return drawn

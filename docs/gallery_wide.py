@@ -60,6 +60,20 @@ def band() -> plt.Figure:
 
 
 @figure
+def loss_curve() -> plt.Figure:
+    """The loss over the steps: expected by theory, and of one trained network, in one call."""
+    x = np.linspace(-1, 1, 12)[:, None]
+    y, x_new = np.sin(3 * x[:, 0]), np.linspace(-1.5, 1.5, 61)[:, None]
+    net = nk.MLP(1, (256,), activation="erf", weight_var=2.0, bias_var=0.2)
+    descent = nk.GradientDescent(lr=0.02, steps=400)
+    law = nk.forecast(net, x, y, descent, x_new)
+    run = nk.simulate(net, net.init(0), x, y, descent)
+    drawn, (panel,) = axes_row(1, 3.2)
+    run.plot(panel, theory=law)
+    return drawn
+
+
+@figure
 def digits() -> plt.Figure:
     """Test error on handwritten digits over training: forecast, and eight networks that were trained."""
     from sklearn.datasets import load_digits

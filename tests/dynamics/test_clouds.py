@@ -126,12 +126,7 @@ def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred
         driver(system, signal, lambda step, time, outputs: train.append(outputs))
         found = train[-1], system.new_outputs()
     model = nk.Scaled(net, 1 / richness, centred)
-    factors = net.lr_factors()
-    start = model.at(params)
-    end = nk.simulate(
-        model, start, X, targets, algorithm, loss=loss, key=key,
-        lr_factors={"params": factors, "start": factors} if centred else factors,
-    ).params  # fmt: skip
+    end = nk.simulate(model, model.at(params), X, targets, algorithm, loss=loss, key=key).params
     for outputs, x in zip(found, (X, NEW), strict=True):
         np.testing.assert_allclose(outputs, model(end, x), atol=2e-6 if flow else 1e-9)
 
@@ -163,7 +158,7 @@ def test_kernels_are_those_of_the_network_written_out():
         network, params = network_and_params(net, 1.0)
         system = system_of(network, net, False)
         found = grams(network, system.xi, learn=True)
-    expected = nk.kernels.EmpiricalNTK(net, params, net.lr_factors()).full(X)
+    expected = nk.kernels.EmpiricalNTK(net, params).full(X)
     np.testing.assert_allclose(found.ntk, expected, atol=1e-10)
     with jax.enable_x64(True):
         hidden = np.asarray(net.activation(net.layer_outputs(params, X)[1]))

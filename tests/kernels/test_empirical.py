@@ -37,10 +37,10 @@ def trace(full):
 @pytest.mark.parametrize("scaling", ["ntk", "standard", "mean_field"])
 def test_every_method_equals_the_direct_contraction(scaling):
     net = network(scaling=scaling)
-    params, factors = net.init(KEY), None if scaling == "ntk" else net.lr_factors()
-    expected = direct(net, params, X1, X2, factors)
-    for method in ("auto", "layers", "jacobian"):
-        kernel = nk.kernels.EmpiricalNTK(net, params, factors, method)
+    params = net.init(KEY)
+    expected = direct(net, params, X1, X2, net.lr_factors())
+    for method in ("auto", "layers", "jacobian", "products"):
+        kernel = nk.kernels.EmpiricalNTK(net, params, method=method)
         np.testing.assert_allclose(kernel.full(X1, X2), expected, rtol=1e-11, atol=1e-12)
         np.testing.assert_allclose(kernel(X1, X2), trace(expected), rtol=1e-11, atol=1e-12)
 

@@ -50,11 +50,10 @@ NETWORKS = {
 def test_drawn_networks_agree(name):
     """Within 4 standard errors and the 3 % that a width of 96 is off."""
     net = nk.Network(IMAGES.shape[1:], NETWORKS[name])
-    factors = net.lr_factors()
 
     def observe(params):
         z = net(params, IMAGES)
-        tangent = nk.kernels.EmpiricalNTK(net, params, factors)(IMAGES)
+        tangent = nk.kernels.EmpiricalNTK(net, params)(IMAGES)
         return {"nngp": z @ z.T / OUT, "ntk": tangent}
 
     found = nk.measure(observe, net, DRAWS, jax.random.key(3))

@@ -59,14 +59,18 @@ def test_outliers_of_the_hessian_are_one_fewer_than_classes():
         net = nk.MLP(64, (64, 64), classes, "relu", weight_var=2.0, parametrization="standard")
         theta = net.init(jax.random.key(0))
         lr = 0.5 / G.sharpness(net, theta, x, y, "cross_entropy")
-        params = nk.simulate(net, theta, x, y, nk.GradientDescent(lr, 60), loss="cross_entropy").params
+        params = nk.simulate(
+            net, theta, x, y, nk.GradientDescent(lr, 60), loss="cross_entropy", lr_factors=1.0
+        ).params
         values = G.top_eigenpairs(G.Hessian(net, params, x, y, "cross_entropy"), 10).values
         assert np.argmax(values[:-1] / values[1:]) + 1 == classes - 1
         early, late = (
             G.top_eigenpairs(G.Hessian(net, p, x, y, "cross_entropy"), classes - 1).vectors
             for p in (theta, params)
         )
-        more = nk.simulate(net, params, x, y, nk.GradientDescent(lr, 30), loss="cross_entropy").params
+        more = nk.simulate(
+            net, params, x, y, nk.GradientDescent(lr, 30), loss="cross_entropy", lr_factors=1.0
+        ).params
         later = G.top_eigenpairs(G.Hessian(net, more, x, y, "cross_entropy"), classes - 1).vectors
         assert overlap(later.T, late.T) > max(0.6, overlap(later.T, early.T))  # the top space settles
         assert (

@@ -14,7 +14,7 @@ Y = np.sin(2 * X[:, 0]) + X[:, 1]
 def log_movement(scaling: str, width: int, seed: int) -> np.ndarray:
     """Logarithms of the movement of weights, features and kernel."""
     net = nk.MLP(4, (width,), 1, "tanh", weight_var=1.5, bias_var=0.1, parametrization=scaling)
-    factors = net.lr_factors() if scaling == "mean_field" else None
+    factors = 1.0 if scaling == "standard" else None  # one learning rate for all parameters
     theta = net.init(jax.random.key(seed))
     top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, factors)(X))[-1]
     descent = nk.GradientDescent(1 / top, 1000)

@@ -73,7 +73,7 @@ def test_scalings_are_one_network_in_different_units():
     np.testing.assert_allclose(*outputs, rtol=1e-12)
 
 
-def test_training_in_standard_scaling_with_its_factors_is_training_in_ntk_scaling():
+def test_training_in_standard_scaling_is_training_in_ntk_scaling():
     """The same function at every step, and the parameters differ by their scale throughout."""
     x, y, new = helpers.points(7, 3), helpers.points(7, 2, 1), helpers.points(4, 3, 2)
     algorithm = nk.GradientDescent(lr=0.05, steps=40)
@@ -81,7 +81,7 @@ def test_training_in_standard_scaling_with_its_factors_is_training_in_ntk_scalin
     for scaling in ("ntk", "standard"):
         net = nk.MLP(3, (6, 5), 2, "tanh", 1.7, 0.3, parametrization=scaling)
         seen = nk.Record({"outputs": lambda p, net=net: net(p, new)}, every=1)
-        runs[scaling] = nk.simulate(net, net.init(KEY), x, y, algorithm, seen, lr_factors=net.lr_factors())
+        runs[scaling] = nk.simulate(net, net.init(KEY), x, y, algorithm, seen)
     for name in ("loss", "outputs"):
         np.testing.assert_allclose(runs["standard"].history[name], runs["ntk"].history[name], rtol=1e-10)
     assert runs["ntk"].history["loss"][-1] < 0.5 * runs["ntk"].history["loss"][0]
@@ -93,7 +93,7 @@ def test_factors_give_standard_scaling_the_tangent_kernel_of_ntk_scaling():
     x, kernels = helpers.points(4, 3), []
     for scaling in ("ntk", "standard"):
         net = nk.MLP(3, (6, 5), 2, "tanh", 1.7, 0.3, parametrization=scaling)
-        kernels.append(nk.kernels.EmpiricalNTK(net, net.init(KEY), net.lr_factors())(x))
+        kernels.append(nk.kernels.EmpiricalNTK(net, net.init(KEY))(x))
     np.testing.assert_allclose(*kernels, rtol=1e-12)
 
 
@@ -103,7 +103,7 @@ def test_factors_give_mean_field_scaling_the_infinite_tangent_kernel():
     x = helpers.points(4, 3)
 
     def kernel(params):
-        return nk.kernels.EmpiricalNTK(net, params, net.lr_factors())(x)
+        return nk.kernels.EmpiricalNTK(net, params)(x)
 
     assert nk.measure(kernel, net, 600, KEY).agrees(nk.kernels.NTK(net)(x))
 

@@ -96,9 +96,10 @@ def test_the_initializer_of_a_function_says_which_trees_fit():
         (jax.tree.map(lambda _: np.nan, PARAMS), r"`lr_factors\[0\]\['bias'\]` holds 1 NaN"),
         (
             NET.lr_factors()[:1],
-            r"`lr_factors` must be a tree like `params`.*`lr_factors\[1\]\['bias'\]` is missing",
+            r"`lr_factors` must be one number or a tree like `params`.*`lr_factors\[1\]\['bias'\]` is missing",
         ),
-        (1.0, r"`lr_factors` must be a tree like `params`"),
+        (-1.0, r"`lr_factors` must be greater than 0; got -1"),
+        ("own", r"`lr_factors` must be .*got 'own'"),
         (
             [{"weight": np.ones(5), "bias": 1.0}, NET.lr_factors()[1]],
             r"`lr_factors\[0\]\['weight'\]` must be one number or have",

@@ -31,14 +31,8 @@ def test_richness_of_dense_layers_one_after_the_other(kind):
     same = nk.MLP(3, (9, 16), 1, "tanh", weight_var=1.5, parametrization=kind)
     assert nk.richness(net) == nk.richness(same) == (1.0 if kind == "mean_field" else 0.25)
     assert nk.richness(nk.Scaled(net, 2.0)) == nk.richness(net) / 2
-    params, scale = same.init(jax.random.key(0)), 16.0 if kind == "mean_field" else 1.0
-    pairs = (net, params, scale), (same, params, 1.0)
-    ends = [
-        nk.simulate(
-            each, start, X, Y, nk.GradientDescent(0.05 * rate, 8), lr_factors=each.lr_factors()
-        ).params
-        for each, start, rate in pairs
-    ]
+    params, descent = same.init(jax.random.key(0)), nk.GradientDescent(0.05, 8)
+    ends = [nk.simulate(each, params, X, Y, descent).params for each in (net, same)]
     np.testing.assert_allclose(net(ends[0], NEW), same(ends[1], NEW), atol=1e-12)
 
 

@@ -86,7 +86,14 @@ CALLS = [
     Call(
         "inspect",
         lambda **a: nk.inspect(NET, PARAMS, **a).fitted,
-        dict(x=x, y=y, x_new=x, algorithm=("algorithm", nk.GradientFlow(1.0)), pieces=("steps", 1)),
+        dict(
+            x=x,
+            y=y,
+            x_new=x,
+            algorithm=("algorithm", nk.GradientFlow(1.0)),
+            pieces=("steps", 1),
+            lr_factors=("factors", NET.lr_factors()),
+        ),
     ),
     Call(
         "GradientDescent",
@@ -292,6 +299,7 @@ CALLS = [
             y=y,
             sgd=("algorithm", nk.SGD(0.1, 2, 3)),
             loss=("choice", "squared"),
+            lr_factors=("factors", NET.lr_factors()),
         ),
     ),
     Call(
@@ -302,7 +310,15 @@ CALLS = [
     Call(
         "sgd_until_stationary",
         functools.partial(D.sgd_until_stationary, sgd=nk.SGD(0.001, 2, 400)),
-        dict(model=model, params=params, x=x, y=y, key=key, tol=("positive", 0.5)),
+        dict(
+            model=model,
+            params=params,
+            x=x,
+            y=y,
+            key=key,
+            tol=("positive", 0.5),
+            lr_factors=("factors", NET.lr_factors()),
+        ),
     ),
     Call(
         "implicit_minimizer",
@@ -361,7 +377,11 @@ CALLS = [
         ),
     ),
     Call("query_bound", D.query_bound, dict(dim=("whole", 3), degree=("steps", 4), queries=("number", 2.0))),
-    Call("output_modes", D.output_modes, dict(model=model, params=params, x=("inputs", X[:1]))),
+    Call(
+        "output_modes",
+        D.output_modes,
+        dict(model=model, params=params, x=("inputs", X[:1]), lr_factors=("factors", NET.lr_factors())),
+    ),
     Call(
         "mode_catapult",
         D.mode_catapult,
@@ -383,6 +403,7 @@ CALLS = [
             y=y,
             sgd=("algorithm", nk.SGD(0.1, 2, 3)),
             loss=("choice", "squared"),
+            lr_factors=("factors", NET.lr_factors()),
         ),
     ),
     Call("OneStepFeatures.__call__", lambda x: one_step()(x), dict(x=x)),

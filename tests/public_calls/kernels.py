@@ -83,7 +83,11 @@ CALLS = [
         K.EmpiricalNTK(NET, PARAMS).half_drift,
         dict(direction=params, x1=x, x2=x_new),
     ),
-    Call("EmpiricalDNTK", lambda **a: K.EmpiricalDNTK(**a)(X[:2]), dict(model=model, params=params)),
+    Call(
+        "EmpiricalDNTK",
+        lambda **a: K.EmpiricalDNTK(**a)(X[:2]),
+        dict(model=model, params=params, lr_factors=("factors", NET.lr_factors())),
+    ),
     Call("EmpiricalDNTK.__call__", K.EmpiricalDNTK(NET, PARAMS).__call__, dict(x0=x_new, x1=x_new, x2=x_new)),
     Call(
         "EmpiricalDNTK.contract",

@@ -129,7 +129,11 @@ CALLS = [
         nk.LoRA,
         dict(rank=("whole", 2), alpha=("positive", 2.0), seed=("steps", 0)),
     ),
-    Call("expand", nk.expand, dict(model=model, params=params, degree=("whole", 1))),
+    Call(
+        "expand",
+        nk.expand,
+        dict(model=model, params=params, degree=("whole", 1), lr_factors=("factors", NET.lr_factors())),
+    ),
     Call("Taylor.__call__", nk.expand(NET, PARAMS).__call__, dict(params=("call params", PARAMS), x=x)),
     Call(
         "from_function",

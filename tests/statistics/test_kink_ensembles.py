@@ -30,7 +30,7 @@ def moments(net, x, y, descent, new):
     both, own, size = jnp.asarray(np.concatenate([x, new])), np.diagonal(cov), y.size
 
     def trained(params):
-        end = nk.simulate(net, params, both[: len(x)], jnp.asarray(y), descent, record, lr_factors=factors)
+        end = nk.simulate(net, params, both[: len(x)], jnp.asarray(y), descent, record)
         return net(end.params, both[len(x) :]).ravel()
 
     def kernel(params):

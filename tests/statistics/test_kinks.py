@@ -293,9 +293,7 @@ def test_movement_is_that_of_trained_networks(widths):
 
     def observe(params):
         rows = jnp.asarray(X)
-        end = nk.simulate(
-            net, params, rows, jnp.asarray(Y), steps, nk.Record(every=20), lr_factors=net.lr_factors()
-        )
+        end = nk.simulate(net, params, rows, jnp.asarray(Y), steps, nk.Record(every=20))
         before, after = net.layer_outputs(params, rows), net.layer_outputs(end.params, rows)
         return jnp.stack(
             [jnp.mean((after[k] - before[k]) ** 2, axis=1) / spreads[k] ** 2 for k in range(len(widths))]
@@ -323,7 +321,7 @@ def shift(net, x, y, descent, new):
     rows, targets, record = jnp.asarray(x), jnp.asarray(y), nk.Record(every=descent.steps)
 
     def trained(params):
-        end = nk.simulate(net, params, rows, targets, descent, record, lr_factors=net.lr_factors())
+        end = nk.simulate(net, params, rows, targets, descent, record)
         return net(end.params, jnp.asarray(new)).reshape(middle.shape) - middle
 
     def observe(params):

@@ -53,13 +53,12 @@ def test_it_is_an_ntk_network_at_a_lazy_scale(algorithm):
     """Outputs over sqrt(width / base), rates of every layer scaled back: the same training to the last digits."""
     net, adam = network(), isinstance(algorithm, nk.Adam)
     params = net.init(jax.random.key(1))
-    factors = net.lr_factors("adam" if adam else "sgd")
-    trained = nk.simulate(net, params, X, Y, algorithm, lr_factors=factors).params
+    trained = nk.simulate(net, params, X, Y, algorithm).params
     other = nk.Scaled(network(parametrization="ntk"), np.sqrt(8 / 24), False)
     start, scales = ntk_params(params, net)
     rates = [
         {"weight": factor["weight"] / scale ** (1 if adam else 2), "bias": 0.0}
-        for factor, scale in zip(factors, scales, strict=True)
+        for factor, scale in zip(net.lr_factors("adam" if adam else "sgd"), scales, strict=True)
     ]
     after = nk.simulate(other, start, X, Y, algorithm, lr_factors=rates).params
     np.testing.assert_allclose(other(after, X), net(trained, X), atol=1e-10)

@@ -171,11 +171,10 @@ def moved(model, algorithm, draws=12):
             net.layers.run(leaf, params, TOKENS)
         return [np.asarray(each) for each in found]
 
-    rates = model.lr_factors("adam" if isinstance(algorithm, nk.Adam) else "sgd")
     rows = []
     for seed in range(draws):
         params = model.init(seed)
-        after = nk.simulate(model, params, TOKENS, Y, algorithm, lr_factors=rates).params
+        after = nk.simulate(model, params, TOKENS, Y, algorithm).params
         both = zip(attention(params), attention(after), strict=True)
         rows.append([np.log(np.sqrt(np.mean((new - old) ** 2))) for old, new in both])
     return np.array(rows)

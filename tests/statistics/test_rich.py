@@ -192,11 +192,10 @@ def test_the_spread_of_linear_networks_is_that_of_trained_ones():
     net = network("linear", (128,))
     found = rich(net, 1.0, steps=10)
     spread = found.spread(128, draws=100)
-    model, factors = nk.Scaled(net, 1.0), net.lr_factors()
-    factors = {"params": factors, "start": factors}
+    model = nk.Scaled(net, 1.0)
 
     def outputs(params):
-        run = nk.simulate(model, params, X, Y, nk.GradientDescent(0.05, 10), lr_factors=factors)
+        run = nk.simulate(model, params, X, Y, nk.GradientDescent(0.05, 10))
         return model(run.params, NEW)[:, 0]
 
     with jax.enable_x64(True):

@@ -32,12 +32,10 @@ def distances(
 ) -> nk.statistics.Estimate:
     """Distances of trained networks from `mean`, and their squares."""
     model = model_of(activation, width, depth)
-    factors = model.model.lr_factors()
-    factors = {"params": factors, "start": factors}
 
     def observable(params):
         descent = nk.GradientDescent(RATES[depth], STEPS)
-        run = nk.simulate(model, params, X, Y, descent, lr_factors=factors)
+        run = nk.simulate(model, params, X, Y, descent)
         away = model(run.params, NEW)[:, 0] - mean
         return {"first": away, "second": away**2}
 

@@ -25,11 +25,8 @@ def net_of(widths, y=Y, activation="tanh", **options):
 
 def trained(model, y, algorithm, loss, params):
     """Outputs at new points of one network after training."""
-    factors = model.model.lr_factors()
-    run = nk.simulate(
-        model, params, X, y, algorithm, loss=loss, lr_factors={"params": factors, "start": factors},
-        key=KEY if isinstance(algorithm, nk.SGD) else None,
-    )  # fmt: skip
+    key = KEY if isinstance(algorithm, nk.SGD) else None
+    run = nk.simulate(model, params, X, y, algorithm, loss=loss, key=key)
     found = model(run.params, NEW)
     return found[:, 0] if np.ndim(y) == 1 else found
 
@@ -81,7 +78,7 @@ BOTH = np.concatenate([X, NEW])
 def seen(model, params):
     """Outputs at new points of one network after training, its last kernel of features, and its tangent kernel."""
     net, factors = model.model, model.model.lr_factors()
-    end = nk.simulate(model, params, X, Y, GD, lr_factors={"params": factors, "start": factors}).params
+    end = nk.simulate(model, params, X, Y, GD).params
     hidden = net.activation(net.layer_outputs(end["params"], BOTH)[-2])
     gradients = jax.jacrev(lambda at: net(at, BOTH)[:, 0])(end["params"])
     flat = [leaf.reshape(len(BOTH), -1) for leaf in jax.tree.leaves(gradients)]

@@ -93,9 +93,9 @@ def test_flow_changes_readouts_by_errors_and_outputs(widths):
     expected = scipy.integrate.simpson(power, x=law.times)
     assert abs(expected) > 0.1 and gained[1] - gained[0] == pytest.approx(expected, rel=0.01)
     net = model.model
-    params, factors = net.init(jax.random.key(2)), net.lr_factors()
+    params = net.init(jax.random.key(2))
     record = nk.Record({"outputs": "outputs", "size": lambda p: (p[-1]["weight"] ** 2).mean()}, every=0.01)
-    run = nk.simulate(model, params, X, Y, nk.GradientFlow(time), record, lr_factors=factors)
+    run = nk.simulate(model, params, X, Y, nk.GradientFlow(time), record)
     outputs, size = (np.asarray(run.history[name]) for name in ("outputs", "size"))
     power = -2 * ((outputs[..., 0] - Y) * outputs[..., 0]).sum(axis=1)
     expected = scipy.integrate.simpson(power, x=np.asarray(run.history["time"]))

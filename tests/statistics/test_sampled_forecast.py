@@ -38,7 +38,7 @@ def trained_outputs(net, size, key, loss, y):
     """Outputs at NEW of `size` networks that were really trained."""
 
     def outputs(params):
-        run = nk.simulate(net, params, X, y, DESCENT, loss=loss, lr_factors=net.lr_factors())
+        run = nk.simulate(net, params, X, y, DESCENT, loss=loss)
         return net(run.params, NEW)
 
     run = jax.jit(lambda keys: jax.lax.map(lambda k: outputs(net.init(k)), keys, batch_size=8))

@@ -13,11 +13,17 @@ if TYPE_CHECKING:
 
 
 def draw_loss(
-    times: np.ndarray, losses: np.ndarray, axes: Axes | None, *, name: str = "step", label: str | None = None
+    times: np.ndarray,
+    losses: np.ndarray,
+    axes: Axes | None,
+    *,
+    name: str = "step",
+    label: str | None = None,
+    line: str = "-",
 ) -> Axes:
     """A loss over time, both logarithmic where that can be."""
     axes = given_or_new(axes)
-    axes.plot(times, losses, label=label)
+    axes.plot(times, losses, line, label=label)
     seen = losses[np.isfinite(losses)]
     axes.set(
         xlabel=name,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import equinox as eqx
 import numpy as np
 
-from .._check import positive
+from .._check import positive, shown
 from .._precision import in_float64
 from .._result import Result
 from .._status import Status, StatusKind
@@ -195,6 +195,23 @@ class FactoredSolution(AbstractSolution):
         rate = self.lambda_max * (self.algorithm.lr if isinstance(self.algorithm, GradientDescent) else 1.0)
         times = np.geomspace(1e-2, 1e4, 33) / rate if rate else np.ones(1)
         return np.unique(np.round(times) + 1) if isinstance(self.algorithm, GradientDescent) else times
+
+
+def losses_of(theory: Any, unit: str, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Times and losses of a `theory`, up to the last of `times`."""
+    if getattr(getattr(theory, "algorithm", None), "unit", unit) != unit:
+        raise ValueError(
+            f"`theory` must count time in {unit}s, like this run; got {shown(theory.algorithm)}."
+        )
+    if isinstance(theory, AbstractSolution):
+        return times, np.array([theory.loss(time) for time in times.tolist()])
+    if not (hasattr(theory, "times") and hasattr(theory, "loss")):
+        raise TypeError(
+            "`theory` must be a WideForecast, a RichForecast or a solution of nk.solve, which have a loss over time; "
+            f"got {type(theory).__name__}."
+        )
+    kept = theory.times <= times.max(initial=0.0)
+    return theory.times[kept], theory.loss[kept]
 
 
 def _unit(algorithm: SpectralAlgorithm) -> str:

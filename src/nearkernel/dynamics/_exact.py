@@ -11,6 +11,7 @@ import scipy.optimize
 from jax.flatten_util import ravel_pytree
 
 from ..models import AbstractModel, QuadraticModel, Taylor
+from ..models._params import root_factors, training_factors
 from ._algorithms import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
 from ._simulate import simulate
 from ._tangent import AbstractTangent, ExpandedTangent, FeatureTangent
@@ -26,6 +27,9 @@ class Stretched(AbstractModel):
 
     def init(self, key=None):
         return self.model.params0
+
+    def _own_factors(self, optimizer):
+        return self.model._own_factors(optimizer)
 
     def __call__(self, params, x):
         near = jax.tree.map(lambda p, p0: p0 + self.scale * (p - p0), params, self.model.params0)
@@ -54,8 +58,10 @@ def exact_params(
         run = simulate(model, start, x, y, algorithm, tol=tol)
         return run.params if run.ok else None
     theta, unravel = ravel_pytree(jax.tree.map(jnp.asarray, start))
-    outputs = functools.partial(_residual, model, start, x, y)
-    jacobian = functools.partial(_jacobian, model, start, x, y)
+    roots = root_factors(training_factors(model, start), start)
+    roots = jnp.ones(()) if roots is None else roots
+    outputs = functools.partial(_residual, model, start, roots, x, y)
+    jacobian = functools.partial(_jacobian, model, start, roots, x, y)
     features = np.asarray(jacobian(jnp.zeros_like(theta)))
     ridge = algorithm.strength if isinstance(algorithm, Ridge) else 0.0
     rank = np.linalg.matrix_rank(features)
@@ -70,19 +76,19 @@ def exact_params(
         found = _iterated(
             outputs, jacobian, features, lambda w, z, f: f.T @ np.linalg.solve(f @ f.T + unit, f @ w - z)
         )
-    return None if found is None else jax.tree.map(np.asarray, unravel(theta + found))
+    return None if found is None else jax.tree.map(np.asarray, unravel(theta + roots * found))
 
 
 @jax.jit
-def _residual(model, start, x, y, w):
-    """On the training outputs, (m,), of parameters `w` (P,) away from the start."""
+def _residual(model, start, roots, x, y, w):
+    """On the training outputs, (m,), of parameters `w` (P,), in units of `roots`, away from the start."""
     theta, unravel = ravel_pytree(start)
-    return (model(unravel(theta + w), x) - y).reshape(-1)
+    return (model(unravel(theta + roots * w), x) - y).reshape(-1)
 
 
 @jax.jit
-def _jacobian(model, start, x, y, w):
-    return jax.jacrev(lambda v: _residual(model, start, x, y, v))(w)
+def _jacobian(model, start, roots, x, y, w):
+    return jax.jacrev(lambda v: _residual(model, start, roots, x, y, v))(w)
 
 
 def _iterated(outputs, jacobian, features: np.ndarray, better) -> np.ndarray | None:

@@ -30,7 +30,7 @@ from .._precision import in_float64
 from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
-from ..models._params import checked_params
+from ..models._params import checked_params, root_factors, training_factors
 from ._losses import get_loss
 from ._simulate import Record, Trajectory, simulate
 from ._stochastic import SGD
@@ -166,37 +166,52 @@ def _gradients(model, params, x, y, loss):
 
 
 def fluctuation_observables(
-    model: AbstractModel, origin: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
+    model: AbstractModel,
+    origin: Any,
+    x: Any,
+    y: Any,
+    sgd: SGD,
+    loss: Any = "squared",
+    *,
+    lr_factors: Any = None,
 ) -> dict[str, Callable]:
     r"""Both sides of the fluctuation-dissipation relation as observables for `nk.Record`.
 
     Their averages agree when SGD is stationary.
 
-    **Arguments:** `model`, `x`, `y`, `sgd`, `loss`: same as `nk.simulate`; `origin`, parameters from which $\theta$
-    is measured. Any origin is valid, because $\langle\nabla L\rangle = 0$; one near the mean has the smallest
-    fluctuations.
+    **Arguments:** `model`, `x`, `y`, `sgd`, `loss`, `lr_factors`: same as `nk.simulate`; `origin`, parameters from
+    which $\theta$ is measured. Any origin is valid, because $\langle\nabla L\rangle = 0$; one near the mean has the
+    smallest fluctuations.
 
     **Returns:** a dict of two functions of the parameters: dissipation, $(\theta - \text{origin}) \cdot
-    \nabla L$, and fluctuation, $\frac{\eta}{2} \operatorname{tr} C$.
+    \nabla L$, and fluctuation, $\frac{\eta}{2} \operatorname{tr} C$, with $C$ of gradients times
+    the roots of the learning-rate factors.
     """
     x, y, function = checked_data(model, origin, x, y, loss, "origin")
     lr, share, rest = plain_sampling(sgd, len(x))
     origin = jax.tree.map(lambda leaf: numeric(leaf, "origin"), origin)
-    arguments = (model, x, y, function, lr, share, rest)
+    arguments = (model, x, y, function, lr, share, rest, _roots(model, origin, lr_factors))
     return {
         "dissipation": lambda params: _sides(params, origin, *arguments)[0],
         "fluctuation": lambda params: _sides(params, origin, *arguments)[1],
     }
 
 
-def _sides(params, origin, model, x, y, loss, lr, share, rest):
+def _roots(model: AbstractModel, params: Any, lr_factors: Any) -> Any:
+    """Roots of learning-rate factors: parameters divided by them train with one learning rate."""
+    found = root_factors(training_factors(model, params, lr_factors), params)
+    return 1.0 if found is None else found
+
+
+def _sides(params, origin, model, x, y, loss, lr, share, rest, roots):
     """(theta - origin) . grad L and lr/2 tr C, point by point: memory for two gradients only."""
 
     def add(sums, row):
-        gradient = _point_gradient(model, params, row[0], row[1], loss)
+        gradient = roots * _point_gradient(model, params, row[0], row[1], loss)
         return (sums[0] + gradient, sums[1] + jnp.sum(gradient**2)), None
 
     moved = ravel_pytree(jax.tree.map(jnp.subtract, params, origin))[0]
+    moved = jnp.where(roots > 0, moved / jnp.where(roots > 0, roots, 1.0), 0.0)
     start = (jnp.zeros_like(moved), jnp.zeros((), moved.dtype))
     (total, squares), _ = jax.lax.scan(add, start, (jnp.asarray(x), jnp.asarray(y)))
     return moved @ total, 0.5 * lr * (share * squares + rest * total @ total)
@@ -226,6 +241,7 @@ def sgd_until_stationary(
     *,
     tol: float = 0.1,
     loss: Any = "squared",
+    lr_factors: Any = None,
 ) -> Trajectory:
     r"""Runs SGD until its fluctuations balance its dissipation: a criterion for stopping or lowering the learning rate.
 
@@ -235,8 +251,8 @@ def sgd_until_stationary(
     \theta_0\rVert^2 / (2 \eta T)$, which decreases with $T$ if $\theta$ fluctuates around one point, and does not if
     it drifts.
 
-    **Arguments:** `model`, `params`, `x`, `y`, `key`, `loss`: same as `nk.simulate`; `sgd`, whose `steps` is the
-    maximum number of steps; `tol`.
+    **Arguments:** `model`, `params`, `x`, `y`, `key`, `loss`, `lr_factors`: same as `nk.simulate`; `sgd`, whose `steps`
+    is the maximum number of steps; `tol`.
 
     **Returns:** a `Trajectory` with "dissipation" and "fluctuation" in its history; its status is `stationary`,
     `not_converged` or `diverged`.
@@ -247,10 +263,12 @@ def sgd_until_stationary(
         raise TypeError(f"`sgd` must be an nk.SGD; got {shown(sgd)}.")
     most = whole(sgd.steps, "steps", _FIRST_WINDOW)
     x, y, function = checked_data(model, params, x, y, loss)
-    arguments = (model, x, y, function, *plain_sampling(sgd, len(x)))
+    arguments = (model, x, y, function, *plain_sampling(sgd, len(x)), _roots(model, params, lr_factors))
+    factors = training_factors(model, params, lr_factors)
+    both = 1.0 if factors is None else {"theta": factors, "origin": factors}
     sides = {
-        "dissipation": lambda both: _sides(both["theta"], both["origin"], *arguments)[0],
-        "fluctuation": lambda both: _sides(both["theta"], both["origin"], *arguments)[1],
+        "dissipation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[0],
+        "fluctuation": lambda pair: _sides(pair["theta"], pair["origin"], *arguments)[1],
     }
     record, anchored = Record(sides, every=_EVERY), _Anchored(model)
     histories: list[dict] = []
@@ -264,6 +282,7 @@ def sgd_until_stationary(
             SGD(sgd.lr, sgd.batch_size, window, batches=sgd.batches),
             record,
             loss=loss,
+            lr_factors=both,
             key=jax.random.fold_in(key, len(histories)),
         )
         history = {name: values[:-1] for name, values in run.history.items()}

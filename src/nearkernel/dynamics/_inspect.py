@@ -13,7 +13,7 @@ from .._precision import in_float64
 from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
-from ..models._params import floating_params
+from ..models._params import floating_params, training_factors
 from ._algorithms import GradientDescent, GradientFlow
 from ._inspection import Inspection
 from ._losses import AbstractLoss, get_loss
@@ -38,6 +38,7 @@ def inspect(
     loss: Any = "squared",
     steps: int = 100,
     pieces: int = 1,
+    lr_factors: Any = None,
 ) -> Inspection:
     r"""Predicts full-batch training of `model` from `params` on (`x`, `y`), and checks whether to trust the prediction.
 
@@ -59,6 +60,7 @@ def inspect(
     - `steps`: number of steps of the default algorithm.
     - `pieces`: the maximum number of linearizations. With more than 1, the network is linearized again at the predicted
       weights when the check of the current linearization becomes too large.
+    - `lr_factors`: learning-rate factors, same as `nk.simulate`: by default the model's own.
     """
     began = time.perf_counter()
     require_model(model)
@@ -71,7 +73,7 @@ def inspect(
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
     rows = x if new is None else np.concatenate([x, new])
-    first = Stretch(model, params, rows, y)
+    first = Stretch(model, params, rows, y, training_factors(model, params, lr_factors))
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
     if first.spectrum.rank == 0:
@@ -160,7 +162,7 @@ def _followed(
             checks.append(self_check(left_behind + arrival.gap, total))
             last_gap = arrival.gap
         if len(arrivals) < len(moments):
-            following = Stretch(first.model, arrivals[-1].params, first.rows, first.y)
+            following = Stretch(first.model, arrivals[-1].params, first.rows, first.y, first.factors)
             if _is_unstable(
                 algorithm, following
             ):  # a linear prediction would explode, where the network need not

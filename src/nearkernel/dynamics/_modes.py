@@ -23,7 +23,7 @@ from .._check import finite_number, inputs, numeric, positive, whole
 from .._memory import require_fits
 from .._precision import in_float64
 from ..models import AbstractModel
-from ..models._params import checked_params
+from ..models._params import checked_params, root_factors, training_factors
 from ._catapult import CatapultPath
 
 
@@ -41,10 +41,11 @@ class ModesResult(NamedTuple):
 
 
 @in_float64
-def output_modes(model: AbstractModel, params: Any, x: Any) -> ModesResult:
+def output_modes(model: AbstractModel, params: Any, x: Any, *, lr_factors: Any = None) -> ModesResult:
     """Slopes and curvatures of a model's output at one point, in the eigenbasis of its second derivative.
 
-    **Arguments:** `model` with one output and at most a few thousand parameters; `params`; `x` (1, d).
+    **Arguments:** `model` with one output and at most a few thousand parameters; `params`; `x` (1, d); `lr_factors`,
+    same as `nk.simulate`: derivatives are by the parameters divided by the roots of their factors.
     """
     params = checked_params(model, params)
     x = inputs(x, "x", model.in_shape)
@@ -52,12 +53,14 @@ def output_modes(model: AbstractModel, params: Any, x: Any) -> ModesResult:
         raise ValueError(f"`x` must be one point, (1, d); got {len(x)} points.")
     flat, back = ravel_pytree(jax.tree.map(jnp.asarray, params))
     require_fits(4 * 8 * len(flat) ** 2, f"the second derivative by {len(flat)} parameters", "use fewer")
-    output = lambda theta: model(back(theta), x)[0]
-    z = np.asarray(output(flat))
+    roots = root_factors(training_factors(model, params, lr_factors), params)
+    output = lambda step: model(back(flat + (step if roots is None else roots * step)), x)[0]
+    still = jnp.zeros_like(flat)
+    z = np.asarray(output(still))
     if z.shape != (1,):
         raise ValueError(f"`model` must have one output; got {z.shape[0]}.")
-    slope = np.asarray(jax.grad(lambda theta: output(theta)[0])(flat))
-    curvatures, vectors = np.linalg.eigh(np.asarray(jax.hessian(lambda theta: output(theta)[0])(flat)))
+    slope = np.asarray(jax.grad(lambda step: output(step)[0])(still))
+    curvatures, vectors = np.linalg.eigh(np.asarray(jax.hessian(lambda step: output(step)[0])(still)))
     return ModesResult(float(z[0]), vectors.T @ slope, curvatures)
 
 

@@ -35,8 +35,8 @@ class MovementResult(Result, eqx.Module):
 def movement(model: AbstractModel, start: Any, end: Any, x: Any, *, lr_factors: Any = None) -> MovementResult:
     """Measures how far parameters move from `start` to `end`, and how features and kernel at `x` (n, d) change.
 
-    **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors`, a tree like the parameters,
-    same as `nk.simulate`, used in the tangent kernel.
+    **Arguments:** `model`; `start` and `end`, two trees of parameters; `x`; `lr_factors` of the tangent kernel, same
+    as `nk.simulate`: by default the model's own.
     """
     start, end = checked_params(model, start, "start"), checked_params(model, end, "end")
     x = inputs(x, "x", model.in_shape)

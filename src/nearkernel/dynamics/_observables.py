@@ -7,17 +7,19 @@ import jax.numpy as jnp
 
 from ..models import AbstractModel
 from ..models._derivatives import jacobian
+from ..models._params import root_factors
 
 NAMED = ("outputs", "features", "kernel", "weights")
 
 
-def observed(what: str | Callable, model: AbstractModel, params: Any, x: Any) -> Any:
-    """The value of a function of the parameters, or of what a name stands for."""
+def observed(what: str | Callable, model: AbstractModel, params: Any, x: Any, lr_factors: Any) -> Any:
+    """The value of a function of the parameters, or of what a name stands for; features have root `lr_factors`."""
     if not isinstance(what, str):
         return what(params)
     if what == "weights":
         return params
     if what == "outputs":
         return model(params, x)
-    features = jacobian(model, params, x)
+    features, roots = jacobian(model, params, x), root_factors(lr_factors, params)
+    features = features if roots is None else features * roots
     return features if what == "features" else jnp.tensordot(features, features, axes=([2], [2]))

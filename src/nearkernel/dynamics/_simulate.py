@@ -21,8 +21,9 @@ from .._status import Status, StatusKind
 from .._types import ArrayLike, Num
 from ..models import AbstractModel
 from ..models._base import require_model
-from ..models._params import checked_factors, checked_params
-from ._adaptive import Adam, Optax
+from ..models._params import checked_params, training_factors
+from ._abstract_solution import losses_of
+from ._adaptive import Adam, Optax, optimizer_of
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
 from ._losses import AbstractLoss, get_loss, loss_of_zero
@@ -56,7 +57,9 @@ class Record(eqx.Module):
 
     **Arguments:** `observables`, a dict of name -> JAX function of the parameters, or a list of the names "outputs" (n,
     out), "features" (n, out, P), "kernel" (n, out, n, out) and "weights", evaluated on the training inputs (in a dict,
-    the value may be one of these names instead of a function); `every`, steps (or, for flows, time) between two
+    the value may be one of these names instead of a function). Features are derivatives by the parameters, times the
+    roots of the learning-rate factors: their products are the kernel of this training. To record outputs at new points,
+    use `nk.Record({"test": lambda params: net(params, x_new)})`; `every`, steps (or, for flows, time) between two
     records: about a thousand records by default. The loss is always recorded.
     """
 
@@ -103,12 +106,23 @@ class Trajectory(Result, eqx.Module):
             "history": sorted(self.history),
         }
 
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the recorded loss over time on Matplotlib's `axes`."""
+    def plot(self, axes: "Axes | None" = None, theory: Any = None) -> "Axes":
+        """Draw the recorded loss over time on Matplotlib's `axes`, and that of `theory`.
+
+        `theory` is a forecast (a `WideForecast` or `RichForecast`, the mean over all networks) or a solution of
+        `nk.solve`, with the same algorithm.
+        """
         from .._plots.training import draw_loss
 
+        unit = "step" if self.steps else "time"
         times, losses = (np.asarray(self.history[name]) for name in ("time", "loss"))
-        return draw_loss(times, losses, axes, name="step" if self.steps else "time")
+        if theory is None:
+            return draw_loss(times, losses, axes, name=unit)
+        expected = losses_of(theory, unit, times)
+        axes = draw_loss(times, losses, axes, name=unit, label="trained network")
+        draw_loss(*expected, axes, name=unit, label="theory", line="--")
+        axes.legend()
+        return axes
 
 
 @drawing
@@ -135,7 +149,10 @@ def simulate(
     - `algorithm`: `GradientDescent`, `GradientFlow`, `SGD`, `Adam`, or any Optax optimizer as `nk.Optax`.
     - `record`: an `nk.Record`, which observables to record.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
-    - `lr_factors`: learning-rate factors, a tree like `params`, e.g. `net.lr_factors()`.
+    - `lr_factors`: learning-rate factors. By default the network's own, `net.lr_factors()` (for `Adam`,
+      `net.lr_factors("adam")` in maximal update parametrization, otherwise 1), as in `nk.forecast`, `nk.solve`,
+      `nk.inspect` and `nk.kernels.EmpiricalNTK`. Others are one number, 1.0 for plain gradient descent, or a tree like
+      `params`.
     - `key`: needed if the algorithm is random.
     - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to $\text{tol}^2$ of its
       initial value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most
@@ -167,7 +184,8 @@ def simulate(
         raise TypeError(f"`record` must be an nk.Record; got {shown(record)}.")
     function = get_loss(loss)
     params = checked_params(model, params)
-    lr_factors = None if lr_factors is None else checked_factors(lr_factors, params)
+    optimizer = optimizer_of(algorithm, model, params, lr_factors)
+    lr_factors = training_factors(model, params, lr_factors, optimizer)
     traced = is_traced(model, params, x, y)
     if not traced:
         x = inputs(x, "x", model.in_shape)

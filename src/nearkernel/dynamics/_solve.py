@@ -5,7 +5,7 @@ from typing import Any, Literal, overload
 from .._check import inputs, shown, whole
 from .._precision import in_float64
 from .._types import ArrayLike, Num
-from ..kernels import AbstractKernel
+from ..kernels import AbstractKernel, EmpiricalNTK
 from ._algorithms import AbstractAlgorithm, GradientFlow, SpectralAlgorithm
 from ._by_products import by_size
 from ._evolve import FunctionSpaceSolution
@@ -135,6 +135,7 @@ def solve(
         raise ValueError(f"`order` must be 0, 1 or 2; got {order}.")
     tangent = tangent_of(problem)
     if isinstance(algorithm, SGD):
+        _require_one_rate(algorithm, tangent)
         algorithm = _solvable(algorithm, tangent, order, chosen, function)
     if order > 0 and tangent.degree == 1:
         raise ValueError(
@@ -165,6 +166,13 @@ def solve(
         return FunctionSpaceSolution(tangent, x, y, algorithm, function, vector)
     large = by_size(problem, x, algorithm) if chosen is None and isinstance(problem, AbstractKernel) else None
     return Solution(tangent, x, y, algorithm, vector, large)
+
+
+def _require_one_rate(sgd: SGD, tangent: AbstractTangent) -> None:
+    """Noise of gradients is multiplied by the factors, not by their roots: the kernel does not know it."""
+    kernel = tangent.kernel
+    if sgd.noise and isinstance(kernel, EmpiricalNTK) and kernel.lr_factors is not None:
+        raise ValueError("`noise` needs learning-rate factors that are all 1: otherwise use nk.simulate.")
 
 
 def _solvable(

@@ -12,6 +12,7 @@ import numpy as np
 from .._check import shown
 from .._precision import in_float64
 from ..models import AbstractModel
+from ..models._params import training_factors
 from ._fluctuation import checked_data, plain_sampling
 from ._stochastic import SGD
 
@@ -19,7 +20,15 @@ _MOST = 2000  # batches that are averaged over
 
 
 def step_change(
-    observable: Callable, model: AbstractModel, params: Any, x: Any, y: Any, sgd: SGD, loss: Any = "squared"
+    observable: Callable,
+    model: AbstractModel,
+    params: Any,
+    x: Any,
+    y: Any,
+    sgd: SGD,
+    loss: Any = "squared",
+    *,
+    lr_factors: Any = None,
 ) -> Callable:
     r"""The mean change of an observable in one step of SGD, as an observable for `nk.Record`.
 
@@ -28,9 +37,9 @@ def step_change(
     Its mean over a stationary run of SGD is 0 for every O: the fluctuation-dissipation relation. The mean over batches
     is exact: it includes all of them.
 
-    **Arguments:** `observable`, a JAX function of the parameters that returns one number; `model`, `x`, `y`, `loss`:
-    same as `nk.simulate`; `sgd`, an `nk.SGD` with at most 2000 possible batches of a fixed size; `params`, any
-    parameters of the model.
+    **Arguments:** `observable`, a JAX function of the parameters that returns one number; `model`, `x`, `y`, `loss`,
+    `lr_factors`: same as `nk.simulate`; `sgd`, an `nk.SGD` with at most 2000 possible batches of a fixed size;
+    `params`, any parameters of the model.
 
     **Returns:** a function of the parameters.
     """
@@ -38,6 +47,7 @@ def step_change(
         raise TypeError(f"`observable` must be a function of the parameters; got {shown(observable)}.")
     x, y, function = checked_data(model, params, x, y, loss)
     lr, _, _ = plain_sampling(sgd, len(x))
+    factors = training_factors(model, params, lr_factors)
     size = len(x) if sgd.batch_size is None else min(sgd.batch_size, len(x))
     count = math.comb(len(x), size)
     if sgd.batches != "fixed" or count > _MOST:
@@ -53,7 +63,8 @@ def step_change(
             gradient = jax.grad(lambda p: function(model(p, jnp.asarray(x)[batch]), jnp.asarray(y)[batch]))(
                 theta
             )
-            return observable(jax.tree.map(lambda a, g: a - scale * g, theta, gradient))
+            moves = gradient if factors is None else jax.tree.map(jnp.multiply, factors, gradient)
+            return observable(jax.tree.map(lambda a, g: a - scale * g, theta, moves))
 
         return jnp.mean(jax.lax.map(after, jnp.asarray(batches), batch_size=64)) - observable(theta)
 

@@ -35,15 +35,15 @@ class Problem(eqx.Module):
             return gradient
         return jax.tree.map(lambda factor, g: factor * g, self.lr_factors, gradient)
 
+    def moving(self, tree):
+        """A tree like the parameters, 0 where they do not train: where a centered model started."""
+        return self.model.whole(self.model.moving(tree)[1]) if isinstance(self.model, Scaled) else tree
+
     def decayed(self, params, algorithm: SGD):
         """`params` that train are nearer to 0 or to their start; a start that is kept is not."""
         share = algorithm.lr * algorithm.weight_decay
-        if algorithm.decay_to == "start":
-            moving = jax.tree.map(jnp.subtract, params, self.start)
-        else:
-            moving = (
-                self.model.whole(self.model.moving(params)[1]) if isinstance(self.model, Scaled) else params
-            )
+        at_start = algorithm.decay_to == "start"
+        moving = jax.tree.map(jnp.subtract, params, self.start) if at_start else self.moving(params)
         return jax.tree.map(lambda p, m: (p - share * m).astype(p.dtype), params, moving)
 
 
@@ -80,7 +80,8 @@ def _observe(problem, loss, observables, state) -> dict:
 
 def _row(problem, observables, state, value, gradient) -> dict:
     row = {"time": state.time, "loss": value, "gradient": _size(gradient)}
-    return row | {name: observed(what, problem.model, state.params, problem.x) for name, what in observables}
+    here = problem.model, state.params, problem.x, problem.lr_factors
+    return row | {name: observed(what, *here) for name, what in observables}
 
 
 observe = jax.jit(_observe, static_argnums=(1, 2))
@@ -112,7 +113,9 @@ def descend(problem: Problem, loss, observables, algorithm, key, state: State, g
 
     def transformed(state, found):
         updates, inner = algorithm.transformation.update(found, state.velocity, state.params)
-        updates = problem.scaled(updates)
+        updates = problem.scaled(
+            problem.moving(updates)
+        )  # decay within an optimizer leaves a kept start alone
         params = jax.tree.map(lambda p, u: (p + u).astype(p.dtype), state.params, updates)
         inner = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.result_type(old)), inner, state.velocity)
         return State(params, inner, state.time + 1)

@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..kernels import EmpiricalNTK
 from ..models import AbstractModel, ModelDerivatives
+from ..models._params import root_factors
 from ._algorithms import GradientDescent, GradientFlow
 from ._evolve import descend_by, flow_at
 from ._factor import Spectrum, spectrum
@@ -33,10 +34,13 @@ class Arrival(NamedTuple):
 
 
 class Stretch:
-    """Training from `params` on the first rows of `rows`, as many as `y` (n, out) has."""
+    """Training from `params` on the first rows of `rows`, as many as `y` (n, out) has.
 
-    def __init__(self, model: AbstractModel, params: Any, rows: np.ndarray, y: np.ndarray):
-        self.model, self.params, self.rows, self.y = model, params, rows, y
+    `factors` are its learning-rate factors, a tree like `params`, or None if all are 1.
+    """
+
+    def __init__(self, model: AbstractModel, params: Any, rows: np.ndarray, y: np.ndarray, factors: Any):
+        self.model, self.params, self.rows, self.y, self.factors = model, params, rows, y, factors
         self.start = np.asarray(_outputs(model, params, rows))
         self.x = rows[: len(y)]
 
@@ -44,7 +48,8 @@ class Stretch:
     def matrix(self) -> jax.Array:
         """The kernel (n out, n out), made only once its caller has seen that outputs are finite."""
         size = self.y.size
-        return jnp.asarray(EmpiricalNTK(self.model, self.params).full(self.x).reshape(size, size))
+        kernel = EmpiricalNTK(self.model, self.params, 1.0 if self.factors is None else self.factors)
+        return jnp.asarray(kernel.full(self.x).reshape(size, size))
 
     @functools.cached_property
     def spectrum(self) -> Spectrum:
@@ -52,13 +57,14 @@ class Stretch:
 
     def arrivals(self, algorithm: Timed, loss: AbstractLoss, moments: np.ndarray) -> Iterator[Arrival]:
         """At each of `moments`, counted from the beginning of this stretch."""
-        everywhere = ModelDerivatives(self.model, self.params, self.rows, 1)
-        here = ModelDerivatives(self.model, self.params, self.x, 1)
+        roots = root_factors(self.factors, self.params)
+        everywhere = ModelDerivatives(self.model, self.params, self.rows, 1, roots)
+        here = ModelDerivatives(self.model, self.params, self.x, 1, roots)
         flat, tree = ravel_pytree(self.params)
         for weights in self._coefficients(algorithm, loss, moments):
             step = here.pull(weights.reshape(1, -1))
             outputs = self.start + everywhere.push(step).reshape(self.start.shape)
-            params = jax.tree.map(np.asarray, tree(flat + step[0]))
+            params = jax.tree.map(np.asarray, tree(flat + here.unscaled(step)[0]))
             yield Arrival(params, outputs, np.asarray(_outputs(self.model, params, self.rows)))
 
     def _coefficients(

@@ -25,6 +25,7 @@ from ..models import (
     Scaled,
     Taylor,
 )
+from ..models._params import root_factors, training_factors
 from ._algorithms import SpectralAlgorithm
 from ._factor import (
     AbstractFactor,
@@ -221,7 +222,10 @@ class FeatureTangent(KernelTangent, CurvedTangent):
 
 
 class ExpandedTangent(CurvedTangent):
-    """A model around its parameters: outputs share them, so (point, output) is one index of n * out."""
+    """A model around its parameters: outputs share them, so (point, output) is one index of n * out.
+
+    Parameters that move are divided by the roots of their learning-rate factors: these train with one learning rate.
+    """
 
     kernel: EmpiricalNTK
 
@@ -230,7 +234,11 @@ class ExpandedTangent(CurvedTangent):
         self.inner, self.inner_params = model.model, model.params0
         if isinstance(model.model, Scaled):
             self.inner, self.inner_params = model.model.moving(model.params0)
-        self.kernel = EmpiricalNTK(self.inner, self.inner_params)
+        factors = training_factors(model, model.params0)
+        if isinstance(model.model, Scaled) and model.model.centred and factors is not None:
+            factors = factors["params"]
+        self.kernel = EmpiricalNTK(self.inner, self.inner_params, 1.0 if factors is None else factors)
+        self._roots = root_factors(factors, self.inner_params)
 
     def network(self) -> AbstractModel:
         return self.model.model
@@ -267,15 +275,15 @@ class ExpandedTangent(CurvedTangent):
         return np.concatenate([np.diagonal(part) for part in parts])
 
     def params(self, x: np.ndarray, weights: np.ndarray) -> Any:
-        return self.arrived(
-            -ModelDerivatives(self.inner, self.inner_params, x, 1).pull(weights.reshape(1, -1))
-        )
+        linear = ModelDerivatives(self.inner, self.inner_params, x, 1, self._roots)
+        return self.arrived(-linear.pull(weights.reshape(1, -1)))
 
     def derivatives(self, x: np.ndarray) -> ModelDerivatives:
-        return ModelDerivatives(self.inner, self.inner_params, x, self.degree)
+        return ModelDerivatives(self.inner, self.inner_params, x, self.degree, self._roots)
 
     def _moving_tree(self, moved: np.ndarray) -> Any:
-        return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](moved[0]))
+        step = moved[0] if self._roots is None else moved[0] * np.asarray(self._roots)
+        return jax.tree.map(np.asarray, ravel_pytree(self.inner_params)[1](step))
 
     def tree(self, moved: np.ndarray) -> Any:
         found = self._moving_tree(moved)

@@ -104,6 +104,8 @@ def sharpness(
 ) -> Any:
     r"""The largest eigenvalue $\lambda$ of the Hessian of the loss: gradient descent is stable if $\eta \lambda < 2$.
 
+    This is plain gradient descent, `nk.simulate(..., lr_factors=1.0)`: the Hessian has no learning-rate factors.
+
     **Arguments:** `model`, `params`, `x`, `y`, `loss`: same as `Hessian`; `steps`, the number of Lanczos steps under
     tracing, as in `nk.Record({"sharpness": lambda p: nk.geometry.sharpness(net, p, x, y)})`, which records it along a
     run; otherwise Lanczos iterates to a relative error of 1e-8; `seed` of the first vector.

@@ -11,24 +11,31 @@ from .._check import inputs, numeric
 from .._memory import require_fits
 from .._precision import Portable, in_float64
 from ..models import AbstractModel, ModelDerivatives, effective_features
-from ..models._params import floating_params
+from ..models._params import floating_params, root_factors, training_factors
 from ..models._passes import along, flat
 
 
 class _Meta(Portable, eqx.Module):
     model: AbstractModel
     params: Any
+    lr_factors: Any
 
-    def __init__(self, model: AbstractModel, params: Any):
+    def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None):
         self.model, self.params = model, floating_params(model, params)
+        self.lr_factors = training_factors(model, self.params, lr_factors)
+
+    def _roots(self) -> Any:
+        return root_factors(self.lr_factors, self.params)
 
     def _derivatives(self, x: Any, name: str) -> ModelDerivatives:
-        return ModelDerivatives(self.model, self.params, inputs(x, name, self.model.in_shape), 3)
+        return ModelDerivatives(
+            self.model, self.params, inputs(x, name, self.model.in_shape), 3, self._roots()
+        )
 
     def _features(self, x: Any, name: str) -> np.ndarray:
-        """(m, P), one row an (input, output) pair."""
-        found = effective_features(self.model, self.params, x, name)
-        return found.reshape(-1, found.shape[2])
+        """(m, P), one row an (input, output) pair, by parameters divided by the roots of their factors."""
+        found, roots = effective_features(self.model, self.params, x, name), self._roots()
+        return found.reshape(-1, found.shape[2]) * (1.0 if roots is None else np.asarray(roots))
 
     def _weights(self, p: Any, name: str, derivatives: ModelDerivatives) -> np.ndarray:
         found = numeric(p, name)
@@ -45,7 +52,8 @@ class EmpiricalDNTK(_Meta):
     The tangent kernel changes at the rate $-(\mu_{12a} + \mu_{21a})\, e_a$, with $e$ the errors. $\mu$ is symmetric
     in its last two indices only.
 
-    **Arguments:** `model`, any model with second derivatives; `params`, its parameters.
+    **Arguments:** `model`, any model with second derivatives; `params`, its parameters; `lr_factors`: same as
+    `EmpiricalNTK`; each sum over parameters has them.
     """
 
     @in_float64
@@ -84,7 +92,8 @@ class EmpiricalDDNTK(_Meta):
 
     $$\nu_{abcd} = z'''_a z'_b z'_c z'_d, \qquad \kappa_{abcd} = (z''_a z'_c) \cdot (z''_b z'_d)$$
 
-    **Arguments:** `model`, any model with third derivatives; `params`, its parameters.
+    **Arguments:** `model`, any model with third derivatives; `params`, its parameters; `lr_factors`: same as
+    `EmpiricalNTK`; each sum over parameters has them.
     """
 
     @in_float64
@@ -97,7 +106,7 @@ class EmpiricalDDNTK(_Meta):
         pairs = np.indices((m, m)).reshape(2, -1)
         bent = rows.bend_pull(unit[pairs[0]], f[pairs[1]]).reshape(m, m, -1)  # psi_a f_c
         kappa = np.einsum("acp,bdp->abcd", bent, bent, optimize=True)
-        nu = np.asarray(_trilinear(self.model, self.params, rows.x, f))
+        nu = np.asarray(_trilinear(self.model, self.params, rows.x, rows.unscaled(f)))
         return _finite(nu), _finite(kappa)
 
     @in_float64

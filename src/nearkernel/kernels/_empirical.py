@@ -13,11 +13,11 @@ from .._precision import in_float64, is_traced
 from ..models import AbstractModel, AbstractNetwork, ModelDerivatives, Scaled
 from ..models._base import count_parameters
 from ..models._derivatives import jacobian
-from ..models._params import checked_factors, floating_params
+from ..models._params import floating_params, root_factors, training_factors
 from ._base import AbstractKernel
 from ._finite import require_finite
 from ._outer import contracts, layer_contraction, layer_drift, layer_side, moving_layer_side
-from ._tapped import jacobian_side, roots_of, tapped_side
+from ._tapped import jacobian_side, tapped_side
 from ._tiles import pieces
 
 METHODS = ("auto", "layers", "jacobian", "products")
@@ -34,7 +34,8 @@ class EmpiricalNTK(AbstractKernel):
 
     - `model`: any model.
     - `params`: its parameters.
-    - `lr_factors`: learning-rate factors $\lambda_\mu$, a tree like `params`, e.g. `net.lr_factors()`; 1 by default.
+    - `lr_factors`: learning-rate factors $\lambda_\mu$, same as `nk.simulate`: by default the model's own, 1.0 for
+      the plain kernel.
     - `method`: "layers" contracts layer by layer, without the Jacobian of any weight array that enters a single matrix
       product or convolution; "jacobian" contracts Jacobians in chunks; "products" pushes each gradient through the
       model, which is cheaper for models with many outputs; "auto" is "layers" if most parameters are in such arrays,
@@ -49,7 +50,7 @@ class EmpiricalNTK(AbstractKernel):
     def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None, method: str = "auto"):
         self.model, self.method = model, one_of(method, "method", METHODS)
         self.params = floating_params(model, params)
-        self.lr_factors = None if lr_factors is None else checked_factors(lr_factors, self.params)
+        self.lr_factors = training_factors(model, self.params, lr_factors)  # None: all are 1
         if self.method == "layers" and not self._one_factor_each():
             raise ValueError('`method="layers"` needs one learning-rate factor for each array; use "auto".')
 
@@ -159,7 +160,7 @@ class EmpiricalNTK(AbstractKernel):
         for at in range(0, len(x1), chunk):
             rows = _jacobian_rows(self, x1[at : at + chunk], chunk).reshape(-1, count)
             if self.lr_factors is not None:
-                rows = rows * np.asarray(roots_of(self.lr_factors, self.params))
+                rows = rows * np.asarray(root_factors(self.lr_factors, self.params))
             block = derivatives.push(rows).reshape(-1, out, len(x2), out)
             found[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
         return found
@@ -169,7 +170,7 @@ class EmpiricalNTK(AbstractKernel):
         assert isinstance(self.model, Scaled)
         moving, params = self.model.moving(self.params)
         factors = self.lr_factors["params"] if self.model.centred and self.lr_factors else self.lr_factors
-        return EmpiricalNTK(moving.model, params, factors, self.method)
+        return EmpiricalNTK(moving.model, params, 1.0 if factors is None else factors, self.method)
 
     def _by_sides(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:
         """Gradients of a few rows at a time, or what they are made of, against those of a few others."""
@@ -198,9 +199,8 @@ class EmpiricalNTK(AbstractKernel):
         """(n, out, P), each column scaled by the root of its learning-rate factor."""
         params = self.params if params is None else params
         found = jacobian(self.model, params, x)
-        if self.lr_factors is None:
-            return found
-        return found * roots_of(self.lr_factors, self.params)
+        roots = root_factors(self.lr_factors, self.params)
+        return found if roots is None else found * roots
 
     def _traced_full(self, x1: Any, x2: Any) -> jax.Array:
         left = self._jacobian(x1)

@@ -16,10 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend import core
-from jax.flatten_util import ravel_pytree
 
 from ..models import AbstractModel
 from ..models._derivatives import jacobian
+from ..models._params import root_factors
 from ._outer import LayerSide, Side
 
 _SAME_ENTRIES = ("reshape", "transpose", "squeeze", "expand_dims", "convert_element_type", "copy", "copy_p")
@@ -55,16 +55,10 @@ class _Product(NamedTuple):
     operand: int
 
 
-def roots_of(factors: Any, params: Any) -> jax.Array:
-    """The root of the learning-rate factor of each parameter, (P,)."""
-    spread = jax.tree.map(lambda factor, leaf: jnp.broadcast_to(factor, jnp.shape(leaf)), factors, params)
-    return jnp.sqrt(ravel_pytree(spread)[0])
-
-
 @jax.jit
 def jacobian_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -> Side:
     """All gradients, each entry times the root of its factor; `factors` is a tree like `params`."""
-    found = jacobian(model, params, x) * roots_of(factors, params)
+    found = jacobian(model, params, x) * root_factors(factors, params)
     return [LayerSide(jnp.ones((len(found), 1, 1), found.dtype), found[:, :, None])]
 
 

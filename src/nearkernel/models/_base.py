@@ -37,6 +37,13 @@ class AbstractModel(Portable, eqx.Module):
         """A tree like the parameters, of `jax.ShapeDtypeStruct`; None if the shapes are not known beforehand."""
         return None
 
+    def _own_factors(self, optimizer: str) -> Params | None:
+        """The learning-rate factors of training with `optimizer` "sgd" or "adam", unless others are given.
+
+        None if all are 1.
+        """
+        return None
+
 
 def require_model(model: Any, name: str = "model") -> None:
     """Raises `TypeError` unless `model` is a model."""

@@ -87,6 +87,9 @@ class AbstractBranches(AbstractContainer):
     def lr_factors(self, shape: Shape) -> Params:
         return [part.lr_factors(shape) for part in self.parts]
 
+    def shrinks(self, shape: Shape) -> float:
+        return min(part.shrinks(shape) for part in self.parts)  # gradients take the widest way back
+
     def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
         params = params or [None] * len(self.parts)
         return self.combined([part.run(leaf, p, x) for part, p in zip(self.parts, params, strict=True)])

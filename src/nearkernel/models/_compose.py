@@ -1,6 +1,9 @@
 """Layers made of layers, and the simplest of them: one after the other."""
 
 import abc
+import functools
+import math
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -97,7 +100,17 @@ class Sequential(AbstractContainer, AbstractPiecewiseLayer):
         return [params for params, layer in zip(found, self.layers, strict=True) if layer.has_params()]
 
     def lr_factors(self, shape: Shape) -> Params:
-        return [layer.lr_factors(s) for layer, s in self.shapes(shape) if layer.has_params()]
+        """Layers before one in mean-field scaling get gradients that are smaller by the root of its fan-in."""
+        found: list[Params] = []
+        grown = 1.0
+        for layer, s in reversed(list(self.shapes(shape))):
+            if layer.has_params():
+                found.insert(0, jax.tree.map(functools.partial(operator.mul, grown), layer.lr_factors(s)))
+            grown *= layer.shrinks(s)
+        return found
+
+    def shrinks(self, shape: Shape) -> float:
+        return math.prod(layer.shrinks(s) for layer, s in self.shapes(shape))
 
     def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:
         rest = iter(params or ())

@@ -89,7 +89,11 @@ class Dense(AbstractWideLayer, AbstractOuterLayer, AbstractPiecewiseLayer):
         return weight_scale * (x @ params["weight"]) + bias_scale * params["bias"]
 
     def lr_factors(self, shape: Shape) -> Params:
-        return factors_of(self, shape[-1])
+        found = factors_of(self, shape[-1])
+        return {**found, "weight": found["weight"] * self.shrinks(shape)}
+
+    def shrinks(self, shape: Shape) -> float:
+        return float(shape[-1]) if self.parametrization == "mean_field" else 1.0
 
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
         weight_scale, bias_scale = self.scales(x.shape[-1])

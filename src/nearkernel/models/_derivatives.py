@@ -96,10 +96,12 @@ class AbstractDerivatives(Portable, abc.ABC):
 class ModelDerivatives(AbstractDerivatives):
     """Derivatives of any `model` at `params` on inputs `x`, up to order `degree`, by automatic differentiation.
 
-    Parameters are flattened in the order of `ravel_pytree`."""
+    Parameters are flattened in the order of `ravel_pytree`. With `roots` (P,), those of learning-rate factors, they are
+    derivatives by the parameters divided by them."""
 
-    def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int):
+    def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int, roots: Any = None):
         super().__init__()
+        self.roots = None if roots is None else np.asarray(roots)
         self.model, self.params, self.x, self.degree = model, params, x, degree
         self.size = count_parameters(params)
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
@@ -157,7 +159,7 @@ class ModelDerivatives(AbstractDerivatives):
                 batch = slice(at, min(at + step, count))
                 # What is padded has weight 0, so that it adds nothing.
                 p = [padded(each[batch, part], step, len(rows) * self.out) for each in weights]
-                v = [padded(each[batch], step, self.size) for each in directions]
+                v = [padded(self.unscaled(each[batch]), step, self.size) for each in directions]
                 found = PASSES[kind](self.model, self.params, rows, p, v)
                 if found[0] is not None:
                     rows_out = np.zeros((count, self.outputs)) if rows_out is None else rows_out
@@ -167,7 +169,11 @@ class ModelDerivatives(AbstractDerivatives):
                     pulled = np.zeros((count, self.size)) if pulled is None else pulled
                     values = np.asarray(found[1])[: batch.stop - at]
                     pulled[at : at + len(values)] += values
-        return rows_out, pulled
+        return rows_out, None if pulled is None else self.unscaled(pulled)
+
+    def unscaled(self, vectors: np.ndarray) -> np.ndarray:
+        """Directions `vectors` (R, P) of the scaled parameters in the model's own units; pulls back alike."""
+        return vectors if self.roots is None else vectors * self.roots
 
 
 def padded(array: np.ndarray, rows: int, columns: int) -> np.ndarray:

@@ -78,6 +78,10 @@ class AbstractLayer(eqx.Module):
         """Learning-rate factors for inputs of a `shape`, a tree like the parameters, by the layer's parametrization."""
         return None
 
+    def shrinks(self, shape: Shape) -> float:
+        """What it multiplies the factors of all layers before it with, for inputs of a `shape`: 1, or its fan-in."""
+        return 1.0
+
     def has_params(self) -> bool:
         """Whether the layer has parameters."""
         return False

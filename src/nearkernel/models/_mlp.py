@@ -29,8 +29,9 @@ class MLP(AbstractNetwork):
     | "mean_field" | $\mathcal{N}(0, 1)$ | same as "ntk", the last layer $\sqrt{C_W} / \text{fan-in}$ | $\sqrt{C_b}$ |
     | "mup" | same as "standard", last weights $\mathcal{N}(0, C_W\, \text{base width} / \text{fan-in}^2)$ | 1 | 1 |
 
-    With the learning rates of all parameters multiplied by `lr_factors()`, the first three have the same tangent
-    kernel at initialization. At infinite width the kernel then stays constant, except in mean-field scaling.
+    Training multiplies the learning rates of all parameters by `lr_factors()`, unless told otherwise. With them the
+    first three have the same tangent kernel at initialization. At infinite width the kernel then stays constant,
+    except in mean-field scaling.
 
     "mup" is the maximal update parametrization. At `base_width` it is the standard network; at other widths all
     layers move by the same amount in training, so a learning rate tuned at the base width carries over.
@@ -172,6 +173,8 @@ class MLP(AbstractNetwork):
     def lr_factors(self, optimizer: str = "sgd") -> Params:
         r"""Learning-rate factors, a tree like the parameters, that the parametrization implies.
 
+        Training uses them unless told otherwise: `nk.simulate`, `nk.forecast`, `nk.inspect`, `nk.kernels.EmpiricalNTK`.
+
         "ntk": 1. "standard": $C_W / \text{fan-in}$ and $C_b$, with which the network trains exactly like the "ntk"
         network. "mean_field": the width of the last hidden layer, so that outputs move by $O(1)$ at any width. "mup":
         with widths in units of `base_width`, fan-out/fan-in for gradient descent (`optimizer` "sgd") and 1/fan-in for
@@ -189,11 +192,12 @@ class MLP(AbstractNetwork):
             raise ValueError(
                 f'`optimizer="adam"` is for parametrization "mup"; got "{self.parametrization}".'
             )
-        if self.parametrization != "mean_field" or not self.widths:
-            return self.layers.lr_factors(self.in_shape)
-        width = float(self.widths[-1])
-        hidden = [{"weight": width, "bias": width} for _ in self.widths]
-        return [*hidden, {"weight": width, "bias": 1.0}]
+        return self.layers.lr_factors(self.in_shape)
+
+    def _own_factors(self, optimizer: str) -> Params | None:
+        return (
+            self.lr_factors(optimizer) if self.parametrization == "mup" else super()._own_factors(optimizer)
+        )
 
 
 class PerLayer(eqx.Module):

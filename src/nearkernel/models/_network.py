@@ -66,8 +66,16 @@ class AbstractNetwork(AbstractModel):
 
     @in_float64
     def lr_factors(self) -> Params:
-        """Learning-rate factors, a tree like the parameters, that the layers' parametrizations imply."""
+        """Learning-rate factors of gradient descent, a tree like the parameters, by the layers' parametrizations.
+
+        They are those of the `nk.MLP` with the same layers. Training uses them unless told otherwise.
+        """
         return self.layers.lr_factors(self.in_shape)
+
+    def _own_factors(self, optimizer: str) -> Params | None:
+        return (
+            self.lr_factors() if optimizer == "sgd" else None
+        )  # steps of Adam do not know the size of a gradient
 
     @property
     def mean_field(self) -> bool:

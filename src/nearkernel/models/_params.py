@@ -5,10 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
-from .._check import numeric, shown
+from .._check import numeric, positive, shown
 from .._precision import is_traced
 from ._base import AbstractModel, Params, in_working_precision, require_model
+from ._scaled import of_centred
 
 
 def require_params(model: AbstractModel, params: Params, name: str = "params") -> None:
@@ -81,7 +83,7 @@ def checked_factors(factors: Any, params: Params, name: str = "lr_factors") -> A
     if set(found) != set(arrays):
         wrong = sorted(set(arrays) ^ set(found))[0]
         raise ValueError(
-            f"`{name}` must be a tree like `params`, e.g. `net.lr_factors()`; `{name}{wrong}` is "
+            f"`{name}` must be one number or a tree like `params`, e.g. `net.lr_factors()`; `{name}{wrong}` is "
             f"{'missing' if wrong in arrays else 'not a parameter'}."
         )
     for path, factor in found.items():
@@ -95,6 +97,39 @@ def checked_factors(factors: Any, params: Params, name: str = "lr_factors") -> A
         if values.min(initial=0.0) < 0:
             raise ValueError(f"`{name}{path}` must be at least 0; got {values.min():g}.")
     return _like(params, factors)
+
+
+def training_factors(model: AbstractModel, params: Params, given: Any = None, optimizer: str = "sgd") -> Any:
+    """The learning-rate factors of training, a tree like `params`; None if all are 1.
+
+    `given` is None for the model's own with this `optimizer`, one number for all parameters, or a tree; a tree like
+    the inner parameters of a centered `nk.Scaled` is enough.
+    """
+    arrays = _by_path(params)
+    if given is None:
+        own = _by_path(model._own_factors(optimizer))  # a layer that does not know its factors has 1
+        given = jax.tree.unflatten(jax.tree.structure(params), [own.get(path, 1.0) for path in arrays])
+    elif np.ndim(given) == 0 and not isinstance(given, dict | list | tuple):
+        factor = positive(given, "lr_factors")
+        given = jax.tree.map(lambda _: factor, params)
+    else:
+        inner = isinstance(params, dict) and set(params) == {"params", "start"}
+        if inner and set(_by_path(given)) == set(_by_path(params["params"])):
+            given = of_centred(given)
+        given = checked_factors(given, params)
+    plain = all(not is_traced(leaf) and np.all(np.asarray(leaf) == 1) for leaf in jax.tree.leaves(given))
+    return None if plain else given
+
+
+def root_factors(factors: Any, params: Params) -> jax.Array | None:
+    """The root of the learning-rate factor of each parameter, (P,); None if all are 1.
+
+    Training with factors is plain training of parameters that are divided by these roots.
+    """
+    if factors is None:
+        return None
+    spread = jax.tree.map(lambda factor, leaf: jnp.broadcast_to(factor, jnp.shape(leaf)), factors, params)
+    return jnp.sqrt(ravel_pytree(spread)[0])
 
 
 def _require_numbers(leaf: Any, name: str) -> None:

@@ -61,6 +61,10 @@ class Repeat(AbstractContainer, AbstractPiecewiseLayer):
         return jax.vmap(lambda k: self.body.init(k, shape))(jax.random.split(key, self.count))
 
     def lr_factors(self, shape: Shape) -> Params:
+        if self.body.shrinks(shape) != 1:
+            raise ValueError(
+                '`layers` of Repeat must not shrink their outputs, as Dense with parametrization="mean_field" does.'
+            )
         return self.body.lr_factors(shape)
 
     def run(self, leaf: Leaf, params: Params, x: jax.Array) -> jax.Array:

@@ -19,7 +19,7 @@ def richness(model: AbstractModel) -> float:
 
     | model | richness |
     |---|---|
-    | `MLP`, "ntk" or "standard" (with its `lr_factors()`) | $1 / \sqrt{\text{width of the last hidden layer}}$ |
+    | `MLP`, "ntk" or "standard" | $1 / \sqrt{\text{width of the last hidden layer}}$ |
     | `MLP`, "mean_field" | 1 |
     | `MLP`, "mup" | $1 / \sqrt{\text{base width}}$ |
     | `Network` of `Dense` and `Activation` layers | same as the `MLP` whose last layer has the same parametrization |

@@ -12,6 +12,11 @@ from .._precision import in_float64
 from ._base import AbstractModel, Params, require_model
 
 
+def of_centred(factors: Params) -> Params:
+    """Learning-rate factors of a centered model, from those of the inner one: where it started stays."""
+    return {"params": factors, "start": jax.tree.map(lambda _: 0.0, factors)}
+
+
 class Scaled(AbstractModel):
     r"""A rescaled model $\alpha\,[z(\theta) - z(\theta_0)]$, or $\alpha\, z(\theta)$ if not `centred`.
 
@@ -58,6 +63,10 @@ class Scaled(AbstractModel):
             )
         start = jax.tree.map(jax.lax.stop_gradient, params["start"])
         return self.alpha * (self.model(params["params"], x) - self.model(start, x))
+
+    def _own_factors(self, optimizer: str) -> Params | None:
+        inner = self.model._own_factors(optimizer)
+        return inner if inner is None or not self.centred else of_centred(inner)
 
     def moving(self, params: Params) -> tuple["Scaled", Params]:
         """The model without the constant part, and its parameters; its derivatives are the same."""

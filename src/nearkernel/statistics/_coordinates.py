@@ -131,11 +131,10 @@ def _factors(net: Any, adam: bool, factors: bool) -> Any:
 
 
 def _moves(net: Any, x, y, algorithm, factors: bool, key, draws: int):
-    rates = _factors(net, isinstance(algorithm, Adam), factors)
     outputs = net.net.layer_outputs if isinstance(net, MaximalUpdate) else net.layer_outputs
 
     def one(params):
-        after = simulate(net, params, x, y, algorithm, lr_factors=rates).params
+        after = simulate(net, params, x, y, algorithm, lr_factors=None if factors else 1.0).params
         both = zip(outputs(params, x), outputs(after, x), strict=True)
         return jnp.stack([jnp.sqrt(jnp.mean((new - old) ** 2)) for old, new in both])
 

@@ -7,6 +7,7 @@ $$\text{mean} = R y, \qquad \text{cov} = K_{BB} - R K_{AB} - K_{BA} R^\top + R K
 at any time $t$.
 """
 
+import functools
 import math
 import numbers
 from typing import Any, Literal, overload
@@ -33,6 +34,7 @@ from ._pair import pair_of
 from ._rich import RichForecast, rich_forecast
 from ._sampled_forecast import SampledForecast, sampled_forecast
 from ._sgd_forecast import StochasticForecast
+from ._training_curve import TrainingCurve
 
 
 class WideForecast(OfNetworks, GaussianOutputs):
@@ -41,7 +43,9 @@ class WideForecast(OfNetworks, GaussianOutputs):
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `variance` (m,) and `std`
     (m,), which do not need the (m, m) matrix; `terms`, (mean,) at order 0; `status`, an `nk.Status`, and its `ok`;
     `algorithm`; `regime`, the result of `nk.regime`: whether networks of this width are lazy enough for it; None for
-    given kernels.
+    given kernels. On the training set, computed on first use: `times` (T,), at which `nk.simulate` records (for
+    training without an end, times that show all of it, then infinity); `train` (T, n) or (T, n, out), the mean outputs
+    at these times; `loss` (T,), the mean of the loss over initializations, which includes their variance.
     """
 
     def __init__(self, law: TrainedLaw, points: NewPoints, algorithm: SpectralAlgorithm):
@@ -71,6 +75,26 @@ class WideForecast(OfNetworks, GaussianOutputs):
     def _variance(self) -> np.ndarray:
         with one_thread(len(self._law.x)):
             return self._points.variance(self.algorithm, self._response)
+
+    @functools.cached_property
+    @in_float64
+    def _curve(self) -> TrainingCurve:
+        with one_thread(len(self._law.x)):
+            return TrainingCurve(self._law, self.algorithm)
+
+    @property
+    def times(self) -> np.ndarray:
+        return self._curve.times
+
+    @functools.cached_property
+    def train(self) -> np.ndarray:
+        found = self._curve.outputs()
+        return found[..., 0] if self._law.vector else found
+
+    @functools.cached_property
+    @in_float64
+    def loss(self) -> np.ndarray:
+        return self._curve.loss()
 
     @property
     def terms(self) -> tuple[np.ndarray, ...]:

@@ -95,9 +95,7 @@ def trained_observables(
         expected["fourth"] = sum(fourth.get(name, 0.0) for name in (FOUR_POINT, *_KNOWN))
 
     def trained(params: Any) -> jax.Array:
-        end = simulate(
-            net, params, jnp.asarray(x), jnp.asarray(y), descent, Record(every=steps), lr_factors=factors
-        )
+        end = simulate(net, params, jnp.asarray(x), jnp.asarray(y), descent, Record(every=steps))
         return net(end.params, jnp.asarray(x_new)).ravel() - middle
 
     def kernel(params: Any) -> jax.Array:

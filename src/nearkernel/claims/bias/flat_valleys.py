@@ -46,14 +46,16 @@ class FlatValleys(Claim):
         for run in range(self.runs):
             params = net.init(jax.random.key(seed * 100 + int(rng.integers(1000))))
             lr, settle = 0.006, nk.GradientDescent(0.01, 6000)
-            bottom = nk.simulate(net, params, x, y, settle, nk.Record(every=6000)).params
+            bottom = nk.simulate(net, params, x, y, settle, nk.Record(every=6000), lr_factors=1.0).params
             noise = lambda p: np.trace(nk.dynamics.gradient_moment(net, p, x, y, 1))
-            still = nk.simulate(net, bottom, x, y, settle, nk.Record(every=6000)).params
+            still = nk.simulate(net, bottom, x, y, settle, nk.Record(every=6000), lr_factors=1.0).params
             record = nk.Record({"trace": trace}, every=self.steps // 50)
-            walk = nk.simulate(net, bottom, x, y, nk.SGD(lr, 1, self.steps), record, key=jax.random.key(run))
+            walk = nk.simulate(
+                net, bottom, x, y, nk.SGD(lr, 1, self.steps), record, lr_factors=1.0, key=jax.random.key(run)
+            )
             traces = np.asarray(walk.history["trace"])
             found[run] = traces[-10:].mean() / traces[0], told(still) / traces[0], 0.0, 0.0
-            rested = nk.simulate(net, walk.params, x, y, settle, nk.Record(every=6000)).params
+            rested = nk.simulate(net, walk.params, x, y, settle, nk.Record(every=6000), lr_factors=1.0).params
             found[run, 2] = noise(rested) / noise(bottom)
             found[run, 3] = told(rested) / traces[0]
         sgd, descent, quiet, flat = found.T

@@ -22,7 +22,7 @@ def trained(
 ) -> Any:
     """Parameters at the end."""
     record = nk.Record(every=algorithm.steps)
-    return nk.simulate(net, params, x, y, algorithm, record, loss=loss, key=key).params
+    return nk.simulate(net, params, x, y, algorithm, record, loss=loss, lr_factors=1.0, key=key).params
 
 
 def layers(net: nk.MLP, params: Any, x: np.ndarray) -> list[np.ndarray]:

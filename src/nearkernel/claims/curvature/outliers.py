@@ -33,7 +33,9 @@ class Outliers(Claim):
         theta = net.init(jax.random.key(seed))
         lr = 0.5 / nk.geometry.sharpness(net, theta, x, y, "cross_entropy")
         descent = nk.GradientDescent(lr, 60)
-        params = nk.simulate(net, theta, x, y, descent, nk.Record(every=60), loss="cross_entropy").params
+        params = nk.simulate(
+            net, theta, x, y, descent, nk.Record(every=60), loss="cross_entropy", lr_factors=1.0
+        ).params
         values = nk.geometry.top_eigenpairs(
             nk.geometry.Hessian(net, params, x, y, "cross_entropy"), 10
         ).values

@@ -26,7 +26,9 @@ def on_the_way(
         if step > done:
             descent = nk.GradientDescent(lr, step - done)
             record = nk.Record(every=step - done)
-            params = nk.simulate(net, params, x, y, descent, record, loss="cross_entropy").params
+            params = nk.simulate(
+                net, params, x, y, descent, record, loss="cross_entropy", lr_factors=1.0
+            ).params
         found.append(params)
         done = step
     return (net, x, y), found

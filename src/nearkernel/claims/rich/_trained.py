@@ -29,12 +29,11 @@ def rate(x: np.ndarray, activation: str = "tanh") -> float:
 
 def outputs(x, y, x_new, width: int, richness: float, networks: int, key: jax.Array) -> np.ndarray:
     """(networks, new points) after training."""
-    net = network(width)
-    model, factors = nk.Scaled(net, 1 / richness), net.lr_factors()
+    model = nk.Scaled(network(width), 1 / richness)
     descent = nk.GradientDescent(rate(x) * richness**2, STEPS)
 
     def one(params):
-        run = nk.simulate(model, params, x, y, descent, lr_factors={"params": factors, "start": factors})
+        run = nk.simulate(model, params, x, y, descent)
         return model(run.params, x_new)[:, 0]
 
     with jax.enable_x64(True):

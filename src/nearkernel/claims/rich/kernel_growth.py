@@ -46,13 +46,13 @@ class KernelGrowth(Claim):
 
     def _trained(self, seed: int, gamma: float, x, y) -> tuple[float, float]:
         net = nk.MLP(4, (self.width,), 1, "linear", parametrization="mean_field")
-        model, factors = nk.Scaled(net, 1 / gamma), net.lr_factors()
+        model = nk.Scaled(net, 1 / gamma)
         steps = 1200
         descent = nk.GradientDescent(6.0 * gamma**2 / steps, steps)
 
         def one(key):
             params = model.init(key)
-            run = nk.simulate(model, params, x, y, descent, lr_factors={"params": factors, "start": factors})
+            run = nk.simulate(model, params, x, y, descent)
             first, last = run.params["params"]
             h = x @ first["weight"] / 2
             return (h**2).mean() + (last["weight"] ** 2).mean()

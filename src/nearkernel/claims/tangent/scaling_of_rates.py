@@ -47,7 +47,7 @@ class ScalingOfRates(Claim):
         ]
         runs = (
             nk.simulate(ntk, theta, x, y, descent, nk.Record(every=1)),
-            nk.simulate(standard, start, x, y, descent, nk.Record(every=1), lr_factors=factors),
+            nk.simulate(standard, start, x, y, descent, nk.Record(every=1)),
             nk.simulate(standard, start, x, y, descent, nk.Record(every=1), lr_factors=other),
         )
         losses = [run.history["loss"] for run in runs]

@@ -34,9 +34,7 @@ class KinkFlux(Claim):
             middle = nk.forecast(net, x, y, descent, x_new).mean[0]
 
             def trained(params, net=net, middle=middle):
-                end = nk.simulate(
-                    net, params, jnp.asarray(x), jnp.asarray(y), descent, record, lr_factors=net.lr_factors()
-                )
+                end = nk.simulate(net, params, jnp.asarray(x), jnp.asarray(y), descent, record)
                 return net(end.params, jnp.asarray(x_new))[0, 0] - middle
 
             def both(params, trained=trained, root=root):

@@ -37,14 +37,12 @@ axes[2].plot(grid[:, 0], kernels.ntk[len(x) :, len(x) + 20], label="after {last}
 axes[2].set(title="Tangent kernel of x and 0")
 """
 CHECK = """
-factors = {{"params": net.lr_factors(), "start": net.lr_factors()}}
-
 
 @jax.jit
 @jax.vmap
 def trained(key):
     algorithm = nk.GradientDescent(richness**2 * lr, steps=step)
-    run = nk.simulate(model, model.init(key), x, y, algorithm, lr_factors=factors)
+    run = nk.simulate(model, model.init(key), x, y, algorithm)
     return model(run.params, grid)[:, 0]
 
 

@@ -28,6 +28,9 @@ class Switched(nk.models.AbstractModel):
     def init(self, key: Any) -> Any:
         return self.model.init(key)
 
+    def _own_factors(self, optimizer: str) -> Any:
+        return self.model._own_factors(optimizer)
+
     @in_float64
     def __call__(self, params: Any, x: Any) -> jax.Array:
         return self.model(params, x[:, :-1]) * x[:, -1:]
@@ -85,6 +88,9 @@ class Shallow(nk.models.AbstractModel):
 
     def init(self, key: Any) -> Any:
         return self.net.init(key)
+
+    def _own_factors(self, optimizer: str) -> Any:
+        return self.net._own_factors(optimizer)
 
     @in_float64
     def __call__(self, params: Any, x: Any) -> jax.Array:

@@ -223,12 +223,9 @@ def _rate(net: nk.MLP, x: np.ndarray) -> float:
 @functools.partial(jax.jit, static_argnums=5)
 def _trained(model, keys, x, y, lr, steps):
     """Outputs on the grid after training."""
-    factors = model.model.lr_factors()
-    moves = {"params": factors, "start": factors}
 
     def one(key):
-        start = model.init(key)
-        run = nk.simulate(model, start, x, y, nk.GradientDescent(lr, steps=steps), lr_factors=moves)
+        run = nk.simulate(model, model.init(key), x, y, nk.GradientDescent(lr, steps=steps))
         return model(run.params, _GRID)[:, 0]
 
     return jax.vmap(one)(keys)
