@@ -13,6 +13,7 @@ import numpy as np
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 _PROBES = np.array([-1.0, -0.91, -0.7, -0.35, -0.04, 0.3, 0.61, 0.88, 1.0])  # the ends see a kink just inside
 _MOST_PANELS = 3000
+_SHRUNK = 1e-5  # width of a panel that no smooth function needs
 _STRICT, _LENIENT = (5e-14, 2e-11), (1e-11, 4e-9)  # (error of a resolved panel, width of a kink)
 
 
@@ -26,6 +27,19 @@ class Panels(NamedTuple):
     def narrowest(self) -> float:
         """Width of the narrowest panel: 0 if there are kinks, since no panel may straddle one."""
         return 0.0 if len(self.kinks) else float(np.diff(self.edges).min())
+
+    def singular(self) -> np.ndarray:
+        """Kinks, and places around which panels shrink since a higher derivative jumps; round numbers if near one."""
+        width, middle = np.diff(self.edges), 0.5 * (self.edges[1:] + self.edges[:-1])
+        narrow = np.nonzero(width < _SHRUNK)[0]
+        groups = np.split(narrow, np.nonzero(np.diff(middle[narrow]) > 4 * _SHRUNK)[0] + 1)
+        found = [(kink, _STRICT[1]) for kink in self.kinks]
+        for group in groups:
+            if len(group) and all(abs(kink - middle[group]).min() > 4 * _SHRUNK for kink in self.kinks):
+                at = group[width[group].argmin()]
+                found.append((middle[at], width[at]))
+        near = [(at, round(at, 9 if error < 1e-9 else 5), error) for at, error in sorted(found)]
+        return np.array([to if abs(at - to) <= 4 * error else at for at, to, error in near])
 
     def features(self) -> np.ndarray:
         """Kinks, and roughly (to 4 units) where the function is not just a smooth tail."""
@@ -43,7 +57,7 @@ def _interpolation_matrix() -> np.ndarray:
 _TO_PROBES = _interpolation_matrix()
 
 
-def _resolved(
+def resolved(
     function: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, floor: float, tol: float
 ):
     """Whether degree 15 reproduces `function` on each panel [a, b] to `tol` of its size there."""
@@ -80,7 +94,7 @@ def _split(function, reach: float, floor: float, tol: float, kink_width: float):
     done: list[tuple[float, float]] = []
     kinks: list[float] = []
     while len(a):
-        good = _resolved(function, a, b, floor, tol)
+        good = resolved(function, a, b, floor, tol)
         done += zip(a[good], b[good], strict=True)
         a, b = a[~good], b[~good]
         kink = (b - a) < kink_width * np.maximum(1.0, np.abs(a))
@@ -113,7 +127,7 @@ def _merged(function, panels: list, kinks: np.ndarray, floor: float, tol: float)
         split = kinks[(kinks > edges[-1]) & (kinks < b)]
         left, new = right - edges[-1], b - a
         alike = not len(split) and 0.3 < left / new < 4.0
-        joined = alike and _resolved(function, np.array([edges[-1]]), np.array([b]), floor, tol)[0]
+        joined = alike and resolved(function, np.array([edges[-1]]), np.array([b]), floor, tol)[0]
         if not joined:
             edges.append(float(split[0]) if len(split) else 0.5 * (right + a))
         right = b
