@@ -166,7 +166,9 @@ class Series(AbstractActivation):
         norms = one[1] * two[1], np.sqrt(one[2] * two[2])
         shape, gap = gap.shape, gap if outer else gap.ravel()
         value, slope = self._table(self.span).averages(one[0] ** 2, two[0] ** 2, gap, norms)
-        return np.maximum(1.0 - value, 0.0).reshape(shape), (slope * norms[1]).reshape(shape)
+        same = (gap == 0.0) & (one[0] == two[0])  # known to all digits
+        value, slope = (np.where(same, 1.0, a).reshape(shape) for a in (value, slope))
+        return np.maximum(1.0 - value, 0.0), slope * norms[1].reshape(np.shape(norms[1]) if outer else shape)
 
     def _converged_spacing(self, q: np.ndarray) -> float:
         """The widest spacing that halving does not change; 0 if there is none, as for kinks."""
