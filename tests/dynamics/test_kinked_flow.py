@@ -45,7 +45,7 @@ def test_flow_with_kinks_is_gradient_descent_in_small_steps(name):
     assert flow.ok and apart < 2e-3 * np.abs(Y[:6]).max()
 
 
-@pytest.mark.parametrize("time", [1e-3, 1e6])
+@pytest.mark.parametrize("time", [1e-3, pytest.param(1e6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scale", [1e-3, 1.0])
 def test_any_time_and_scale_of_data(time, scale):
     found = run(NETS["relu"], time, scale * X[:2], Y[:2] * scale)
@@ -53,6 +53,7 @@ def test_any_time_and_scale_of_data(time, scale):
     assert (np.diff(found.history["loss"]) <= 1e-9 * found.history["loss"][0]).all()
 
 
+@pytest.mark.slow
 def test_a_trained_network_stays_where_it_is():
     found = run(NETS["relu"], 300.0)
     more = nk.simulate(NETS["relu"], found.params, X[:2], Y[:2], nk.GradientFlow(1e6))

@@ -23,7 +23,7 @@ from ._panels import resolved
 _BEND = 0.3  # deviations below which a function is nearly its Taylor series
 _RESOLVED = 1e-10  # error of polynomials on a panel; that of integrals is its square
 _TAIL = 1e-12  # of the last coefficients, relative to the largest possible average
-_MOST_VARIANCES, _MOST_ANGLES = 200, 200
+_MOST_VARIANCES, _MOST_ANGLES = 256, 200
 _KINKED = 3e3  # by which all of these are larger where there are kinks
 
 
