@@ -95,9 +95,8 @@ class Grid(NamedTuple):
         panel = np.searchsorted(self.edges, y[:, 0], side="right") - 1
         basis = self._basis(y, panel) * (2.0 * half * WEIGHTS * density(y))[..., None]
         by_node = np.einsum("...kj,kji->...ki", function(y), basis)
-        found = np.zeros((*by_node.shape[:-2], len(self.edges) - 1, len(NODES)))
-        np.add.at(found, (..., panel, slice(None)), by_node)
-        return found.reshape(*by_node.shape[:-2], -1)
+        found = np.add.reduceat(by_node, np.searchsorted(panel, np.arange(len(self.edges) - 1)), axis=-2)
+        return found.reshape(*found.shape[:-2], -1)
 
     def _basis(self, y: np.ndarray, panel: np.ndarray) -> np.ndarray:
         """The polynomials of panels (k,) at `y` (k, j): (k, j, 16)."""
