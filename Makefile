@@ -75,7 +75,7 @@ format: $(DEV_READY)  ## rewrite the code in the house format
 	$(BIN)/ruff format .
 
 # In this order; rivals get environments of their own, made once. estimators.py is run where it is there.
-BENCHMARKS := kernels budget precision architectures solve scale large plan commands rich torch_resnet estimators \
+BENCHMARKS := kernels budget precision raw architectures solve scale large plan commands rich torch_resnet estimators \
               nearly_kernel network_expansion geometry regions features curves statistics exact lab crowd
 
 benchmark: $(DEV_READY)  ## measure against rivals on a quiet machine and refresh all tables (two hours)

@@ -6,7 +6,7 @@ import pytest
 
 from nearkernel import activations
 from nearkernel.activations._chebyshev import interpolated
-from nearkernel.activations._series import _sums
+from nearkernel.activations._sums import sums
 
 rng = np.random.default_rng(0)
 
@@ -20,8 +20,8 @@ def test_terms_that_are_left_out_are_rounding_errors(largest, terms):
     value = (tail1 * tail2 * w**powers).sum(axis=0)
     slope = (tail1[1:] * tail2[1:] * powers[1:] * w ** (powers[1:] - 1)).sum(axis=0)
     with jax.enable_x64(True):
-        found = [np.asarray(part) for part in jax.jit(_sums)(tail1, tail2, w)]
-        by_w = np.asarray(jax.grad(lambda w: _sums(tail1, tail2, w)[0].sum())(w))
+        found = [np.asarray(part) for part in jax.jit(sums)(tail1, tail2, w)]
+        by_w = np.asarray(jax.grad(lambda w: sums(tail1, tail2, w)[0].sum())(w))
     assert np.abs(found[0] - value).max() < 1e-15
     assert np.abs(found[1] - slope).max() < 1e-14 and np.abs(by_w - slope).max() < 1e-14
 

@@ -96,6 +96,18 @@ class AbstractActivation(eqx.Module):
         """Same as `pair`, for variances `q1`, `q2` and `gap` elementwise, where `pair` is not accurate."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no quadrature.")
 
+    def by_table(self) -> bool:
+        """Whether, outside of JAX, `table_rows` and `table_pair` are to be used instead of `rows` and `pair`."""
+        return False
+
+    def table_rows(self, q: np.ndarray) -> dict[str, np.ndarray]:
+        """Same as `rows`, for `table_pair`; with "from", the root of `q`."""
+        raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
+
+    def table_pair(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Same as `pair`, in NumPy; fastest for rows (n1, 1) and (1, n2)."""
+        raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
+
 
 def _require_activation(activation: Any) -> None:
     if not isinstance(activation, AbstractActivation):
@@ -154,11 +166,16 @@ def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> C
     The function may be asked for some of the pairs only, by their indices.
     """
     ready = activation.prepared(np.concatenate([q1, q2]))
-    rows1 = ready.rows(q1)
-    rows2 = rows1 if np.array_equal(q1, q2) else ready.rows(q2)
+    rows_of = ready.table_rows if ready.by_table() else ready.rows
+    rows1 = rows_of(q1)
+    rows2 = rows1 if np.array_equal(q1, q2) else rows_of(q2)
     size = np.asarray(rows1["size"] * rows2["size"])
 
     def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        if ready.by_table():
+            chosen = ({name: a[which] for name, a in rows.items()} for rows in (rows1, rows2))
+            out_gap, slope = ready.table_pair(*chosen, gap[which])
+            return size[which] * (1.0 - out_gap), slope
         # Of all pairs: one shape to compile.
         out_gap, slope = (np.array(a) for a in _pair(ready, rows1, rows2, gap))
         wanted = np.zeros(len(gap), bool)

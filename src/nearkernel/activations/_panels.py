@@ -43,7 +43,7 @@ def _interpolation_matrix() -> np.ndarray:
 _TO_PROBES = _interpolation_matrix()
 
 
-def _resolved(
+def resolved(
     function: Callable[[np.ndarray], np.ndarray], a: np.ndarray, b: np.ndarray, floor: float, tol: float
 ):
     """Whether degree 15 reproduces `function` on each panel [a, b] to `tol` of its size there."""
@@ -80,7 +80,7 @@ def _split(function, reach: float, floor: float, tol: float, kink_width: float):
     done: list[tuple[float, float]] = []
     kinks: list[float] = []
     while len(a):
-        good = _resolved(function, a, b, floor, tol)
+        good = resolved(function, a, b, floor, tol)
         done += zip(a[good], b[good], strict=True)
         a, b = a[~good], b[~good]
         kink = (b - a) < kink_width * np.maximum(1.0, np.abs(a))
@@ -113,7 +113,7 @@ def _merged(function, panels: list, kinks: np.ndarray, floor: float, tol: float)
         split = kinks[(kinks > edges[-1]) & (kinks < b)]
         left, new = right - edges[-1], b - a
         alike = not len(split) and 0.3 < left / new < 4.0
-        joined = alike and _resolved(function, np.array([edges[-1]]), np.array([b]), floor, tol)[0]
+        joined = alike and resolved(function, np.array([edges[-1]]), np.array([b]), floor, tol)[0]
         if not joined:
             edges.append(float(split[0]) if len(split) else 0.5 * (right + a))
         right = b

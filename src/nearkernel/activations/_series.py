@@ -6,8 +6,8 @@ $$\mathbb{E}[s(u)\, s(v)] = \sum_k a_k(q_1)\, a_k(q_2)\, c^k, \qquad
 \mathbb{E}[s'(u)\, s'(v)] = \frac{1}{\sqrt{q_1 q_2}} \frac{d}{dc}\, \mathbb{E}[s(u)\, s(v)]:$$
 
 the integrals are done once per input, not once per pair. For smooth functions the series converges at
-every correlation; for kinked ones, or far beyond the scale of the function, only below `trusted_correlation`,
-and quadrature does the rest.
+every correlation; for kinked ones, or far beyond the scale of the function, it needs many terms or does not end. A
+table (`_table.py`) does better there, and slow quadrature where that does not converge either.
 """
 
 import functools
@@ -19,22 +19,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._blas import one_thread
 from .._check import array_of
 from .._namespace import namespace
 from .._precision import is_traced, working_dtype
 from ._base import AbstractActivation, Moments, Rows
-from ._breaks import breaks_of, on_numpy, slope_of
+from ._breaks import breaks_of
 from ._chebyshev import interpolated
+from ._on_numpy import on_numpy, slope_of
 from ._panels import NODES, WEIGHTS, Panels, cached_panels
 from ._quadrature import pair_nodes, pair_quadrature
+from ._sums import CHUNK, FEW, sums
+from ._table import Span, Table
 
 REACH = 12.0  # exp(-REACH^2 / 2) = 5e-32: no more Gaussian beyond
 _TOLERANCE = {8: 1e-11, 4: 1e-8}  # by bytes of a number
 _SMALLEST_Q = 1e-20
 _TRACED_Q = 64.0  # variances that traced calls are made for: theirs are not known
-_CHUNK = 32  # terms of a pass
-_FEW = (16, 32, 64)  # terms, where inputs are far from parallel
 _LADDER = (32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+_MOST_TERMS = 128  # beyond which a table costs less
+_ONE = Span(1.0, 1.0)
 _MOST_SHARED_NODES = 20_000
 _APART = 0.04  # of logarithms of variances that count as the same range
 
@@ -83,7 +87,8 @@ class Series(AbstractActivation):
 
     **Fields:** `function`; `name`, for messages; `parity`, which powers of c occur beyond the first ("odd", "even" or
     "all"); `terms`, the number of powers that are kept; `spacing` of the quadrature nodes that all rows share (0: each
-    row has its own, as kinks need); `converged`, whether the series holds up to correlation 1.
+    row has its own, as kinks need); `converged`, whether the series holds up to correlation 1; `span`, the variances it
+    is prepared for; `tabled`, whether outside of JAX a table is to be used instead.
     """
 
     depends_on_range: ClassVar[bool] = True
@@ -94,6 +99,8 @@ class Series(AbstractActivation):
     terms: int = eqx.field(static=True, default=128)
     spacing: float = eqx.field(static=True, default=0.0625)
     converged: bool = eqx.field(static=True, default=True)
+    span: Span = eqx.field(static=True, default=_ONE)
+    tabled: bool = eqx.field(static=True, default=False)
 
     def __call__(self, z: jax.Array) -> jax.Array:
         return self.function(z)
@@ -128,17 +135,49 @@ class Series(AbstractActivation):
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
             trial = self._with(terms, dense)
-            if trial._tail(samples) <= tolerance:
-                return trial
-        return self._with(trial.terms, trial.spacing, converged=False)
+            converged = trial._tail(samples) <= tolerance
+            if converged:
+                break
+        span = Span.around(low, high)
+        dear = not converged or terms > _MOST_TERMS
+        return self._with(terms, trial.spacing, converged, span, dear and self._table(span).converged)
 
-    def _with(self, terms: int, spacing: float, converged: bool = True) -> "Series":
-        return Series(self.function, self.name, self.parity, terms, float(spacing), converged)
+    def _with(
+        self, terms: int, spacing: float, converged: bool = True, span: Span = _ONE, tabled: bool = False
+    ):
+        return Series(self.function, self.name, self.parity, terms, float(spacing), converged, span, tabled)
 
     def merged(self, others: Sequence[AbstractActivation]) -> "Series":
         alike = [other for other in others if isinstance(other, Series)]
         terms, spacing = max(other.terms for other in alike), min(other.spacing for other in alike)
-        return self._with(terms, spacing, all(other.converged for other in alike))
+        span = Span(min(other.span.low for other in alike), max(other.span.high for other in alike))
+        tabled = any(other.tabled for other in alike) and self._table(span).converged
+        return self._with(terms, spacing, all(other.converged for other in alike), span, tabled)
+
+    def by_table(self) -> bool:
+        return self.tabled
+
+    def _table(self, span: Span) -> Table:
+        return _table(self.function, span.low, span.high)
+
+    def table_rows(self, q: Any) -> Rows:
+        asked, q = q, np.maximum(q, _SMALLEST_Q)
+        value, slope = interpolated(lambda q: np.stack(self._energies(q)), q.ravel()).reshape(2, *q.shape)
+        size = np.sqrt(self._towards_zero(asked, q, value))
+        return {"size": size, "norm": np.sqrt(value), "slope": slope, "from": np.sqrt(q)}
+
+    def table_pair(self, rows1: Rows, rows2: Rows, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        names = ("from", "norm", "slope")
+        one, two = ([np.asarray(rows[name]) for name in names] for rows in (rows1, rows2))
+        outer = gap.ndim == 2 and one[0].shape == (len(gap), 1) and two[0].shape == (1, gap.shape[1])
+        if not outer:
+            one, two = ([np.broadcast_to(a, gap.shape).ravel() for a in side] for side in (one, two))
+        norms = one[1] * two[1], np.sqrt(one[2] * two[2])
+        shape, gap = gap.shape, gap if outer else gap.ravel()
+        value, slope = self._table(self.span).averages(one[0] ** 2, two[0] ** 2, gap, norms)
+        same = (gap == 0.0) & (one[0] == two[0])  # known to all digits
+        value, slope = (np.where(same, 1.0, a).reshape(shape) for a in (value, slope))
+        return np.maximum(1.0 - value, 0.0), slope * norms[1].reshape(np.shape(norms[1]) if outer else shape)
 
     def _converged_spacing(self, q: np.ndarray) -> float:
         """The widest spacing that halving does not change; 0 if there is none, as for kinks."""
@@ -276,7 +315,7 @@ class Series(AbstractActivation):
         value, slope, a = made[0], made[1], made[2:]
         start, step = _POWERS[self.parity]
         tail = a[start::step]
-        tail = xp.pad(tail, ((0, -len(tail) % (_FEW[0] if len(tail) <= _FEW[0] else _CHUNK)), (0, 0)))
+        tail = xp.pad(tail, ((0, -len(tail) % (FEW[0] if len(tail) <= FEW[0] else CHUNK)), (0, 0)))
         true = self._towards_zero(asked, q, value)
         some = true > 0  # the derivative of a root at 0 is infinite, and never needed
         return {
@@ -293,7 +332,7 @@ class Series(AbstractActivation):
         start, step = _POWERS[self.parity]
         c = 1.0 - gap
         w = c**step
-        value, slope = _sums(rows1["tail"], rows2["tail"], w)
+        value, slope = sums(rows1["tail"], rows2["tail"], w)
         linear = rows1["a1"] * rows2["a1"]
         slope = linear + start * c ** (start - 1) * value + c ** (start + step - 1) * step * slope
         value = rows1["a0"] * rows2["a0"] + c * linear + c**start * value
@@ -308,45 +347,20 @@ def _prepared(activation: Series, low: float, high: float, pairs: bool, toleranc
     return activation._prepared(low, high, pairs, tolerance)
 
 
+@functools.lru_cache(maxsize=16)
+def _table(function: Callable, low: float, high: float) -> Table:
+    with one_thread():
+        return Table(
+            [on_numpy(function), on_numpy(slope_of(function))], np.array(breaks_of(function).every), low, high
+        )
+
+
 def _rounded(q: float, to: Callable) -> float:
     """A variance a few percent away, so that few distinct ones occur."""
     return float(np.exp(to(np.log(q) / _APART) * _APART))
 
 
 _POWERS = {"all": (2, 1), "even": (2, 2), "odd": (3, 2)}  # first power and stride beyond the linear term
-
-
-def _sums(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """sum_j t1_j t2_j w^j and its derivative by w: of the terms that the largest |w| does not make rounding errors.
-
-    Coefficients are those of a function of finite energy, so what is left out after k terms is below |w|^k of it.
-    """
-    sizes = [size for size in _FEW if size < len(tail1)]
-    if not sizes:
-        return _horner(tail1, tail2, w)
-    largest = jax.lax.stop_gradient(jnp.max(jnp.abs(w), initial=0.0))
-    rounding = float(jnp.finfo(w.dtype).eps) / 16
-    more = sum((largest**size > rounding).astype(jnp.int32) for size in sizes)
-    ways = [lambda size=size: _horner(tail1[:size], tail2[:size], w) for size in (*sizes, len(tail1))]
-    return jax.lax.switch(more, ways)
-
-
-def _horner(tail1: jax.Array, tail2: jax.Array, w: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The same of all terms; in passes that are long against reading and writing their results."""
-
-    def run(carry, parts):
-        value, slope = carry
-        part1, part2 = parts
-        for j in range(len(part1) - 1, -1, -1):
-            slope = slope * w + value
-            value = value * w + part1[j] * part2[j]
-        return (value, slope), None
-
-    start = (jnp.zeros_like(w), jnp.zeros_like(w))
-    if len(tail1) <= _CHUNK:
-        return run(start, (tail1, tail2))[0]
-    apart = [tail.reshape(-1, _CHUNK, *tail.shape[1:]) for tail in (tail1, tail2)]
-    return jax.lax.scan(run, start, tuple(apart), reverse=True)[0]
 
 
 def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:

@@ -4,11 +4,16 @@ from typing import Any
 
 import jax
 
-_MOST_STEPS = 100_000
+_MOST_STEPS = 300_000
 
 
-def integrate(field, start: Any, times: jax.Array, rtol: float, atol: float) -> tuple[Any, jax.Array]:
-    """The states at `times`, of which the first is where `start` holds, and whether the solver got there."""
+def integrate(
+    field, start: Any, times: jax.Array, rtol: float, atol: float, shortest: Any = None
+) -> tuple[Any, jax.Array]:
+    """The states at `times`, of which the first is where `start` holds, and whether the solver got there.
+
+    Steps as short as `shortest` are taken whatever their error: where a field jumps, no step is short enough for it.
+    """
     import diffrax
 
     found = diffrax.diffeqsolve(
@@ -19,7 +24,7 @@ def integrate(field, start: Any, times: jax.Array, rtol: float, atol: float) -> 
         None,
         start,
         saveat=diffrax.SaveAt(ts=times),
-        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
+        stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol, dtmin=shortest, force_dtmin=True),
         max_steps=_MOST_STEPS,
         throw=False,
     )

@@ -12,6 +12,10 @@ from ._observables import observed
 from ._ode import integrate
 from ._stochastic import SGD
 
+_PRODUCTS = 6  # with the Hessian, for its largest eigenvalue
+_SHORTEST = 2e-3  # of the fastest time scale: the shortest step of a flow
+_ROUNDING = 1e-14  # of a gradient
+
 
 class Problem(eqx.Module):
     """A model with its data; `lr_factors` (or None) scale the gradient of each parameter; `start`, where it begins."""
@@ -173,19 +177,45 @@ def _noised(tree: Any, scale: Any, key: jax.Array) -> Any:
     return jax.tree.unflatten(shape, drawn)
 
 
+def _curvature(gradient, params) -> jax.Array:
+    """The largest eigenvalue of the Hessian, roughly: by a few products with it, from the gradient on."""
+
+    def turn(_, found):
+        direction, _ = found
+        size = _size(direction)
+        unit = jax.tree.map(lambda d: d / jnp.where(size > 0, size, 1.0), direction)
+        direction = jax.jvp(gradient, (params,), (unit,))[1]
+        return direction, _size(direction)
+
+    return jax.lax.fori_loop(0, _PRODUCTS, turn, turn(0, (gradient(params), jnp.asarray(0.0))))[1]
+
+
 @jax.jit(static_argnums=(1, 2))
 def flow(problem: Problem, loss, observables, friction, state: State, times: jax.Array):
-    """Gradient flow through `times` (the first is now): (state at the last, last finite state, rows, success)."""
+    """Gradient flow through `times` (the first is now): (state at the last, last finite state, rows, success).
+
+    Gradients of kinked networks jump. Where a trajectory slides along a jump, steps that resolve it would never end;
+    those of a small part of the fastest time scale do, like small steps of gradient descent.
+    """
+    gradient = lambda p: problem.scaled(jax.grad(lambda p: problem.loss(loss, p))(p))
+    pull = jax.grad(lambda p: jnp.vdot(problem.model(p, problem.x), problem.y))(state.params)
+    least = _ROUNDING * jnp.maximum(_size(gradient(state.params)), _size(problem.scaled(pull)))
+    rate = _curvature(gradient, state.params)
+    if friction is not None:
+        rate = jnp.maximum(jnp.sqrt(rate), friction)
 
     def field(position):
         params, velocity = position
-        force = jax.tree.map(jnp.negative, problem.scaled(jax.grad(lambda p: problem.loss(loss, p))(params)))
-        if friction is None:
+        force = jax.tree.map(jnp.negative, gradient(params))
+        if friction is None:  # what is left of a gradient by rounding would only keep steps short
+            moves = _size(force) > least
+            force = jax.tree.map(lambda f: jnp.where(moves, f, 0.0), force)
             return force, jax.tree.map(jnp.zeros_like, velocity)
         return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)
 
+    shortest = jnp.where(rate > 0, _SHORTEST / jnp.where(rate > 0, rate, 1.0), 0.0)
     (params, velocity), success = integrate(
-        field, (state.params, state.velocity), times, rtol=1e-10, atol=1e-12
+        field, (state.params, state.velocity), times, rtol=1e-10, atol=1e-12, shortest=shortest
     )
     states = State(params, velocity, times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))

@@ -39,7 +39,7 @@ class Wide(InvariantKernel):
 
     def __init__(self, layers: Sequential, in_dim: Any, outputs: tuple[str, ...]):
         self.layers, self.in_dim, self.outputs = layers, in_dim, outputs
-        self._ranged, self._trusted = layers.depends_on_range(), trusted(layers)
+        self._ranged, self._trusted = layers.depends_on_range(), trusted(layers) and not _tabled(layers)
 
     def _start(self, norms: Any) -> Row:
         size = norms / self.in_dim**0.5
@@ -84,7 +84,7 @@ class Wide(InvariantKernel):
         return not self._trusted
 
     def repaired_pairs(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple:
-        """Layer by layer, with quadrature where a series does not reach."""
+        """Layer by layer, with a table or quadrature where a series does not reach."""
         return self._through(Repairing(), as_column(rows1), as_row(rows2), gap)
 
     def states(
@@ -119,8 +119,17 @@ _rows = jax.jit(lambda layer, row: Walk().rows(layer, row, False))
 
 def trusted(layers: AbstractLayer) -> bool:
     """Whether the averages of all activations hold at any correlation."""
-    functions = jax.tree.leaves(layers, is_leaf=lambda node: isinstance(node, AbstractActivation))
-    return all(f.trusted_correlation() >= 1.0 for f in functions if isinstance(f, AbstractActivation))
+    return all(function.trusted_correlation() >= 1.0 for function in _functions(layers))
+
+
+def _tabled(layers: AbstractLayer) -> bool:
+    """Whether an activation is to be asked outside of JAX."""
+    return any(function.by_table() for function in _functions(layers))
+
+
+def _functions(layers: AbstractLayer) -> list[AbstractActivation]:
+    nodes = jax.tree.leaves(layers, is_leaf=lambda node: isinstance(node, AbstractActivation))
+    return [node for node in nodes if isinstance(node, AbstractActivation)]
 
 
 def _spread(values: np.ndarray) -> np.ndarray:

@@ -48,11 +48,14 @@ class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
         return Activation(self.function.prepared(np.ravel(np.asarray(row.size)) ** 2))
 
     def rows(self, row: Row) -> tuple[Row, Any]:
-        variance = row.size**2
-        own = self.function.rows(variance)
-        if self.function.trusted_correlation() < 1.0:
+        own = self.function.rows(row.size**2)
+        if self.function.trusted_correlation() < 1.0 or self.function.by_table():
             own = own | {"from": row.size}
-        return Row(own["size"], own["slope"] * row.tangent, self.function.mean(variance)), own
+        return self.rows_with(row, own)
+
+    def rows_with(self, row: Row, own: Any) -> tuple[Row, Any]:
+        """The moments after this layer, from what its function makes of those before."""
+        return Row(own["size"], own["slope"] * row.tangent, self.function.mean(row.size**2)), own
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:
         gap, slope = self.function.pair(*layout.both(one, two), pair.gap)

@@ -1,6 +1,7 @@
-"""Pairs through layers partly outside of JAX: for activations with kinks.
+"""Pairs through layers partly outside of JAX: for activations with kinks, and far beyond the scale of a smooth one.
 
-Near equal inputs their Hermite series does not converge, and quadrature does its work, layer by layer.
+Their Hermite series needs too many terms or, near equal inputs, does not converge; a table or quadrature does its work,
+layer by layer.
 """
 
 from typing import Any
@@ -9,21 +10,29 @@ import jax
 import numpy as np
 
 from ._activation import Activation
-from ._layer import AbstractWideLayer, Pair
+from ._layer import AbstractWideLayer, Pair, Row
 from ._layout import Layout
 from ._walk import Walk
 
 
 class Repairing(Walk):
-    """Pairs, with quadrature where a series does not reach."""
+    """Pairs, with a table or quadrature where a series does not reach."""
 
     on_host = True
+
+    def rows(self, layer: AbstractWideLayer, row: Row, every: bool) -> tuple[Row, Any]:
+        if not (isinstance(layer, Activation) and layer.function.by_table()) or every:
+            return super().rows(layer, row, every)
+        return layer.rows_with(row, layer.function.table_rows(np.asarray(row.size) ** 2))
 
     def pairs(
         self, layer: AbstractWideLayer, one: Any, two: Any, pair: Pair, layout: Layout, every: bool
     ) -> Pair:
         if layer.branches():
             return super().pairs(layer, one, two, pair, layout, every)
+        if isinstance(layer, Activation) and layer.function.by_table():
+            gap, slope = layer.function.table_pair(*layout.both(one, two), np.asarray(pair.gap))
+            return Pair(gap, slope * pair.tangent)
         found = _compiled(layer, one, two, pair, layout, every)
         if not isinstance(layer, Activation) or layer.function.trusted_correlation() >= 1.0:
             return found
