@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ..models import AbstractModel, Scaled
 from ._adaptive import Adam, Optax
+from ._divergence import rounding_of
 from ._observables import observed
 from ._ode import integrate
 from ._stochastic import SGD
@@ -181,8 +182,14 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
             return force, jax.tree.map(jnp.zeros_like, velocity)
         return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)
 
+    dtype = jnp.result_type(*jax.tree.leaves(state.params))
+    times, rounding = times.astype(dtype), rounding_of(dtype)  # what a solver can reach
     (params, velocity), success = integrate(
-        field, (state.params, state.velocity), times, rtol=1e-10, atol=1e-12
+        field,
+        (state.params, state.velocity),
+        times,
+        rtol=max(1e-10, rounding),
+        atol=max(1e-12, rounding / 64),
     )
     states = State(params, velocity, times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))
