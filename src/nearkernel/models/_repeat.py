@@ -189,7 +189,9 @@ class Stacked(AbstractContainer):
 
         all_blocks = _like(pair.gap, self.block), one, two
         if self.used is None:
-            return jax.lax.scan(lambda pair, xs: (step(pair, xs), None), pair, all_blocks, length=self.count)[0]
+            return jax.lax.scan(lambda pair, xs: (step(pair, xs), None), pair, all_blocks, length=self.count)[
+                0
+            ]
         at = lambda i: jax.tree.map(lambda a: a[i], all_blocks)
         return jax.lax.fori_loop(0, self.used, lambda i, pair: step(pair, at(i)), pair)
 
