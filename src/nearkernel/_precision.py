@@ -1,8 +1,14 @@
 """float64 without touching the host program: every public entry opens its own 64-bit context.
 
 `jax.enable_x64` is thread-local and keys JAX's compilation cache, so a program that runs JAX in float32
-beside this library sees no difference. Inside the caller's own `jit`, `grad` or `vmap` the arrays are
-tracers; their dtype is the caller's choice and is kept.
+beside this library sees no difference; `precision` is a key of that cache, too.
+
+One rule says which types a call computes in:
+
+- Outside of a caller's `jit`: `nk.precision`, float64 by default. Arrays of JAX keep their type; where types meet, the
+  wider one wins.
+- Inside of a caller's `jit`: JAX's own setting. With 64-bit types off, everything is float32, whatever comes in:
+  64 bits in such a program fail as soon as it is differentiated, or draws numbers.
 """
 
 import contextlib
@@ -12,23 +18,27 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype", default="float64")
+_KEYED = jax.make_user_context("float64")  # a program compiled in one precision does not serve another
 
 
 @contextlib.contextmanager
 def precision(dtype: str) -> Iterator[None]:
-    """A context manager: computes kernels and new parameters in `dtype`, "float64" (the default) or "float32".
+    """A context manager: computes kernels in `dtype`, "float64" (the default) or "float32", and draws and trains in it.
 
-    Factorizations stay in float64: in float32 a kernel matrix of fifty points is already singular.
+    `nk.simulate` casts parameters and data to `dtype`, and the trained parameters are of that type. Factorizations
+    stay in float64: in float32 a kernel matrix of fifty points is already singular.
     """
     if dtype not in ("float64", "float32"):
         raise ValueError(f'`dtype` must be "float64" or "float32"; got {dtype!r}.')
     token = _DTYPE.set(dtype)
     try:
-        yield
+        with _KEYED(dtype):
+            yield
     finally:
         _DTYPE.reset(token)
 
@@ -39,28 +49,35 @@ def working_dtype() -> np.dtype:
 
 
 def in_float64(function: _F) -> _F:
-    """Run `function` with 64-bit JAX types allowed, whatever the host program's global setting is."""
-
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        with jax.enable_x64(True):
-            return function(*args, **kwargs)
-
-    return wrapped  # type: ignore[return-value]
+    """Run `function` with 64-bit JAX types allowed, unless a caller's `jit` without them is tracing."""
+    return _run(function, lambda args, kwargs: _staging())
 
 
 def drawing(function: _F) -> _F:
-    """As `in_float64`; but in float32 if a float32 program is tracing, where JAX cannot draw 64-bit numbers."""
+    """As `in_float64`; but in float32 also inside of `vmap` and `grad`, so that the same numbers are drawn there."""
+    return _run(function, lambda args, kwargs: is_traced(args, kwargs) or _staging())
 
+
+def _run(function: _F, inside: Callable[[Any, Any], bool]) -> _F:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if is_traced(args, kwargs) and not jax.config.jax_enable_x64:  # type: ignore[attr-defined]
-            with precision("float32"):
+        if jax.config.jax_enable_x64 or not inside(args, kwargs):  # type: ignore[attr-defined]
+            with jax.enable_x64(True):
                 return function(*args, **kwargs)
-        with jax.enable_x64(True):
+        args, kwargs = jax.tree.map(_narrowed, (args, kwargs))
+        with precision("float32"):
             return function(*args, **kwargs)
 
     return wrapped  # type: ignore[return-value]
+
+
+def _staging() -> bool:
+    """Whether a `jit`, or a loop of JAX's, is tracing: even constants are then part of its program."""
+    return is_traced(jnp.zeros(()))
+
+
+def _narrowed(leaf: Any) -> Any:
+    return leaf.astype(np.float32) if isinstance(leaf, jax.Array) and leaf.dtype == np.float64 else leaf
 
 
 def is_traced(*trees: Any) -> bool:

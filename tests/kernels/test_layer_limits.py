@@ -86,6 +86,19 @@ def test_an_activation_after_concat_sees_each_group_with_its_own_variance():
             nk.kernels.NTK(nk.Network(3, [block, TANH, L.Dense(1)]))(x)
 
 
+@pytest.mark.parametrize("block", ([L.Attention(3)], [L.AvgPool((1, 1))]), ids=("attention", "pool"))
+def test_blocks_that_compare_positions_are_repeated_before_flatten(block):
+    ends = [L.Flatten(), L.Dense(1)]
+    repeated, written = (
+        nk.Network(IMAGES.shape[1:], [L.Conv(3, (2, 2)), *body, *ends])
+        for body in ([L.Repeat(block, 2)], [*block, L.Identity(), *block])
+    )
+    for one, other in zip(
+        nk.kernels.nngp_and_ntk(repeated, IMAGES), nk.kernels.nngp_and_ntk(written, IMAGES), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
 @pytest.mark.parametrize("head", ("flatten", "pool"))
 def test_nearly_equal_images(head):
     """Without pooling K(x, x) - K(x, x') keeps its digits; with it, those of rounding."""

@@ -12,6 +12,11 @@ _FACTOR = 3.0  # of growth between sixths of a run
 ROUNDING = 64 * np.finfo(float).eps  # of the loss of outputs 0: below, a loss is rounding
 
 
+def rounding_of(dtype: Any) -> float:
+    """`ROUNDING` for numbers of a type."""
+    return 64 * float(np.finfo(dtype).eps)
+
+
 def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: bool = False) -> str | None:
     """What to say of a run whose `losses`, in order of time, show that it cannot have converged; else None.
 
@@ -26,11 +31,11 @@ def growth(losses: Any, *, zero: float = 0.0, noisy: bool = False, inertial: boo
 
     A last loss below 64 eps `zero`, where `zero` is the loss of outputs 0, is rounding, and passes.
     """
-    losses = np.asarray(losses, dtype=np.float64)
+    losses, rounding = np.asarray(losses, dtype=np.float64), _rounding(losses)
     if not np.isfinite(losses).all():
         return "the loss is no longer finite"
     first, last = _ends(losses, noisy)
-    if abs(last) <= ROUNDING * abs(zero):
+    if abs(last) <= rounding * abs(zero):
         return None
     if last - first > (_NOISY_RISE if noisy else RISE) * abs(first):
         return f"the loss rose from {first:.3g} to {last:.3g}"
@@ -51,11 +56,17 @@ def judged(
     if words is not None:
         return Status(StatusKind.diverged, f"diverged: {words} {where}")
     first, last = _ends(losses, noisy)
-    if noisy and last - first > RISE * abs(first) and abs(last) > ROUNDING * abs(zero):
+    if noisy and last - first > RISE * abs(first) and abs(last) > _rounding(losses) * abs(zero):
         return Status(
             status.kind, f"{status}; the loss rose from {first:.3g} to {last:.3g}, which noise can explain"
         )
     return status
+
+
+def _rounding(losses: Any) -> float:
+    """Of losses in the precision they come in, float64 unless they are of a narrower one."""
+    found = np.asarray(losses).dtype
+    return rounding_of(found) if np.issubdtype(found, np.floating) else ROUNDING
 
 
 def _ends(losses: Any, noisy: bool) -> tuple[float, float]:

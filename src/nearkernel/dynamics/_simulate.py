@@ -14,7 +14,7 @@ from jax.dtypes import canonicalize_dtype
 
 from .._check import inputs, numeric, positive, shown, whole
 from .._keys import Key, random_key
-from .._precision import drawing, is_traced
+from .._precision import drawing, is_traced, working_dtype
 from .._progress import interactive, report, task
 from .._result import Result
 from .._status import Status, StatusKind
@@ -25,7 +25,7 @@ from ..models._params import checked_params, training_factors
 from ._abstract_solution import losses_of
 from ._adaptive import Adam, Optax, optimizer_of
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
-from ._divergence import judged
+from ._divergence import judged, rounding_of
 from ._losses import AbstractLoss, get_loss, loss_of_zero
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe, rest_of
@@ -156,7 +156,9 @@ def simulate(
     - `key`: needed if the algorithm is random.
     - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to $\text{tol}^2$ of its
       initial value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most
-      `max_steps`.
+      `max_steps`. A `tol` below 64 rounding units counts as 64 rounding units.
+
+    Training is in float64, or in float32 within `nk.precision("float32")`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
@@ -191,7 +193,8 @@ def simulate(
         x = inputs(x, "x", model.in_shape)
         out = jax.eval_shape(model, params, x[:1]).shape[1]
         y = function.columns(y, len(x), out)
-        params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
+        params = jax.tree.map(lambda leaf: numeric(leaf, "params"), params)
+        model, params, x, y, lr_factors = jax.tree.map(_working, (model, params, x, y, lr_factors))
     else:  # 64 bits may come from outside into a program of 32
         params, x, y = jax.tree.map(
             lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
@@ -215,6 +218,15 @@ def simulate(
         if not (interactive() and run.rows):
             raise
         return run.interrupted()
+
+
+def _working(leaf: Any) -> Any:
+    """An array of floating point in the working precision, anything else as it is."""
+    return (
+        jnp.asarray(leaf, working_dtype())
+        if eqx.is_inexact_array_like(leaf) and hasattr(leaf, "dtype")
+        else leaf
+    )
 
 
 def require_batches(algorithm: SGD | Optax, key: Any, n: int) -> jax.Array | None:
@@ -242,7 +254,8 @@ class _Run:
         max_steps: int,
     ):
         self.problem, self.loss, self.observables, self.every = problem, loss, observables, every
-        self.tol, self.max_steps = positive(tol, "tol"), whole(max_steps, "max_steps", 1)
+        rounding = rounding_of(jnp.result_type(*jax.tree.leaves(problem.start)))
+        self.tol, self.max_steps = max(positive(tol, "tol"), rounding), whole(max_steps, "max_steps", 1)
         self.noisy = self.inertial = False
         self.rows: list[dict[str, Any]] = []
         self.last: tuple[State, int] = ()  # type: ignore[assignment]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ..models import AbstractModel, Scaled
 from ._adaptive import Adam, Optax
+from ._divergence import rounding_of
 from ._observables import observed
 from ._ode import integrate
 from ._stochastic import SGD
@@ -214,8 +215,15 @@ def flow(problem: Problem, loss, observables, friction, state: State, times: jax
         return velocity, jax.tree.map(lambda f, v: f - friction * v, force, velocity)
 
     shortest = jnp.where(rate > 0, _SHORTEST / jnp.where(rate > 0, rate, 1.0), 0.0)
+    dtype = jnp.result_type(*jax.tree.leaves(state.params))
+    times, rounding = times.astype(dtype), rounding_of(dtype)  # what a solver can reach
     (params, velocity), success = integrate(
-        field, (state.params, state.velocity), times, rtol=1e-10, atol=1e-12, shortest=shortest
+        field,
+        (state.params, state.velocity),
+        times,
+        rtol=max(1e-10, rounding),
+        atol=max(1e-12, rounding / 64),
+        shortest=shortest.astype(dtype),
     )
     states = State(params, velocity, times)
     rows = jax.lax.map(lambda s: _observe(problem, loss, observables, State(*s)), tuple(states))

@@ -58,6 +58,16 @@ class Gather(abc.ABC):
         found = start(first.gap.shape[len(self.grid) :], first.gap.dtype)
         return jax.lax.scan(step, found, offsets)[0]
 
+    def known(self, row: Row, at: At) -> At:
+        """`at` of inputs with themselves: equal positions share all that is random, and `row` has their moments."""
+
+        def found(offset: Any) -> tuple[Pair, Layout]:
+            pair, layout = at(offset)
+            same = jnp.stack([o == 0 for o in offset]).all()
+            return Pair(jnp.where(same, 0.0, pair.gap), jnp.where(same, row.tangent, pair.tangent)), layout
+
+        return found
+
     @abc.abstractmethod
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
         """The moments after the mixer, and its data."""
@@ -86,7 +96,7 @@ class GatherEvery(Gather):
         return Pair(*(every_two(a, self.grid, own) for a in self.total(at, start, add, self.offsets(own))))
 
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
-        row = row._replace(own=exact_own(self.pairs_before(at, own=True), row))
+        row = row._replace(own=self.pairs_before(self.known(row, at), own=True))
         return Walk().rows(self.mixer, row, self.after)
 
     def pairs(self, one: Any, two: Any, at: At) -> tuple[Pair, Layout]:
@@ -109,7 +119,8 @@ class GatherPool(Gather):
         return a / math.prod(window) ** 2 if self.mixer.averages else a
 
     def rows(self, row: Row, at: At) -> tuple[Row, Any]:
-        product, tangent = self.pooled(at, lambda layout: layout.both(row.size, row.size), own=True)
+        sizes = lambda layout: layout.both(row.size, row.size)
+        product, tangent = self.pooled(self.known(row, at), sizes, own=True)
         rank = self.mixer.rank(len(self.grid))
         layout = Layout(rank, every=True, outer=False)
         equal = layout.diagonal if rank else lambda a: a

@@ -67,6 +67,12 @@ def at_least_float(x: Any) -> jax.Array:
     return jnp.asarray(x, dtype=working_dtype())
 
 
+def in_one_dtype(params: Params, x: jax.Array) -> tuple[Params, jax.Array]:
+    """Parameters and inputs in the wider type of all: loops and convolutions of JAX's take one."""
+    dtype = jnp.result_type(x, *jax.tree.leaves(params))
+    return jax.tree.map(lambda leaf: jnp.asarray(leaf, dtype), params), x.astype(dtype)
+
+
 def rows_of(x: Any, dim: int | None = None) -> jax.Array:
     """`x` as `at_least_float` makes it, refused unless it is (n, d) with d = `dim`."""
     if not is_traced(x):

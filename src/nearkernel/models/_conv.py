@@ -30,6 +30,7 @@ from ._window import Window
 
 _AXES = "HWDEFG"
 PARAMETRIZATIONS = ("ntk", "standard")
+_MOST_PATCHES = 2**29  # bytes
 
 
 class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
@@ -79,22 +80,6 @@ class AbstractFilter(AbstractWideLayer, AbstractPiecewiseLayer):
 
     def lr_factors(self, shape: Shape) -> Params:
         return factors_of(self, shape[-1] * self.window.count)
-
-    def patches(self, x: jax.Array) -> jax.Array:
-        """(n, *grid, channels * filter): what each output position sees; channels first, as JAX orders them."""
-        rank = len(self.window.filter)
-        pads = self.window.pads(x.shape[1:-1])
-        x = self.window.padded(x, tuple((1 + k,) for k in range(rank)))
-        if self.window.padding != "VALID":
-            pads = ((0, 0),) * rank
-        return lax.conv_general_dilated_patches(
-            x,
-            self.window.filter,
-            self.window.strides,
-            pads,
-            rhs_dilation=self.window.dilation,
-            dimension_numbers=_dimensions(rank),
-        )
 
     def limit(self, shape: Shape) -> "AbstractFilter":
         return self.resized(lambda _: 1)
@@ -147,17 +132,23 @@ class Conv(AbstractFilter, AbstractOuterLayer):
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
         weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
-        rank = len(self.window.filter)
-        x = self.window.padded(x, tuple((1 + k,) for k in range(rank)))
-        z = lax.conv_general_dilated(
-            x,
-            params["weight"],
-            self.window.strides,
-            "VALID",
-            rhs_dilation=self.window.dilation,
-            dimension_numbers=_dimensions(rank),
-        )
+        weight = params["weight"]
+        if self._by_patches(x):
+            z = self.patches(x) @ weight.reshape(-1, self.width)
+        else:
+            dtype = jnp.result_type(x, weight)
+            z = convolution(self.window, x.astype(dtype), weight.astype(dtype))
         return weight_scale * z + bias_scale * params["bias"]
+
+    def _by_patches(self, x: jax.Array) -> bool:
+        """Whether one product with all patches is fast, and they fit: XLA's convolutions are slow in loops on CPUs."""
+        grid = math.prod(self.window.grid(x.shape[1:-1]))
+        size = len(x) * grid * self.window.count * x.shape[-1] * x.dtype.itemsize
+        return jax.default_backend() == "cpu" and size <= _MOST_PATCHES
+
+    def patches(self, x: jax.Array) -> jax.Array:
+        """(n, *grid, filter * channels): what each output position sees."""
+        return jnp.concatenate(self.window.taps(x), axis=-1)
 
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:
         weight_scale, bias_scale = self.scales(x.shape[-1])
@@ -184,7 +175,9 @@ class LocallyConnected(AbstractFilter):
 
     def __call__(self, params: Params, x: jax.Array) -> jax.Array:
         weight_scale, bias_scale = (jnp.asarray(scale, x.dtype) for scale in self.scales(x.shape[-1]))
-        z = jnp.einsum("n...i,...io->n...o", self.patches(x), params["weight"])
+        patches = jnp.stack(self.window.taps(x), axis=-1)  # channels come first
+        flat = patches.reshape(*patches.shape[:-2], -1)
+        z = jnp.einsum("n...i,...io->n...o", flat, params["weight"])
         return weight_scale * z + bias_scale * params["bias"]
 
     def need(self, every: bool) -> bool:
@@ -203,6 +196,15 @@ class LocallyConnected(AbstractFilter):
         return Pair(jnp.where(same, wide(pair.gap), 1.0), jnp.where(same, wide(pair.tangent), 0.0))
 
 
-def _dimensions(rank: int) -> tuple[str, str, str]:
+def convolution(window: Window, x: jax.Array, weight: jax.Array) -> jax.Array:
+    """XLA's own, of `x` (n, *positions, channels) with a `weight` (*filter, channels, width)."""
+    rank = len(window.filter)
     axes = _AXES[:rank]
-    return f"N{axes}C", f"{axes}IO", f"N{axes}C"
+    return lax.conv_general_dilated(
+        window.padded(x, tuple((1 + k,) for k in range(rank))),
+        weight,
+        window.strides,
+        "VALID",
+        rhs_dilation=window.dilation,
+        dimension_numbers=(f"N{axes}C", f"{axes}IO", f"N{axes}C"),
+    )

@@ -81,6 +81,7 @@ class PositionEmbedding(AbstractWideLayer):
         alike: Any = 1.0
         if layout.every:
             grid = one["input"].shape[-1 - layout.rank : -1]
-            alike = self._alike(grid).reshape(*grid, *grid, *(1,) * (2 if layout.outer else 1))
+            alike = self._alike(grid).astype(one["input"].dtype)
+            alike = alike.reshape(*grid, *grid, *(1,) * (2 if layout.outer else 1))
         shares1, shares2 = ([side["input"], side["embedding"]] for side in layout.both(one, two))
         return Pair(mixed_gap(shares1, shares2, [pair.gap, 1.0 - alike]), pair.tangent + self.var * alike)

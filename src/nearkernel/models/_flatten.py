@@ -107,7 +107,9 @@ class Dropout(AbstractWideLayer):
 
     def dropped(self, key: jax.Array, x: jax.Array) -> jax.Array:
         """`x` with entries set to 0 at random, drawn with `key`, and the others scaled up."""
-        return jnp.where(jax.random.bernoulli(key, self.keep, x.shape), x / self.keep, 0.0)
+        keep = jnp.asarray(self.keep, jnp.float32)  # in any precision, the same mask
+        kept = jax.random.bernoulli(key, keep, x.shape)
+        return jnp.where(kept, x / jnp.asarray(self.keep, x.dtype), jnp.zeros((), x.dtype))
 
     def shifts(self) -> bool:
         return True

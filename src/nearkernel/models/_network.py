@@ -11,7 +11,7 @@ from .._check import sizes
 from .._keys import Key, random_key
 from .._memory import require_fits
 from .._precision import drawing, in_float64, is_traced, working_dtype
-from ._base import AbstractModel, Params, at_least_float
+from ._base import AbstractModel, Params, at_least_float, in_one_dtype
 from ._compose import Sequential, layer_list, plain
 from ._dense import Dense
 from ._flatten import Dropout
@@ -37,7 +37,7 @@ class AbstractNetwork(AbstractModel):
     def init(self, key: Key) -> Params:
         key = random_key(key)
         self.require_memory(key)
-        return _draw(self.layers, key, self.in_shape, working_dtype().name)
+        return _draw(self.layers, key, self.in_shape)
 
     def require_memory(self, key: Any) -> None:
         """Raises `MemoryError` if the parameters, and the random bits to draw them with `key`, do not fit."""
@@ -62,6 +62,7 @@ class AbstractNetwork(AbstractModel):
         if x.shape[1:] != self.in_shape:
             expected = ", ".join(["n", *map(str, self.in_shape)])
             raise ValueError(f"`x` must have shape ({expected}); got {x.shape}.")
+        params, x = in_one_dtype(params, x)
         return self.layers.run(plain if key is None else _dropping(random_key(key)), params, x)
 
     @in_float64
@@ -131,9 +132,9 @@ class AbstractNetwork(AbstractModel):
         return grouped(self.layers.limit(self.in_shape), self.in_shape)
 
 
-@jax.jit(static_argnums=(2, 3))
-def _draw(layers: Sequential, key: jax.Array, shape: Shape, dtype: str) -> Params:
-    """All parameters in one program; `dtype` is that of `nk.precision`."""
+@jax.jit(static_argnums=2)
+def _draw(layers: Sequential, key: jax.Array, shape: Shape) -> Params:
+    """All parameters in one program."""
     return layers.init(key, shape)
 
 

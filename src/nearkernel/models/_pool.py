@@ -38,6 +38,15 @@ class AbstractPool(AbstractWideLayer, AbstractPiecewiseLayer):
     def pooled(self, a: Any, axes: tuple[int, ...]) -> Any:
         """The map along the (position) `axes` of any array `a`; the axes that are left stay where they are."""
 
+    @abc.abstractmethod
+    def pooled_grid(self, grid: tuple[int, ...]) -> tuple[int, ...]:
+        """The positions that are left of a `grid`."""
+
+    def shape(self, shape: Shape) -> Shape:
+        if len(shape) < 2:
+            raise ValueError(f"a pool needs positions, and its input of shape {shape} has none: leave it out")
+        return (*self.pooled_grid(shape[:-1]), shape[-1])
+
     def need(self, every: bool) -> bool:
         return True
 
@@ -87,8 +96,8 @@ class AbstractWindowPool(AbstractPool):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.window.filter})"
 
-    def shape(self, shape: Shape) -> Shape:
-        return (*self.window.grid(shape[:-1]), shape[-1])
+    def pooled_grid(self, grid: tuple[int, ...]) -> tuple[int, ...]:
+        return self.window.grid(grid)
 
     def blocks(self, grid: tuple[int, ...]) -> bool:
         """Whether its windows are the blocks of a grid: each position is in one of them."""
@@ -137,8 +146,8 @@ class SumPool(AbstractWindowPool):
 
 
 class AbstractGlobalPool(AbstractPool):
-    def shape(self, shape: Shape) -> Shape:
-        return (shape[-1],)
+    def pooled_grid(self, grid: tuple[int, ...]) -> tuple[int, ...]:
+        return ()
 
     def rank(self, rank: int) -> int:
         return 0

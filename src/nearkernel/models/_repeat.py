@@ -14,7 +14,7 @@ from ..activations import AbstractActivation
 from ._compose import AbstractContainer, Leaf, Sequential, layer_list, plain
 from ._layer import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, located
 from ._layout import Layout
-from ._walk import Walk, prepare
+from ._walk import Walk, demoted, prepare
 
 _UNROLLED = 6  # blocks whose activations have a number of terms of their own each
 _LONGEST = 4  # layers of a block
@@ -144,13 +144,18 @@ class Stacked(AbstractContainer):
     def prepared_by(self, row: Row, every: bool) -> tuple["Stacked", Row]:
         ready = []
         for block in self.unstacked():
-            block, row = prepare(block, row, every)
+            block, row = prepare(block, row, self.block.need(every))
             ready.append(_functions(block))
         merged = iter([functions[0].merged(functions) for functions in zip(*ready, strict=True)])
         swap = lambda node: next(merged) if _is_function(node) else node
         return jax.tree.map(swap, self, is_leaf=_is_function), row
 
     def rows_by(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
+        row, data = self._rows_of_blocks(walk, row, self.block.need(every))
+        return row if every else row._replace(own=None), data
+
+    def _rows_of_blocks(self, walk: Walk, row: Row, every: bool) -> tuple[Row, Any]:
+        """The same; `every`: whether each block, and so also the one before it, compares every two positions."""
         if walk.on_host:
             found = []
             for block in self.unstacked():
@@ -166,9 +171,16 @@ class Stacked(AbstractContainer):
             new, data = walk.rows(block, row, every)
             return _with_mean(new, means), data
 
-        return jax.lax.scan(step, _with_mean(row, means), _like(row.size, self.block))
+        return jax.lax.scan(step, _with_mean(row, means), _like(row.size, self.block), length=self.count)
 
     def pairs_by(self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool) -> Pair:
+        inner = self.block.need(every)
+        found = self._pairs_of_blocks(walk, one, two, pair, layout, inner)
+        return found if every else demoted(found, layout.at(layout.rank, inner))
+
+    def _pairs_of_blocks(
+        self, walk: Walk, one: Any, two: Any, pair: Pair, layout: Layout, every: bool
+    ) -> Pair:
         if walk.on_host:
             for i, block in enumerate(self.unstacked()):
                 data1, data2 = (jax.tree.map(lambda a, i=i: a[i], side) for side in (one, two))
@@ -181,7 +193,9 @@ class Stacked(AbstractContainer):
 
         all_blocks = _like(pair.gap, self.block), one, two
         if self.used is None:
-            return jax.lax.scan(lambda pair, xs: (step(pair, xs), None), pair, all_blocks)[0]
+            return jax.lax.scan(lambda pair, xs: (step(pair, xs), None), pair, all_blocks, length=self.count)[
+                0
+            ]
         at = lambda i: jax.tree.map(lambda a: a[i], all_blocks)
         return jax.lax.fori_loop(0, self.used, lambda i, pair: step(pair, at(i)), pair)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from .._check import one_of, sizes
@@ -90,6 +91,18 @@ class Window(eqx.Module):
         if not any(low or high for low, high in pads):
             return a
         return jnp.pad(a, pads, mode="wrap" if self.padding == "CIRCULAR" else "constant")
+
+    def taps(self, a: Any) -> list[Any]:
+        """What each entry of the filter sees in `a` (n, *positions, channels), (n, *grid, channels) each."""
+        rank = len(self.filter)
+        grid = self.grid(a.shape[1 : 1 + rank])
+        a = self.padded(a, tuple((1 + k,) for k in range(rank)))
+        found = []
+        for place in np.ndindex(*self.filter):
+            begin = [tap * step for tap, step in zip(place, self.dilation, strict=True)]
+            end = [b + (size - 1) * s + 1 for b, size, s in zip(begin, grid, self.strides, strict=True)]
+            found.append(lax.slice(a, (0, *begin, 0), (len(a), *end, a.shape[-1]), (1, *self.strides, 1)))
+        return found
 
     def total(self, a: Any, axes: tuple[tuple[int, ...], ...], mask: Callable | None) -> Any:
         """Sums over windows; axes of one group move together. `mask(axis, tap, low, size)` says which taps count."""
