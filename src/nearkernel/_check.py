@@ -1,9 +1,11 @@
 """Bad input gets one clear line: the argument as the user typed it, what came, what to do."""
 
+import contextlib
+import inspect
 import math
 import numbers
 import operator
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -232,7 +234,51 @@ def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
     return array
 
 
-def array_of(found: Any, what: str) -> jax.Array:
+def called(function: Callable, call: str, *arguments: Any) -> Any:
+    """What a JAX function of the user returns for traced `arguments`; `call` is how it is called, e.g. "loss(z, y)"."""
+    name = call.partition("(")[0]
+    with contextlib.suppress(ValueError):  # of a function that does not tell its arguments
+        try:
+            inspect.signature(function).bind(*arguments)
+        except TypeError as error:
+            raise TypeError(
+                f"`{name}` must be a JAX function {call}; got {shown(function)}: {error}."
+            ) from None
+    try:
+        return function(*arguments)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, ValueError) as error:
+        if isinstance(error, ValueError) and "truth value" not in str(error):
+            raise
+        raise TypeError(
+            f"`{name}` must be written with jax.numpy (and without `if` on values), not NumPy."
+        ) from None
+
+
+def one_real(function: Callable, call: str, *arguments: Any) -> jax.Array:
+    """The one number that a JAX function of the user returns."""
+    name = call.partition("(")[0]
+    try:
+        found = called(function, call, *arguments)
+    except Exception as error:  # whatever its own code does
+        if f"`{name}`" in str(error):
+            raise
+        raise ValueError(f"`{name}` fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    array = array_of(found, call, "one real number")
+    if array.shape:
+        raise TypeError(f"`{call}` must return one real number; it returns an array of shape {array.shape}.")
+    return array
+
+
+def observed(observable: Callable, params: Any) -> Any:
+    """The array or the tree of arrays that the user's function `observable` returns."""
+    found = called(observable, "observable(params)", params)
+    with contextlib.suppress(TypeError, ValueError):  # text, lists of different lengths
+        if jax.tree.leaves(found):
+            return jax.tree.map(jnp.asarray, found)
+    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
+
+
+def array_of(found: Any, what: str, wanted: str = "an array of real numbers") -> jax.Array:
     """What a function of the user returned, as a JAX array of real numbers."""
     try:
         array = jnp.asarray(found)
@@ -240,7 +286,7 @@ def array_of(found: Any, what: str) -> jax.Array:
             return array
     except (TypeError, ValueError):  # text, None, lists of different lengths
         pass
-    raise TypeError(f"`{what}` must return an array of real numbers; it returns {shown(found)}.")
+    raise TypeError(f"`{what}` must return {wanted}; it returns {shown(found)}.")
 
 
 def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:

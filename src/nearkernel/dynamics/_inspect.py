@@ -16,7 +16,7 @@ from ..models._base import count_parameters, require_model
 from ..models._params import floating_params
 from ._algorithms import GradientDescent, GradientFlow
 from ._inspection import Inspection
-from ._losses import AbstractLoss, get_loss
+from ._losses import AbstractLoss, get_loss, require_loss
 from ._regime import regime
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
@@ -74,6 +74,7 @@ def inspect(
     first = Stretch(model, params, rows, y)
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
+    require_loss(function, lambda: first.start[: len(y)], y)
     if first.spectrum.rank == 0:
         raise ValueError(
             "the model's outputs at `x` do not depend on its parameters: there is nothing to train."

@@ -25,7 +25,7 @@ from ..models._params import checked_factors, checked_params
 from ._adaptive import Adam, Optax
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged
-from ._losses import AbstractLoss, get_loss, loss_of_zero
+from ._losses import AbstractLoss, get_loss, loss_of_zero, require_loss
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe, rest_of
 from ._stochastic import SGD, require_batch
@@ -182,6 +182,7 @@ def simulate(
     if isinstance(algorithm, SGD | Optax):
         key = require_batches(algorithm, key, len(x))
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors, params)
+    require_loss(function, lambda: model(params, problem.x), problem.y)
     state = State(params, rest_of(algorithm, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if traced:
