@@ -133,6 +133,20 @@ def truth(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def refuse_unused(where: str, **given: Any) -> None:
+    """Raises if an argument is given that has no effect there: who passes it expects one."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"`{name}` has no effect {where}: leave it out.")
+
+
+def instance(value: Any, name: str, kind: type) -> Any:
+    """`value` if it is an object of the class `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be an object of the class {kind.__name__}; got {shown(value)}.")
+    return value
+
+
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """`value` if it is one of `choices`; suggests the nearest otherwise."""
     if isinstance(value, str) and value in choices:
@@ -272,8 +286,11 @@ def one_real(function: Callable, call: str, *arguments: Any) -> jax.Array:
 def observed(observable: Callable, params: Any) -> Any:
     """The array or the tree of arrays that the user's function `observable` returns."""
     found = called(observable, "observable(params)", params)
-    with contextlib.suppress(TypeError, ValueError):  # text, lists of different lengths
-        if jax.tree.leaves(found):
+    leaves = jax.tree.leaves(found)
+    with contextlib.suppress(TypeError, ValueError):  # lists of different lengths
+        if leaves and not any(
+            isinstance(leaf, str | bytes) for leaf in leaves
+        ):  # which JAX takes for a dtype
             return jax.tree.map(jnp.asarray, found)
     raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
 
@@ -281,7 +298,7 @@ def observed(observable: Callable, params: Any) -> Any:
 def array_of(found: Any, what: str, wanted: str = "an array of real numbers") -> jax.Array:
     """What a function of the user returned, as a JAX array of real numbers."""
     try:
-        array = jnp.asarray(found)
+        array = jnp.asarray(None if isinstance(found, str | bytes) else found)  # JAX takes text for a dtype
         if jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer):
             return array
     except (TypeError, ValueError):  # text, None, lists of different lengths
