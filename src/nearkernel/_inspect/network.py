@@ -11,6 +11,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from .._files import missing
 from ..models import AbstractModel
 from ..models._from_network import is_of
 
@@ -37,7 +38,7 @@ def _named(place: str) -> Any:
     if not file or not name.isidentifier():
         raise ValueError(f"{place!r} must be FILE.py:NAME, such as net.py:network.")
     if not Path(file).is_file():
-        raise ValueError(f"{file}: no such file.")
+        raise ValueError(missing(Path(file)))
     names = runpy.run_path(file)
     if name not in names:
         known = [each for each in names if not each.startswith("_")]
