@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .._files import missing
 from .._options import (
     OUTPUT,
     TRAINING,
