@@ -55,8 +55,8 @@ def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):  # on a disk that is gone
             aside.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # which names the file aside, or none
-            raise type(error)(error.errno, error.strerror, str(path)) from error
+        if isinstance(error, OSError):
+            error.filename, error.filename2 = str(path), None  # not the name aside, or none
         raise
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._files import missing
 from ._memory import require_fits
 
 
@@ -14,6 +15,8 @@ def npz_arrays(
     path: Path, label: str, needed: Mapping[str, str], optional: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
     """The `needed` arrays (name -> what to say before a complaint), and of the `optional` ones those that are there."""
+    if not path.is_file():  # opening a pipe would wait for ever
+        raise ValueError(missing(path))
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{label} is not an .npz archive: write it with numpy.savez.")
     with open(path, "rb") as file:
