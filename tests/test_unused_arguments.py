@@ -121,6 +121,10 @@ NONSENSE = {
             ([9], "`sizes` must be at most the number of rows, 8; got 9"),
         ]
     },
+    "sizes of features": (
+        lambda: nk.learning_curve(KERNEL, X, Y).with_features(10, [True]),
+        "`sizes` must be an integer; got True",
+    ),
     "neurons": (
         lambda: nk.forecast(NET, X[:2], Y[:2], FLOW, NEW[:1], order=1, neurons=3),
         "`neurons` must be an object of the class SampledNeurons; got 3",

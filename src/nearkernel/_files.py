@@ -55,8 +55,8 @@ def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
     except BaseException as error:
         with contextlib.suppress(OSError):  # on a disk that is gone
             aside.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            error.filename, error.filename2 = str(path), None  # not the name aside, or none
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error  # not the name aside, or none
         raise
 
 

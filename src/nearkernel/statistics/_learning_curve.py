@@ -2,12 +2,11 @@
 
 import functools
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
-from .._check import inputs, listed, refuse_unused, shown, targets, truth, whole
+from .._check import inputs, refuse_unused, shown, targets, truth, whole
 from .._keys import Key, generator
 from .._precision import in_float64
 from .._progress import report, task
@@ -20,6 +19,7 @@ from ..dynamics._ridges import Ridges
 from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
 from ._curve_record import LearningCurveResult, Tail, TrainedCurve
+from ._feature_law import checked_sizes
 from ._pool import Pool
 
 _LEAST = 8  # points
@@ -169,11 +169,7 @@ def _kernels(problem: Any, start: Any) -> tuple[AbstractKernel, AbstractKernel |
 def _sizes(sizes: Any, n: int) -> np.ndarray:
     if sizes is None:
         return np.unique(np.rint(np.geomspace(min(max(n / 32, 4), n / 2), n, _SIZES)).astype(int))
-    several = [sizes] if isinstance(sizes, numbers.Real) else listed(sizes, "sizes", "[100, 200]")
-    rounded = lambda size: int(size) if isinstance(size, float) and size.is_integer() else size
-    array = np.array([whole(rounded(size), "sizes", 1) for size in several])
-    if not array.size:
-        raise ValueError("`sizes` must be a list of integers of at least 1; got none.")
+    array = checked_sizes(sizes)
     if array.max() > n:
         raise ValueError(
             f"`sizes` must be at most the number of rows, {n}; got {array.max()}: use .extrapolate(sizes) for more."
