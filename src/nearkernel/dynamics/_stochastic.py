@@ -37,7 +37,9 @@ def _hashable(schedule: Any) -> Any:
 def _factors(schedule: Callable, steps: np.ndarray) -> Any:
     """(steps,) of a function; not looked at where it depends on what is traced."""
     with jax.ensure_compile_time_eval():  # also while a caller is being traced
-        found = jax.vmap(lambda step: one_real(schedule, "schedule(step)", step))(jnp.asarray(steps, float))
+        found: Any = jax.vmap(lambda step: one_real(schedule, "schedule(step)", step))(
+            jnp.asarray(steps, float)
+        )
     if not is_traced(found):
         found = np.asarray(found)
         fine = np.isfinite(found) & (found >= 0)
