@@ -30,6 +30,11 @@ FEW = ("--train", 12, "--new", 9, "--steps", 20)
 def network(inside_an_empty_folder):
     Path("net.py").write_text(NETWORK)
     Path("two.csv").write_text("a,y\n1,2\n2,3\n")
+    Path("syntax.py").write_text("net = 1\ndef (:\n")
+    Path("zeros.py").write_bytes(bytes(20))
+    Path("ends.py").write_text("import sys\nsys.exit(3)\n")
+    Path("absent.py").write_text("import absent_\n")
+    Path("raises.py").write_text("def net():\n    return {}['a']\n")
 
 
 def test_a_network_of_equinox_the_main_job():
@@ -111,6 +116,18 @@ def test_a_module_of_pytorch_and_which_of_it_trains():
     [
         (("net.py", "iris"), "'net.py' must be FILE.py:NAME, such as net.py:network."),
         (("no.py:net", "iris"), "no.py: no such file."),
+        ((".:net", "iris"), ". is a folder."),
+        (("syntax.py:net", "iris"), "syntax.py cannot be run: SyntaxError: invalid syntax (line 2)."),
+        (
+            ("zeros.py:net", "iris"),
+            "zeros.py cannot be run: SyntaxError: source code string cannot contain null",
+        ),
+        (("ends.py:net", "iris"), "ends.py cannot be run: SystemExit: 3."),
+        (
+            ("absent.py:net", "iris"),
+            "absent.py cannot be run: ModuleNotFoundError: No module named 'absent_'.",
+        ),
+        (("raises.py:net", "iris"), "raises.py:net cannot be run: KeyError: 'a'."),
         (("net.py:nothing", "iris"), "net.py has no 'nothing'; it has"),
         (("net.py:number", "iris"), "`network` must be a network of Flax, Equinox or Keras; got int."),
         (("net.py:network", "iris", "--shape", "2,3"), "--shape 2,3 has 6 numbers; a row of iris has 4."),

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from nearkernel import _look
+from nearkernel import _look, _terminal
 from nearkernel._look import drawing
+from nearkernel._printable import printable
 
 EVIL = "<script>alert('&')</script>"
 
@@ -35,6 +36,32 @@ def test_text_is_escaped_and_html_is_not(make):
     made = make(EVIL)
     assert "<script" not in made and "alert(&#x27;&amp;&#x27;)" in made
     assert _look.paragraphs(_look.Html("<b>bold</b>")) == "<p><b>bold</b></p>"
+
+
+INSTRUCTIONS = "\x1b[2Jname\x00\x9b\u202eback\u2066"
+
+
+def test_a_name_is_not_an_instruction(capsys):
+    instead = "\N{REPLACEMENT CHARACTER}"
+    plain = f"{instead}[2Jname{instead * 3}back{instead}"
+    assert _look.paragraphs(INSTRUCTIONS) == f"<p>{plain}</p>"
+    _terminal.console().print(INSTRUCTIONS, markup=False)
+    _terminal.note(INSTRUCTIONS)
+    assert capsys.readouterr() == (f"{plain}\n", f"{plain}\n")
+    assert printable("two\nlines\tשלום 数据") == "two\nlines\tשלום 数据"
+
+
+def test_names_in_figures_are_neither_formulas_nor_instructions():
+    def named(figure):
+        axes = figure.subplots()
+        axes.plot([0, 1], [0, 1], label=f"$^$ {INSTRUCTIONS} 数据")
+        axes.set_xticks([0, 1], [f"$x_$ {INSTRUCTIONS}", "$"])
+        axes.set(title="$\\frac{", ylabel=EVIL)
+        axes.legend()
+
+    _, text = drawing.png_and_svg((3, 2), named)
+    assert "$^$" in text and "$x_$" in text and "<script" not in text
+    assert not set(INSTRUCTIONS) & {"\x1b", "\x00", "\x9b", "\u202e", "\u2066"} & set(text)
 
 
 def test_light_and_dark_define_the_same_colours_and_either_can_be_chosen():

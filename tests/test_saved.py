@@ -3,6 +3,8 @@
 import hashlib
 import io
 import json
+import math
+import os
 import pickle
 import subprocess
 import sys
@@ -18,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import nearkernel as nk
 from nearkernel import estimators
+from nearkernel._npz import npz_arrays
 from nearkernel._saved.codec import Encoder
 from nearkernel._saved.file import model_bytes
 from public_calls._good import X_NEW, X, Y
@@ -134,6 +137,9 @@ def test_bad_paths(tmp_path):
         nk.load(tmp_path)
     with pytest.raises(TypeError, match="`path` must be the name of a file"):
         nk.load(None)
+    os.mkfifo(tmp_path / "pipe.nk")
+    with pytest.raises(ValueError, match=r"pipe\.nk is not a regular file"):
+        nk.load(tmp_path / "pipe.nk")
 
 
 # Strangers' files
@@ -146,8 +152,11 @@ def rewritten(tmp_path, change, compress=zipfile.ZIP_STORED):
         entries = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(entries["model.json"])
     change(document)
-    entries["model.json"] = json.dumps(document).encode()
-    entries["model.json.sha256"] = hashlib.sha256(entries["model.json"]).hexdigest().encode()
+    return packed(tmp_path, entries, json.dumps(document).encode(), compress)
+
+
+def packed(tmp_path, entries, text, compress=zipfile.ZIP_STORED):
+    entries |= {"model.json": text, "model.json.sha256": hashlib.sha256(text).hexdigest().encode()}
     with zipfile.ZipFile(tmp_path / "model.nk", "w", compress) as archive:
         for name, each in entries.items():
             archive.writestr(name, each)
@@ -174,11 +183,62 @@ def of_class(text):
         (lambda d: d["model"]["state"].append(["__class__", 1]), "it contains '__class__'"),
         (lambda d: d.update(model={"array": "999"}), "is damaged or not a model file: '999'"),
         (lambda d: d["arrays"].update({"0.npy": "0"}), "the checksum of 0.npy is wrong"),
+        (lambda d: d.update(arrays=[]), "its 'arrays' is not an object"),
+        (lambda d: d.update(about=None), "its 'about' is not an object"),
+        (lambda d: d.update(model=3), "holds no estimator, but 3"),
+        (lambda d: d.update(model=math.nan), "holds no estimator, but nan"),
+        (lambda d: d.update(model=None), "holds no estimator, but None"),
+        (lambda d: d.update(model=[]), "holds no estimator, but "),
+        (lambda d: d.update(model={}), "is damaged or not a model file"),
+        (lambda d: d.update(model={"float": "x"}), "is damaged or not a model file"),
+        (lambda d: d.update(model={"tuple": 3}), "is damaged or not a model file"),
+        (lambda d: d.update(model={"same": 3}), "is damaged or not a model file"),
+        (lambda d: d.update(model={"activation": "relu"}), "holds no estimator, but "),
     ],
 )  # fmt: skip
 def test_a_strangers_file_is_refused(change, match, tmp_path):
     with pytest.raises(ValueError, match=match) as caught:
         nk.load(rewritten(tmp_path, change))
+    assert "\n" not in str(caught.value)
+
+
+def array_with_header(header: bytes) -> bytes:
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(64)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"(" * 40 + b"\n",
+        b"(" * 9000 + b"\n",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (10**30,), }\n",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,), }\n",
+        b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n",
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': ('a',), }\n",
+        b"1e999j\n",
+        b"\x00\n",
+        b"",
+    ],
+)
+def test_headers_of_arrays_that_python_cannot_read(header, tmp_path):
+    data = array_with_header(header)
+    document = {"format": "nearkernel model", "version": 1, "about": {}, "model": {"array": "0"}}
+    document["arrays"] = {"0.npy": hashlib.sha256(data).hexdigest()}
+    path = packed(tmp_path, {"0.npy": data}, json.dumps(document).encode())
+    with pytest.raises(ValueError, match=r"model\.nk is damaged or not a model file") as caught:
+        nk.load(path)
+    assert "\n" not in str(caught.value)
+    with zipfile.ZipFile(tmp_path / "data.npz", "w") as archive:
+        archive.writestr("x.npy", data)
+    with pytest.raises(ValueError, match=r"data\.npz (is damaged|holds Python objects)") as caught:
+        npz_arrays(tmp_path / "data.npz", "data.npz", {"x": ""})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", [b"[" * 200_000, b"3", b"[]", b"\xff", b"", b"null", b"1" * 9000])
+def test_documents_that_are_no_objects(text, tmp_path):
+    with pytest.raises(ValueError, match=r"model\.nk is damaged or not a model file") as caught:
+        nk.load(packed(tmp_path, {}, text))
     assert "\n" not in str(caught.value)
 
 

@@ -1,9 +1,11 @@
 """Bad input gets one clear line: the argument as the user typed it, what came, what to do."""
 
+import contextlib
+import inspect
 import math
 import numbers
 import operator
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -131,6 +133,20 @@ def truth(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def refuse_unused(where: str, **given: Any) -> None:
+    """Raises if an argument is given that has no effect there: who passes it expects one."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"`{name}` has no effect {where}: leave it out.")
+
+
+def instance(value: Any, name: str, kind: type) -> Any:
+    """`value` if it is an object of the class `kind`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must be an object of the class {kind.__name__}; got {shown(value)}.")
+    return value
+
+
 def one_of(value: Any, name: str, choices: Sequence[str]) -> str:
     """`value` if it is one of `choices`; suggests the nearest otherwise."""
     if isinstance(value, str) and value in choices:
@@ -232,15 +248,62 @@ def class_names(labels: Any, n: int, name: str = "labels") -> np.ndarray:
     return array
 
 
-def array_of(found: Any, what: str) -> jax.Array:
+def called(function: Callable, call: str, *arguments: Any) -> Any:
+    """What a JAX function of the user returns for traced `arguments`; `call` is how it is called, e.g. "loss(z, y)"."""
+    name = call.partition("(")[0]
+    with contextlib.suppress(ValueError):  # of a function that does not tell its arguments
+        try:
+            inspect.signature(function).bind(*arguments)
+        except TypeError as error:
+            raise TypeError(
+                f"`{name}` must be a JAX function {call}; got {shown(function)}: {error}."
+            ) from None
+    try:
+        return function(*arguments)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError, ValueError) as error:
+        if isinstance(error, ValueError) and "truth value" not in str(error):
+            raise
+        raise TypeError(
+            f"`{name}` must be written with jax.numpy (and without `if` on values), not NumPy."
+        ) from None
+
+
+def one_real(function: Callable, call: str, *arguments: Any) -> jax.Array:
+    """The one number that a JAX function of the user returns."""
+    name = call.partition("(")[0]
+    try:
+        found = called(function, call, *arguments)
+    except Exception as error:  # whatever its own code does
+        if f"`{name}`" in str(error):
+            raise
+        raise ValueError(f"`{name}` fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    array = array_of(found, call, "one real number")
+    if array.shape:
+        raise TypeError(f"`{call}` must return one real number; it returns an array of shape {array.shape}.")
+    return array
+
+
+def observed(observable: Callable, params: Any) -> Any:
+    """The array or the tree of arrays that the user's function `observable` returns."""
+    found = called(observable, "observable(params)", params)
+    leaves = jax.tree.leaves(found)
+    with contextlib.suppress(TypeError, ValueError):  # lists of different lengths
+        if leaves and not any(
+            isinstance(leaf, str | bytes) for leaf in leaves
+        ):  # which JAX takes for a dtype
+            return jax.tree.map(jnp.asarray, found)
+    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
+
+
+def array_of(found: Any, what: str, wanted: str = "an array of real numbers") -> jax.Array:
     """What a function of the user returned, as a JAX array of real numbers."""
     try:
-        array = jnp.asarray(found)
+        array = jnp.asarray(None if isinstance(found, str | bytes) else found)  # JAX takes text for a dtype
         if jnp.issubdtype(array.dtype, jnp.floating) or jnp.issubdtype(array.dtype, jnp.integer):
             return array
     except (TypeError, ValueError):  # text, None, lists of different lengths
         pass
-    raise TypeError(f"`{what}` must return an array of real numbers; it returns {shown(found)}.")
+    raise TypeError(f"`{what}` must return {wanted}; it returns {shown(found)}.")
 
 
 def inputs(x: Any, name: str = "x", dim: "int | tuple[int, ...] | None" = None) -> np.ndarray:

@@ -52,9 +52,29 @@ def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):  # on a disk that is gone
+            aside.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error  # not the name aside, or none
         raise
+
+
+def write_alone(path: Path, data: bytes) -> None:
+    """One file of its own, without what killed processes left of it; into a pipe or a device as it comes."""
+    if path.exists() and not path.is_file():  # renaming would put a file in the place of /dev/null
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    sweep(path.absolute().parent, path.name)
+    write_whole(path, data)
+
+
+def missing(path: Path) -> str:
+    """What to say of a `path` that is no file to read."""
+    if path.is_dir():
+        return f"{path} is a folder."
+    return f"{path} is not a regular file: copy it to one." if path.exists() else f"{path}: no such file."
 
 
 def replace_together(moves: Iterable[tuple[Path, Path]]) -> None:

@@ -2,23 +2,21 @@
 
 import contextlib
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from ._files import missing
 from ._memory import require_fits
-
-_RAISED = (
-    ValueError, zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, MemoryError, KeyError
-)  # fmt: skip
 
 
 def npz_arrays(
     path: Path, label: str, needed: Mapping[str, str], optional: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
     """The `needed` arrays (name -> what to say before a complaint), and of the `optional` ones those that are there."""
+    if not path.is_file():  # opening a pipe would wait for ever
+        raise ValueError(missing(path))
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{label} is not an .npz archive: write it with numpy.savez.")
     with open(path, "rb") as file:
@@ -45,7 +43,7 @@ def _readable(label: str) -> Iterator[None]:
     """One line for what a damaged archive raises, which is nearly anything."""
     try:
         yield
-    except _RAISED as error:
+    except Exception as error:
         if "Object arrays" in str(error):
             raise ValueError(
                 f"{label} holds Python objects: save plain numbers, e.g. x.astype(float)."

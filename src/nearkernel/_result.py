@@ -1,7 +1,6 @@
 """How results show themselves: one readable line or a few in a terminal, a small table in a notebook."""
 
 import dataclasses
-import html
 import inspect
 import math
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from ._printable import escape
 from ._status import Status
 
 _LINE = 100  # characters up to which a result is shown on one line
@@ -36,8 +36,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(brief(value))}</td></tr>"
+            f"<tr><th style='text-align:left'>{escape(name)}</th>"
+            f"<td style='text-align:left'>{escape(brief(value))}</td></tr>"
             for name, value in self._shown().items()
         )
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._interrupt import work_begins
+from ._printable import printable
 from ._progress import progress as in_library
 
 if TYPE_CHECKING:
@@ -39,7 +40,12 @@ def console() -> Console:
     """Where results go. Colors appear on a terminal only, and not where NO_COLOR is set."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    class Plain(Console):
+        def print(self, *objects: Any, **options: Any) -> None:
+            shown = (printable(each) if isinstance(each, str) else each for each in objects)
+            super().print(*shown, **options)
+
+    return Plain(highlight=False, soft_wrap=True)
 
 
 def print_json(document: Any) -> None:
@@ -48,7 +54,7 @@ def print_json(document: Any) -> None:
 
 def note(text: str) -> None:
     """A line beside the results: it does not spoil what is piped elsewhere."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 @contextlib.contextmanager

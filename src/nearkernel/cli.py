@@ -22,6 +22,7 @@ from ._kernel.app import app as kernel_app
 from ._ladder.app import ladder
 from ._options import Debug, Json
 from ._predict.app import apply, predict
+from ._printable import printable
 from ._programs import VARIABLE
 from ._random_state import random_state_kept
 from ._terminal import print_json, typing
@@ -51,7 +52,7 @@ class OneLineErrors(TyperGroup):
             code, message = 1, f"error: unexpected {error!r}; --debug shows where."
             _show_trace(typed)
         if message:
-            print(" ".join(message.split()), file=sys.stderr)
+            print(printable(" ".join(message.split())), file=sys.stderr)
         sys.exit(code)
 
 

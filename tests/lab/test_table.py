@@ -48,6 +48,18 @@ def test_a_comma_of_numbers_is_kept_where_semicolons_separate():
         (GOOD + "\n4,,", "rows: line 5: an empty cell is not a finite number"),
         ("0,1\n0,2\n0,5\n0,1", "rows: column 1 (input 1) is constant; leave it out."),
         ("a,b\n0,1\n1,1\n2,1\n3,1", "rows: column 2 (b) is constant; leave it out."),
+        (
+            "\n".join(f"{i}e-300,{i % 3}" for i in range(6)),
+            "rows: column 1 (input 1) varies by 5e-300 only: scale it towards 1.",
+        ),
+        (
+            "\n".join(f"{i},{i % 3}e-200" for i in range(6)),
+            "rows: column 2 (target) varies by 2e-200 only: scale it towards 1.",
+        ),
+        (
+            "\n".join(f"{10**12 - i / 1000},{i % 3}" for i in range(6)),
+            "rows: column 1 (input 1) varies in its last digits only: subtract a constant from it.",
+        ),
         ("__import__('os'),2\n" + GOOD, "rows: line 1: \"__import__('os')\" is not a finite number"),
         ("1," * LONGEST, f"rows: {2 * LONGEST} characters; at most {LONGEST} are allowed."),
     ],
@@ -61,6 +73,12 @@ def test_what_is_wrong_is_one_line_that_says_where(text, words):
 def test_an_input_that_the_rows_do_not_have_is_told():
     with pytest.raises(ValueError, match=r"^column 3: the rows have 1 input\.$"):
         OwnData(rows=GOOD, column=3).theory()
+
+
+@pytest.mark.parametrize("unit", ["e-120", "e11"])
+def test_small_and_large_units_are_answered(unit):
+    found = OwnData(rows="\n".join(f"{i}{unit},{i % 3}{unit}" for i in range(9))).theory()
+    assert all(np.isfinite(part.y).all() for part in found.pictures[0].parts)
 
 
 def test_predictions_are_in_the_units_of_the_rows():

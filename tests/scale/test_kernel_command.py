@@ -94,12 +94,35 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
 @pytest.mark.parametrize(
     "words, match",
     [
-        (("build", "none.npz", *BUILD[2:]), "none.npz does not exist"),
+        (("build", "none.npz", *BUILD[2:]), "none.npz: no such file"),
         (("build", "data.npz", "--kernel", "rbf", "--out", "K.zarr"), "--kernel rbf needs --length"),
         (("build", "data.npz", "--kernel", "ntk", "--length", "1", "--out", "K.zarr"), "--length belongs to"),
         (
             ("build", "data.npz", "--kernel", "rbf", "--length", "-1", "--out", "K.zarr"),
             "--length -1.0: give",
+        ),
+        (
+            ("build", "data.npz", "--kernel", "rbf", "--length", "1", "--depth", "2", "--out", "K.zarr"),
+            "--depth belongs to --kernel ntk or nngp, not rbf",
+        ),
+        (
+            (
+                "build",
+                "data.npz",
+                "--kernel",
+                "laplace",
+                "--length",
+                "1",
+                "--bias-var",
+                "0",
+                "--out",
+                "K.zarr",
+            ),
+            "--bias-var belongs to --kernel ntk or nngp, not laplace",
+        ),
+        (
+            ("plan", "--n", "100", "--d", "3", "--kernel", "rbf", "--activation", "relu"),
+            "--activation belongs to --kernel ntk or nngp, not rbf",
         ),
         (("build", "data.npz", "--kernel", "cubic", "--out", "K.zarr"), "--kernel cubic: "),
         (

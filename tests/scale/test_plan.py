@@ -84,7 +84,7 @@ BAD = {
     "`n` must be": {"n": 0},
     "`d` must be": {"d": 1.5},
     "`workers` must be": {"workers": -1},
-    "`machines` must be": {"machines": 0},
+    "`machines` must be": {"workers": 2, "machines": 0},
     "`iterations` must be": {"iterations": 0},
     "`centers` must be": {"centers": 0},
     "`dtype_bytes` must be 4 or 8; got 2": {"dtype_bytes": 2},

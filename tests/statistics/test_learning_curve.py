@@ -203,7 +203,7 @@ def test_bad_arguments_cost_one_line():
     for arguments, kind, text in [
         (dict(problem=3), TypeError, "`problem` must be a kernel or a network"),
         (dict(start="zero"), TypeError, "`start` must be None .initial outputs 0."),
-        (dict(sizes=[0]), ValueError, "`sizes` must be integers of at least 1"),
+        (dict(sizes=[0]), ValueError, "`sizes` must be at least 1; got 0"),
         (
             dict(sizes=[400]),
             ValueError,

@@ -304,7 +304,7 @@ def test_networks_whose_layers_differ_follow_their_limit():
         ({"problem": nk.from_function(lambda p, x: x)}, TypeError, "got FunctionModel"),
         ({"problem": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` must have a finite nonzero"),
         ({"order": 1}, ValueError, "supports only `order=0` and `trained=\"all\"`"),
-        ({"problem": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`clouds` is only for networks with"),
+        ({"problem": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`clouds` has no effect but with parametrization"),
         ({"x": RNG.normal(size=(60, 3)), "y": np.ones(60), "clouds": Clouds(neurons=64),
           "problem": network(widths=(8, 8))}, ValueError, "points are too many for clouds of 64 neurons"),
     ],

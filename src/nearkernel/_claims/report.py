@@ -6,12 +6,12 @@ import itertools
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from .. import _look
 from .._look import Html
+from .._printable import escape
 from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions

@@ -132,7 +132,7 @@ def run(
         what = "gradient flow for a time of" if kind == "flow" else "training to the end with weight decay"
         words = f"{what} {found.value:.3g} (chosen by leave-one-out)"
     say("computing the curve")
-    curve = nk.learning_curve(kernel, x, rows.y, algorithm, check=check, key=seed)
+    curve = nk.learning_curve(kernel, x, rows.y, algorithm, check=check, key=seed if check else None)
     measure = "Brier score" if data.classes else "unexplained share"
     scale = rows.scale**2 if data.classes else 1.0
     return Found(measure, scale, words, curve, curve.extrapolate([2 * curve.n]))

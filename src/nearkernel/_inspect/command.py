@@ -58,7 +58,7 @@ def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, par
         rows.x_new,
         algorithm,
         loss=options.loss,
-        steps=options.steps,
+        steps=options.steps if algorithm is None else None,
         pieces=options.pieces,
     )
 

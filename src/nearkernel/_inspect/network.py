@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from .._files import missing
 from ..models import AbstractModel
 from ..models._from_network import is_of
 
@@ -19,7 +22,8 @@ def network_of(place: str, example: np.ndarray, trainable: str | None) -> tuple[
     """Model and parameters at `place`."""
     found = _named(place)
     if inspect.isfunction(found):
-        found = found()
+        with _running(place):
+            found = found()
     if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], AbstractModel):
         model, params = found
     elif is_of(found, "torch.nn.modules.module.Module"):
@@ -32,13 +36,25 @@ def network_of(place: str, example: np.ndarray, trainable: str | None) -> tuple[
     return model, params
 
 
+@contextlib.contextmanager
+def _running(place: str) -> Iterator[None]:
+    """The user's own code: one line that says where, whatever it raises."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) and error.lineno else ""
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise ValueError(f"{place} cannot be run: {type(error).__name__}: {said}{line}.") from error
+
+
 def _named(place: str) -> Any:
     file, _, name = place.rpartition(":")
     if not file or not name.isidentifier():
         raise ValueError(f"{place!r} must be FILE.py:NAME, such as net.py:network.")
     if not Path(file).is_file():
-        raise ValueError(f"{file}: no such file.")
-    names = runpy.run_path(file)
+        raise ValueError(missing(Path(file)))
+    with _running(file):
+        names = runpy.run_path(file)
     if name not in names:
         known = [each for each in names if not each.startswith("_")]
         raise ValueError(f"{file} has no {name!r}; it has {', '.join(known[-8:]) or 'no names'}.")

@@ -27,8 +27,21 @@ class Dtype(enum.StrEnum):
     float32 = "float32"
 
 
+def _refuse_layers(context: typer.Context, kernel: Kernel) -> None:
+    """Raises if an option of networks was typed for a kernel that has no layers."""
+    if kernel in (Kernel.ntk, Kernel.nngp):
+        return
+    for name in ("depth", "activation", "weight_var", "bias_var"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise ValueError(
+                f"--{name.replace('_', '-')} belongs to --kernel ntk or nngp, not {kernel.value}."
+            )
+
+
 @app.command()
 def build(
+    context: typer.Context,
     data: Annotated[Path, typer.Argument(help=_ARRAYS.format(more=""), show_default=False)],
     kernel: Annotated[Kernel, typer.Option(help="Which kernel.")],
     out: Annotated[Path, typer.Option(help="Folder for the matrix, e.g. K.zarr.", rich_help_panel=OUTPUT)],
@@ -64,6 +77,7 @@ def build(
     from .command import build as run
     from .settings import kernel_settings
 
+    _refuse_layers(context, kernel)
     settings = kernel_settings(kernel.value, length, depth, activation, weight_var, bias_var)
     run(data, settings, out, scheduler, memory, dtype.value, json)
 
@@ -120,6 +134,7 @@ def solve(
 
 @app.command()
 def plan(
+    context: typer.Context,
     n: Annotated[int, typer.Option("--n", min=1, max=10**15, help="Number of points.", show_default=False)],
     d: Annotated[
         int, typer.Option("--d", min=1, max=10**5, help="Number of features per point.", show_default=False)
@@ -186,6 +201,7 @@ def plan(
     from .plan import Given, kernel_settings
     from .plan import plan as run
 
+    _refuse_layers(context, kernel)
     if kernel in (Kernel.rbf, Kernel.laplace) and length is None:
         length = d**0.5
     settings = kernel_settings(kernel.value, length, depth, activation, None, 0.0)

@@ -1,8 +1,8 @@
 """Formulas written as plain text, as a page shows them: Greek letters, signs, indices raised and lowered."""
 
 import re
-from html import escape
 
+from .._printable import escape
 from ._html import Html
 
 _GREEK = dict(

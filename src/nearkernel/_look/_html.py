@@ -6,9 +6,9 @@ import functools
 import importlib.resources
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
+from .._printable import escape
 from .drawing import PAGE_COLOURS
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .._extra import needing
+from .._printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +34,7 @@ STYLE: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
+    "text.parse_math": False,  # a name of a column may have dollar signs
     "axes.titlesize": 10.5,
     "axes.titlelocation": "left",
     "axes.edgecolor": INK,
@@ -83,6 +86,21 @@ def _plain_powers(figure: Figure) -> None:
                 axis.set_minor_formatter(Plain(minor))
 
 
+def _printable_names(figure: Figure) -> None:
+    """Names of strangers' columns and classes, as texts or at ticks."""
+    with needing("a figure"):
+        from matplotlib.text import Text
+        from matplotlib.ticker import FuncFormatter
+
+    for text in figure.findobj(Text):
+        text.set_text(printable(text.get_text()))
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(names := axis.get_major_formatter(), FuncFormatter):
+                shown = lambda x, pos=None, names=names: printable(names(x, pos))
+                axis.set_major_formatter(FuncFormatter(shown))
+
+
 def plain_power(formula: str) -> str:
     r"""The text of a tick: "10⁻²" for "$\mathdefault{10^{-2}}$"."""
     inner = re.sub(r"\$|\\mathdefault|\\times", lambda found: "×" if "times" in found[0] else "", formula)
@@ -98,12 +116,14 @@ def _saved(size: tuple[float, float], paint: Callable[..., None], args: Any, png
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 
-    with rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}):
+    with rc_context({**STYLE, "axes.prop_cycle": cycler(color=SERIES)}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # of names that a page has its own font for
         figure: Figure = Figure(figsize=size, layout="constrained")
         paint(figure, *args)
         _plain_powers(figure)
-        pixels, text = io.BytesIO(), io.StringIO()
+        _printable_names(figure)
+        pixels, drawn = io.BytesIO(), io.StringIO()
         if png:
             figure.savefig(pixels, format="png", dpi=130, metadata={"Software": None})
-        figure.savefig(text, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    return pixels.getvalue(), text.getvalue()
+        figure.savefig(drawn, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    return pixels.getvalue(), drawn.getvalue()

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from .._files import missing
 from .._options import (
     OUTPUT,
     TRAINING,
@@ -224,7 +225,7 @@ def apply(
     from .sources import check_save, check_source
 
     if not model.is_file():
-        raise ValueError(f"{model} is a folder." if model.is_dir() else f"{model}: no such file.")
+        raise ValueError(missing(model))
     check_source(data, embedded=False)
     check_save(out, "--out")
     from .apply import apply_and_write

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files import write_whole
+from .._files import write_alone
 from .._npz import npz_arrays
 from .._saved.file import read_model
 from .._terminal import console, print_json, progress
@@ -17,6 +17,7 @@ from ..estimators import AutoClassifier, AutoRegressor, PrepareTable
 from ..estimators._reading import Reading
 from . import scores
 from .columns import for_people
+from .output import written_to
 from .spreadsheet import as_csv, distinct
 from .tables import Table, read_table
 
@@ -37,10 +38,8 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
         columns = _predictions(model, inputs, about, coverage)
         found = _score(rows, columns, about)
         text = as_csv(columns)
-        try:
-            write_whole(out, text.encode("utf-8", "replace"))
-        except OSError as error:
-            raise ValueError(f"--out {out}: could not write there ({error.strerror}).") from error
+        with written_to("--out", out):
+            write_alone(out, text.encode("utf-8", "replace"))
     _show(out, columns, found, surprises, as_json)
 
 

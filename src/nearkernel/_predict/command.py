@@ -16,7 +16,7 @@ from rich.table import Table
 
 from .._curve.job import Found
 from .._curve.job import run as run_curve
-from .._files import write_whole
+from .._files import write_alone
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
 from .._terminal import print_json as dump
@@ -24,7 +24,7 @@ from .columns import cells, titles
 from .data import Data, load
 from .job import Network, Result, run
 from .options import Options
-from .output import check_writable, write_together
+from .output import check_writable, write_together, written_to
 from .prepare import Split, few, split
 from .report import report_html
 from .summary import predictions_csv, result_json
@@ -52,9 +52,11 @@ class Outcome:
     model: bytes | None
 
     def write(self) -> None:
-        write_together(self.folder, self.files)
         if self.model is not None:
-            write_whole(Path(str(self.options.save)), self.model)
+            save = Path(str(self.options.save))
+            with written_to("--save", save):
+                write_alone(save, self.model)
+        write_together(self.folder, self.files)
 
     @property
     def json(self) -> str:

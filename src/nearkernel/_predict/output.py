@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from .._files import remove, replace_together, sweep, unfinished, write_whole
@@ -25,9 +26,18 @@ def check_writable(folder: Path, names: tuple[str, ...]) -> None:
             raise ValueError(f"--out {folder}: {folder / name} is a folder, where the file {name} belongs.")
 
 
+@contextlib.contextmanager
+def written_to(option: str, path: Path) -> Iterator[None]:
+    """One line that names the option if nothing can be written to `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{option} {path}: could not write there ({error.strerror}).") from error
+
+
 def write_together(folder: Path, files: Mapping[str, str | bytes]) -> None:
     """Write each text of `files` under its name in `folder`, replacing older ones only once all are on disk."""
-    try:
+    with written_to("--out", folder):
         folder.mkdir(parents=True, exist_ok=True)
         sweep(folder, _ASIDE)
         aside = unfinished(
@@ -42,5 +52,3 @@ def write_together(folder: Path, files: Mapping[str, str | bytes]) -> None:
             replace_together((aside / name, folder / name) for name in files)
         finally:
             remove(aside)
-    except OSError as error:
-        raise ValueError(f"--out {folder}: could not write there ({error.strerror}).") from error

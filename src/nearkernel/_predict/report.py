@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from .._curve.picture import SIZE
 from .._curve.picture import draw as draw_curve
 from .._look import Html
 from .._look.drawing import SERIES
+from .._printable import escape
 from .._settings import flag
 from .._terminal import command_line
 from .._versions import versions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .._completion import DATA_SETS as EMBEDDED
+from .._files import missing
 from .._spelling import nearest
 
 SUFFIXES = (".csv", ".tsv", ".xlsx", ".npz", ".parquet")
@@ -23,7 +24,7 @@ def check_source(source: str, embedded: bool = True) -> None:
             + (nearest(source, EMBEDDED) if embedded else "")
         )
     if not path.is_file():
-        raise ValueError(f"{source} is a folder." if path.is_dir() else f"{source}: no such file.")
+        raise ValueError(missing(path))
 
 
 def check_save(path: Path | None, option: str = "--save") -> None:

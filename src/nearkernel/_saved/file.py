@@ -7,13 +7,12 @@ import io
 import json
 import os
 import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._files import write_whole
+from .._files import missing, write_alone
 from .._memory import require_fits
 from .codec import Decoder, Encoder
 
@@ -21,15 +20,11 @@ FORMAT, VERSION = "nearkernel model", 2
 _READ = (1, 2)  # 1 named classes by their modules
 _MODEL, _SUM = "model.json", "model.json.sha256"
 _DATE = (1980, 1, 1, 0, 0, 0)  # of every entry, so that equal models are equal files
-_BAD = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, OSError, EOFError, RuntimeError, RecursionError,
-    zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
 
 
 def write_model(model: Any, path: Path, about: dict[str, Any] | None = None) -> None:
     """`model` and JSON data `about` it in one file, which is whole or absent."""
-    write_whole(path, model_bytes(model, about))
+    write_alone(path, model_bytes(model, about))
 
 
 def model_bytes(model: Any, about: dict[str, Any] | None = None) -> bytes:
@@ -57,9 +52,13 @@ def model_bytes(model: Any, about: dict[str, Any] | None = None) -> bytes:
 
 def read_model(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
     """The model and what was written about it. Nothing that the file holds is run."""
+    from sklearn.base import BaseEstimator
+
+    from .._check import shown
+
     file = Path(path)
     if not file.is_file():
-        raise ValueError(f"{file} is a folder." if file.is_dir() else f"{file}: no such file.")
+        raise ValueError(missing(file))
     if not zipfile.is_zipfile(file):
         raise ValueError(
             f"{file} is not a model file: write one with `nk.save` or `nearkernel predict --save`."
@@ -67,10 +66,13 @@ def read_model(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
     require_fits(2 * file.stat().st_size, str(file), "use a machine with more memory")
     try:
         document, arrays = _checked(file)
-        return Decoder(arrays).value(document["model"]), document["about"]
+        model = Decoder(arrays).value(document["model"])
+        if not isinstance(model, BaseEstimator):
+            raise _Refused(f"holds no estimator, but {shown(model)}.")
+        return model, document["about"]
     except _Refused as error:
         raise ValueError(f"{file} {error}") from None
-    except _BAD as error:
+    except Exception as error:  # a damaged file raises nearly anything
         raise ValueError(f"{file} is damaged or not a model file: {_one_line(error)}.") from error
 
 
@@ -88,6 +90,11 @@ def _checked(file: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         if hashlib.sha256(text).hexdigest() != archive.read(_SUM).decode():
             raise ValueError("the checksum of model.json is wrong")
         document = json.loads(text)
+        if not isinstance(document, dict):
+            raise ValueError("model.json is not an object")
+        for name in ("arrays", "about"):
+            if not isinstance(document[name], dict):
+                raise ValueError(f"its {name!r} is not an object")
         if document["format"] != FORMAT:
             raise ValueError("its format has another name")
         if document["version"] not in _READ:

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._blas import one_thread
-from .._check import array_of
+from .._check import array_of, called
 from .._namespace import namespace
 from .._precision import is_traced, working_dtype
 from ._base import AbstractActivation, Moments, Rows
@@ -364,14 +364,8 @@ _POWERS = {"all": (2, 1), "even": (2, 2), "odd": (3, 2)}  # first power and stri
 
 
 def _traced_shape(function: Callable, z: np.ndarray, name: str) -> tuple[int, ...]:
-    try:
-        return jax.eval_shape(lambda traced: array_of(function(traced), f"{name}(z)"), z).shape
-    except (jax.errors.JAXTypeError, ValueError) as error:
-        if isinstance(error, ValueError) and "truth value" not in str(error):
-            raise
-        raise TypeError(
-            f"`{name}` must be written with jax.numpy (and without `if` on values), not NumPy."
-        ) from None
+    call = f"{name}(z)"
+    return jax.eval_shape(lambda traced: array_of(called(function, call, traced), call), z).shape
 
 
 def series(function: Callable, name: str) -> Series:

@@ -14,7 +14,7 @@ from .._status import Status, StatusKind
 from ._abstract_solution import AbstractSolution, Prediction, end_of, moved_to, status_at
 from ._algorithms import GradientDescent, GradientFlow, SpectralAlgorithm
 from ._divergence import judged
-from ._losses import AbstractLoss, loss_of_zero
+from ._losses import AbstractLoss, loss_of_zero, require_loss
 from ._ode import integrate
 from ._stochastic import FullBatches
 from ._tangent import AbstractTangent
@@ -34,6 +34,7 @@ class FunctionSpaceSolution(AbstractSolution):
         self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
         self.algorithm = algorithm
         self._start = tangent.start(x, y.shape[1])
+        require_loss(loss, lambda: self._start, y)
         self._matrix = tangent.matrix(x)
         self._weights, self._status = self._integrate(algorithm)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from typing import Any
 
 import jax
@@ -55,7 +56,7 @@ def exact_params(
     """Parameters after training `model` by `algorithm`, or None if that diverges or does not end."""
     if isinstance(algorithm, GradientDescent | GradientFlow):
         tol = 1e-11 if isinstance(algorithm, GradientDescent) else 1e-8  # a flow is followed to 1e-10 itself
-        run = simulate(model, start, x, y, algorithm, tol=tol)
+        run = simulate(model, start, x, y, algorithm, tol=tol if math.isinf(algorithm.end()) else None)
         return run.params if run.ok else None
     theta, unravel = ravel_pytree(jax.tree.map(jnp.asarray, start))
     roots = root_factors(training_factors(model, start), start)

@@ -31,7 +31,7 @@ from .._result import Result
 from .._status import Status, StatusKind
 from ..models import AbstractModel
 from ..models._params import checked_params, root_factors, training_factors
-from ._losses import get_loss
+from ._losses import get_loss, require_loss
 from ._simulate import Record, Trajectory, simulate
 from ._stochastic import SGD
 
@@ -153,7 +153,9 @@ def checked_data(
     checked_params(model, params, name)
     x = inputs(x, "x", model.in_shape)
     function = get_loss(loss)
-    return x, function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1]), function
+    y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
+    require_loss(function, lambda: model(params, x), y)
+    return x, y, function
 
 
 def _point_gradient(model, params, x, y, loss):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, whole
+from .._check import inputs, refuse_unused, whole
 from .._precision import in_float64
 from .._types import ArrayLike, Num
 from ..models import AbstractModel
@@ -16,7 +16,7 @@ from ..models._base import count_parameters, require_model
 from ..models._params import floating_params, training_factors
 from ._algorithms import GradientDescent, GradientFlow
 from ._inspection import Inspection
-from ._losses import AbstractLoss, get_loss
+from ._losses import AbstractLoss, get_loss, require_loss
 from ._regime import regime
 from ._solvable import has_kinks
 from ._stretch import Arrival, Stretch, Timed
@@ -36,7 +36,7 @@ def inspect(
     algorithm: Timed | None = None,
     *,
     loss: Any = "squared",
-    steps: int = 100,
+    steps: int | None = None,
     pieces: int = 1,
     lr_factors: Any = None,
 ) -> Inspection:
@@ -57,7 +57,7 @@ def inspect(
       for `steps` steps at the learning rate $1/\lambda_{\max}$. Losses are sums over points: if your loss is a mean
       over n points, pass lr/n.
     - `loss`: "squared", "cross_entropy" (`y` may then be integer labels), another loss or a JAX function loss(z, y).
-    - `steps`: number of steps of the default algorithm.
+    - `steps`: number of steps of the default algorithm, by default 100.
     - `pieces`: the maximum number of linearizations. With more than 1, the network is linearized again at the predicted
       weights when the check of the current linearization becomes too large.
     - `lr_factors`: learning-rate factors, same as `nk.simulate`: by default the model's own.
@@ -69,13 +69,16 @@ def inspect(
     new = None if x_new is None else inputs(x_new, "x_new", x.shape[1:])
     function = get_loss(loss)
     y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
-    whole(steps, "steps", 1)
+    if algorithm is not None:
+        refuse_unused("if `algorithm` is given", steps=steps)
+    steps = 100 if steps is None else whole(steps, "steps", 1)
     whole(pieces, "pieces", 1)
     _require_timed(algorithm)
     rows = x if new is None else np.concatenate([x, new])
     first = Stretch(model, params, rows, y, training_factors(model, params, lr_factors))
     if not np.isfinite(first.start).all():
         raise ValueError("the model's outputs are not finite: check `params`, `x` and `x_new`.")
+    require_loss(function, lambda: first.start[: len(y)], y)
     if first.spectrum.rank == 0:
         raise ValueError(
             "the model's outputs at `x` do not depend on its parameters: there is nothing to train."

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.special
 
-from .._check import nearest, plain_array, positive, shown, targets
+from .._check import nearest, one_real, plain_array, positive, shown, targets
 from .._precision import is_traced
 
 _ROUNDING = 1e-5  # of probabilities that come in float32
@@ -143,11 +143,31 @@ class FunctionLoss(AbstractLoss):
 
 _NAMED: dict[str, AbstractLoss] = {loss.name: loss for loss in (Squared(), CrossEntropy(), Huber())}
 
+_SOUND = {type(loss) for loss in _NAMED.values()}  # finite, and so are their derivatives
+
 
 def loss_of_zero(loss: AbstractLoss, y: Any, outputs: Any = None) -> float:
     """The size of the loss of outputs 0, beside which losses are small or not; 0 if it is not finite."""
     found = abs(float(loss(jnp.zeros_like(y if outputs is None else outputs), y)))
     return found if math.isfinite(found) else 0.0
+
+
+def require_loss(loss: AbstractLoss, outputs: Callable[[], Any], y: Any) -> None:
+    """Raises unless `loss` is one number, finite and with a finite derivative, at `outputs()` (n, out) and `y`.
+
+    Outputs that are traced or infinite tell nothing of its values.
+    """
+    if type(loss) in _SOUND:
+        return
+    z = outputs()
+    value = lambda z: one_real(loss.function if isinstance(loss, FunctionLoss) else loss, "loss(z, y)", z, y)
+    jax.eval_shape(value, z)
+    if is_traced(z, y) or not np.isfinite(z).all():
+        return
+    found, slope = jax.value_and_grad(value)(jnp.asarray(z, float))
+    if not (jnp.isfinite(found) and jnp.isfinite(slope).all()):
+        wrong = f"returns {found:g}" if not jnp.isfinite(found) else "has a derivative that is not finite"
+        raise ValueError(f"`loss` {wrong} at the outputs before training: it must be finite there.")
 
 
 def get_loss(loss: Any) -> AbstractLoss:

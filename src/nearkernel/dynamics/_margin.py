@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import class_names, inputs, numeric, one_of
+from .._check import class_names, inputs, numeric, one_of, truth
 from .._moved import renamed
 from .._precision import in_float64
 from .._result import Result
@@ -56,7 +56,7 @@ def max_margin(x: Any, labels: Any, bias: bool = False) -> MaxMarginResult:
 
     The solver treats it as a nonnegative least-squares problem with an active set; it is exact up to rounding.
     """
-    if bias:
+    if truth(bias, "bias"):
         return _with_bias(x, labels)
     rows, scale = _signed_rows(x, labels)
     dual = _dual(rows)

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from .._check import observed as observed_by
 from ..models import AbstractModel
 from ..models._derivatives import jacobian
 from ..models._params import root_factors
@@ -15,7 +16,7 @@ NAMED = ("outputs", "features", "kernel", "weights")
 def observed(what: str | Callable, model: AbstractModel, params: Any, x: Any, lr_factors: Any) -> Any:
     """The value of a function of the parameters, or of what a name stands for; features have root `lr_factors`."""
     if not isinstance(what, str):
-        return what(params)
+        return observed_by(what, params)
     if what == "weights":
         return params
     if what == "outputs":

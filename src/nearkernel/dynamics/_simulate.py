@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.dtypes import canonicalize_dtype
 
-from .._check import inputs, numeric, positive, shown, whole
+from .._check import inputs, numeric, positive, refuse_unused, shown, whole
 from .._keys import Key, random_key
 from .._precision import drawing, is_traced, working_dtype
 from .._progress import interactive, report, task
@@ -26,7 +26,7 @@ from ._abstract_solution import losses_of
 from ._adaptive import Adam, Optax, optimizer_of
 from ._algorithms import AbstractAlgorithm, GradientDescent, GradientFlow
 from ._divergence import judged, rounding_of
-from ._losses import AbstractLoss, get_loss, loss_of_zero
+from ._losses import AbstractLoss, get_loss, loss_of_zero, require_loss
 from ._observables import NAMED
 from ._steps import Problem, State, descend, flow, observe, rest_of
 from ._stochastic import SGD, require_batch
@@ -137,8 +137,8 @@ def simulate(
     loss: Any = "squared",
     lr_factors: Any = None,
     key: Key | None = None,
-    tol: float = 1e-10,
-    max_steps: int = 1_000_000,
+    tol: float | None = None,
+    max_steps: int | None = None,
 ) -> Trajectory:
     r"""Trains `model` from `params` on (`x`, `y`).
 
@@ -155,10 +155,11 @@ def simulate(
       `params`.
     - `key`: needed if the algorithm is random.
     - `tol`, `max_steps`: an algorithm without a finite end runs until the loss has fallen to $\text{tol}^2$ of its
-      initial value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, for at most
-      `max_steps`. A `tol` below 64 rounding units counts as 64 rounding units.
+      initial value (or of the loss of zero outputs, if that is larger) or its gradient to `tol`, 1e-10 by default (at
+      least 64 rounding units); for at most `max_steps` of gradient descent, a million by default.
 
-    Training is in float64, or in float32 within `nk.precision("float32")`.
+    Training is in float64, or in float32 within `nk.precision("float32")`. An argument without effect, such as a `key`
+    where nothing is drawn, raises `ValueError`.
 
     **Returns:** a `Trajectory`. Divergence is a status, not an error. A run counts as diverged if the recorded loss
 
@@ -200,9 +201,18 @@ def simulate(
             lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a))), (params, x, y)
         )
         y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
-    if isinstance(algorithm, SGD | Optax):
+    if isinstance(algorithm, SGD | Optax) and algorithm.random:
         key = require_batches(algorithm, key, len(x))
+    else:
+        refuse_unused("if `algorithm` draws nothing", key=key)
+    end = algorithm.time if isinstance(algorithm, GradientFlow) else algorithm.steps
+    if not math.isinf(end):
+        refuse_unused("if `algorithm` has a finite end", tol=tol, max_steps=max_steps)
+    elif isinstance(algorithm, GradientFlow):
+        refuse_unused("in a flow", max_steps=max_steps)
+    tol, max_steps = 1e-10 if tol is None else tol, 1_000_000 if max_steps is None else max_steps
     problem = Problem(model, jnp.asarray(x), jnp.asarray(y), lr_factors, params)
+    require_loss(function, lambda: model(params, problem.x), problem.y)
     state = State(params, rest_of(algorithm, params), jnp.asarray(0.0))
     run = _Run(problem, function, tuple(record.observables.items()), record.every, tol, max_steps)
     if traced:

@@ -154,6 +154,8 @@ def solve(
         if not function.quadratic:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
         assert isinstance(tangent, CurvedTangent)
+        if not isinstance(chosen, Direct | None):
+            raise ValueError(f"`solver` {chosen.name!r} needs order 0; use solver='direct' or 'auto'.")
         require_solvable(tangent, x, algorithm)
         return NearlyKernelSolution(tangent, x, y, algorithm, order, vector)
     if not isinstance(chosen, Direct | None):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,8 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import numeric, one_of, positive, real_number, shown, whole
+from .._check import numeric, one_of, one_real, positive, real_number, shown, whole
+from .._precision import is_traced
 from ._algorithms import AbstractAlgorithm, GradientDescent, SpectralAlgorithm, TimedAlgorithm
+
+_LOOKED = 2**20  # steps at which a schedule is tried when it is given: all, up to so many
 
 
 def _hashable(schedule: Any) -> Any:
@@ -28,6 +32,23 @@ def _hashable(schedule: Any) -> Any:
             f"{found.min(initial=0.0):g}."
         )
     return tuple(found.tolist())
+
+
+def _factors(schedule: Callable, steps: np.ndarray) -> Any:
+    """(steps,) of a function; not looked at where it depends on what is traced."""
+    with jax.ensure_compile_time_eval():  # also while a caller is being traced
+        found: Any = jax.vmap(lambda step: one_real(schedule, "schedule(step)", step))(
+            jnp.asarray(steps, float)
+        )
+    if not is_traced(found):
+        found = np.asarray(found)
+        fine = np.isfinite(found) & (found >= 0)
+        if not fine.all():
+            raise ValueError(
+                f"`schedule` must return a finite factor of at least 0 for every step; at step "
+                f"{steps[fine.argmin()]:g} it returns {found[fine.argmin()]:g}."
+            )
+    return found
 
 
 class SGD(AbstractAlgorithm):
@@ -82,6 +103,9 @@ class SGD(AbstractAlgorithm):
             raise ValueError(
                 f"`schedule` must have one factor per step, {self.steps}; got {len(self.schedule)}."
             )
+        if callable(self.schedule) and self.steps:
+            with jax.enable_x64(True):
+                _factors(self.schedule, np.unique(np.linspace(0, self.steps - 1, _LOOKED).round()))
 
     def at(self, time: float) -> "SGD":
         """The same algorithm after `time` steps."""
@@ -118,10 +142,7 @@ class SGD(AbstractAlgorithm):
             return np.full(self.steps, float(self.lr))
         if isinstance(self.schedule, tuple):
             return float(self.lr) * np.asarray(self.schedule[: self.steps])
-        found = np.asarray(jax.vmap(self.rate)(jnp.arange(self.steps, dtype=float)))
-        if found.shape != (self.steps,) or not np.isfinite(found).all():
-            raise ValueError("`schedule` must return one finite number for every step.")
-        return found
+        return float(self.lr) * np.asarray(_factors(self.schedule, np.arange(self.steps)))
 
     def weights(self, n: int) -> tuple[float, float]:
         r"""$\mathbb{E}[w_i^2]$ and $\mathbb{E}[w_i w_j]$ of the weights of the gradients of `n` points in a step.

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import array_of, inputs, whole
+from .._check import array_of, called, inputs, whole
 from .._memory import rows_that_fit
 from .._precision import in_float64
 
@@ -85,7 +85,7 @@ def _row_gradients(function: Callable, x: jax.Array) -> jax.Array:
     """d f_o(x_i) / d x_i, (out, n, d): rows do not meet, so one backward pass per output serves all of them."""
 
     def columns(z):
-        found = array_of(function(z), "function(x)")
+        found = array_of(called(function, "function(x)", z), "function(x)")
         if found.ndim not in (1, 2) or len(found) != len(z):
             raise ValueError(
                 f"`function` must map (n, d) to (n,) or (n, out); it maps {z.shape} to {found.shape}."

@@ -22,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 
 from .._check import inputs, numeric
 from .._precision import in_float64, is_traced
-from ..dynamics._losses import get_loss
+from ..dynamics._losses import get_loss, require_loss
 from ..models import AbstractModel
 from ..models._base import count_parameters, require_model
 from ..models._params import checked_params
@@ -57,6 +57,7 @@ class AbstractCurvature(AbstractOperator):
             params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
         self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
         self.loss = function
+        require_loss(function, lambda: model(params, self.x), self.y)
         if not is_traced(params, x, y):
             value = float(_value(self))
             if not np.isfinite(value):

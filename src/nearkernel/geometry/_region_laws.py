@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import whole
+from .._check import truth, whole
 from .._keys import Key, generator
 from ..models import MLP
 from ..statistics import Estimate
@@ -21,7 +21,7 @@ def zaslavsky(planes: int, dim: int, central: bool = False) -> int:
     **Arguments:** `planes`, their number $n$; `dim` of the space, $d$; `central`: whether all pass through one point,
     as for neurons without biases: $2 \sum_{k < d} \binom{n - 1}{k}$.
     """
-    n, d = whole(planes, "planes", 0), whole(dim, "dim", 1)
+    n, d, central = whole(planes, "planes", 0), whole(dim, "dim", 1), truth(central, "central")
     if d >= n:  # every combination of sides occurs
         return 2**n
     if central:

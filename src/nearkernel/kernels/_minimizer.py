@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import one_of, positive
+from .._check import one_of, one_real, positive
 
 _STEPS, _TOLERANCE = 200, 1e-11
 
@@ -28,6 +28,8 @@ def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: Any) -> np.
     value, slope, curvature = _derivatives(loss, jnp.asarray(y))
     a = np.zeros(len(y))
     f = matrix @ a
+    if not (np.isfinite(value(f)) and np.isfinite(slope(f)).all()):
+        raise ValueError("`loss` or its derivative is not finite at outputs 0: it must be finite there.")
     first = max(float(np.abs(slope(f)).max()), 1e-300)
     for _ in range(_STEPS):
         rest = slope(f) + ridge * a
@@ -51,7 +53,7 @@ def minimizer(matrix: np.ndarray, y: np.ndarray, ridge: float, loss: Any) -> np.
 
 
 def _derivatives(loss: Callable, y: jax.Array) -> tuple[Callable, Callable, Callable]:
-    value = jax.jit(lambda f: loss(f, y))
+    value = jax.jit(lambda f: one_real(loss, "loss(f, y)", f, y))
     slope, curvature = jax.jit(jax.grad(value)), jax.jit(jax.hessian(value))
     return (
         lambda f: float(value(f)),

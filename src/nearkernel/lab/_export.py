@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._files import write_alone
+from .._predict.output import written_to
 from .._settings import Setting
 from .._terminal import note, print_json
 from ._describe import about
@@ -32,13 +34,14 @@ def export(folder: Path, names: Sequence[str], say: Callable[[str], None] = lamb
         find(name)  # before anything is written
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--export {folder}: is a file; give a folder.")
-    folder.mkdir(parents=True, exist_ok=True)
     chosen = [find(name) for name in names]
     described = [{**about(each), "controls": _controls(each)} for each in chosen]
-    for name in _COPIED:
-        (folder / name).write_bytes(static()[name].plain)
-    (folder / "plotly.min.js").write_bytes(plotly().plain)
-    (folder / "lab.js").write_text(script(), encoding="utf-8")
+    with written_to("--export", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _COPIED:
+            write_alone(folder / name, static()[name].plain)
+        write_alone(folder / "plotly.min.js", plotly().plain)
+        write_alone(folder / "lab.js", script().encode())
     story = json.loads(static()["story.json"].plain)
     pages = [_page(folder, "index", {"page": "", "experiments": described, "story": story})]
     for place, each in enumerate(chosen):
@@ -117,7 +120,6 @@ def _wrapped(name: str, source: str) -> str:
 def _page(folder: Path, name: str, kept: dict[str, Any]) -> Path:
     """The page of the server, with files beside it and its answers in a script."""
     data = json.dumps(kept, allow_nan=False, separators=(",", ":"))
-    (folder / f"{name}.data.js").write_text(f"window.nearkernelCopy = {data};\n", encoding="utf-8")
     page = static()["index.html"].plain.decode()
     page = page.replace("/static/", "").replace('href="/"', 'href="index.html"')
     page = page.replace('"/plotly.js"', '"plotly.min.js"')
@@ -126,7 +128,9 @@ def _page(folder: Path, name: str, kept: dict[str, Any]) -> Path:
         f'<script src="{name}.data.js" defer></script>\n<script src="lab.js" defer>',
     )
     path = folder / f"{name}.html"
-    path.write_text(page, encoding="utf-8")
+    with written_to("--export", folder):
+        write_alone(folder / f"{name}.data.js", f"window.nearkernelCopy = {data};\n".encode())
+        write_alone(path, page.encode())
     return path
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 LONGEST = 6000  # characters
+_LEAST, _DIGITS = 1e-140, 1e-12  # of the range of a column: alone, and over its size
 ROWS, COLUMNS = (4, 200), (2, 11)  # at least and at most
 
 
@@ -43,8 +44,13 @@ def table(text: str, name: str = "rows") -> Table:
         raise ValueError(f"{name}: {_counted(len(rows), 'row')} of numbers; give {ROWS[0]} to {ROWS[1]}.")
     values = np.array(rows)
     for column, word in enumerate(names):
-        if np.ptp(values[:, column]) == 0:
-            raise ValueError(f"{name}: column {column + 1} ({word}) is constant; leave it out.")
+        where, span = f"{name}: column {column + 1} ({word})", float(np.ptp(values[:, column]))
+        if span == 0:
+            raise ValueError(f"{where} is constant; leave it out.")
+        if span < _LEAST:  # the square of what it is divided by would be 0
+            raise ValueError(f"{where} varies by {span:.2g} only: scale it towards 1.")
+        if span < _DIGITS * np.abs(values[:, column]).max():
+            raise ValueError(f"{where} varies in its last digits only: subtract a constant from it.")
     return Table(names, values[:, :-1], values[:, -1])
 
 

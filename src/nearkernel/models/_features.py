@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import array_of, positive, whole
+from .._check import array_of, called, positive, whole
 from .._keys import Key, random_key
 from .._precision import drawing, in_float64, is_traced, working_dtype
 from ._base import AbstractModel, Params, rows_of
@@ -34,7 +34,7 @@ def require_finite_features(found: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
     """phi(x), refused unless it is (n, f)."""
-    found = array_of(phi(x), "phi(x)")
+    found = array_of(called(phi, "phi(x)", x), "phi(x)")
     if found.ndim != 2 or len(found) != len(x):
         raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {found.shape}.")
     return found

@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax
 
-from .._check import array_of
+from .._check import array_of, called
 from .._keys import Key, random_key
 from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, at_least_float
@@ -31,7 +31,7 @@ class FunctionModel(AbstractModel):
     @in_float64
     def __call__(self, params: Params, x: Any) -> jax.Array:
         x = at_least_float(x)
-        z = array_of(self.function(params, x), "f(params, x)")
+        z = array_of(called(self.function, "f(params, x)", params, x), "f(params, x)")
         if z.ndim == 1 and len(z) == len(x):
             return z[:, None]
         if z.ndim != 2 or len(z) != len(x):

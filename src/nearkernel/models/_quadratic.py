@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from .._check import array_of, finite_number, whole
+from .._check import array_of, called, finite_number, whole
 from .._keys import Key
 from .._precision import drawing, in_float64
 from ._base import AbstractModel, Params, rows_of
@@ -112,14 +112,12 @@ def _applied(function: Callable, name: str, x: jax.Array, *vectors: jax.Array) -
     """A tensor contracted with vectors, whether it is given as an array or as a product."""
     n, f = len(x), len(vectors[0])
     if is_product(function):
-        found = array_of(function(x, *vectors), f"{name}(x, ...)")
+        call = f"{name}({', '.join(['x', 'u', 'v'][: len(vectors) + 1])})"
+        found = array_of(called(function, call, x, *vectors), call)
         if found.shape != (n, f):
-            arguments = ", ".join(["x", "u", "v"][: len(vectors) + 1])
-            raise ValueError(
-                f"`{name}({arguments})` must return (n, f) = {(n, f)}; it returns {found.shape}."
-            )
+            raise ValueError(f"`{call}` must return (n, f) = {(n, f)}; it returns {found.shape}.")
         return found
-    found = array_of(function(x), f"{name}(x)")
+    found = array_of(called(function, f"{name}(x)", x), f"{name}(x)")
     expected = (n,) + (f,) * (len(vectors) + 1)
     if found.shape != expected:
         axes = ", ".join("n" + "f" * (len(vectors) + 1))

@@ -7,7 +7,7 @@ run on one machine, on all its cores.
 import dataclasses
 import math
 
-from .._check import positive, whole
+from .._check import positive, refuse_unused, whole
 from .._memory import available_bytes, parse_bytes
 from .._result import Result
 from ._layout import MOST_BLOCKS
@@ -92,6 +92,8 @@ def plan(
     if not isinstance(rates, Rates):
         raise TypeError(f"`rates` must be nk.scale.Rates; got {type(rates).__name__}.")
     n, d, workers = whole(n, "n", 1, 10**15), whole(d, "d", 1, 10**9), whole(workers, "workers", 0, 10**6)
+    if not workers:
+        refuse_unused("without `workers`", machines=machines)
     machines = _machines(workers, rates) if machines is None else whole(machines, "machines", 1, 10**6)
     iterations, m = whole(iterations, "iterations", 1), min(whole(centers, "centers", 1, 10**7), n)
     if dtype_bytes not in (4, 8):

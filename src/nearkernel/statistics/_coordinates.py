@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, targets, whole, wholes
+from .._check import inputs, targets, truth, whole, wholes
 from .._keys import Key
 from .._precision import in_float64
 from .._result import Result
@@ -89,6 +89,9 @@ def coordinate_check(
         raise ValueError(
             '`factors` for Adam exist only for parametrization "mup" and nk.MaximalUpdate: pass `factors=False`.'
         )
+    if not algorithm.steps:
+        raise ValueError("`steps` of `algorithm` must be at least 1: without a step no layer moves.")
+    truth(factors, "factors")
     sizes = wholes(widths, "widths")
     if len(set(sizes)) < 2:
         raise ValueError(f"`widths` must hold at least two widths; got {widths}.")
@@ -98,6 +101,8 @@ def coordinate_check(
     nets = [resized(net, size) for size in sizes]
     found = [_moves(each, x, y, algorithm, factors, key, draws) for each in nets]
     moves, sem = (np.array([getattr(each, part) for each in found]) for part in ("mean", "sem"))
+    if not (moves > 0).all():
+        raise ValueError("a layer does not move at all: `x` and `y` must give every layer a gradient.")
     away = np.log(sizes) - np.mean(np.log(sizes))
     share = away / (away @ away)
     adam = isinstance(algorithm, Adam)

@@ -1,11 +1,12 @@
 """Random features in place of their mean kernel: the error at m examples and p features from one kernel matrix."""
 
 import math
+import numbers
 from typing import Any
 
 import numpy as np
 
-from .._check import numeric, positive
+from .._check import listed, positive, whole
 from .._precision import in_float64
 from ._effective_ridge import AbstractMoments, Degrees, Moments, effective, error_of
 from ._pool import Pool
@@ -42,12 +43,22 @@ def degrees_of_freedom(pool: Pool, z: float) -> float:
     return float(effective(PoolMoments(pool), np.zeros(1), z, math.inf).kappa[0])
 
 
+def checked_sizes(sizes: Any) -> np.ndarray:
+    """(k,) integers of at least 1; one integer is a list of one."""
+    several = [sizes] if isinstance(sizes, numbers.Real) else listed(sizes, "sizes", "[100, 200]")
+    rounded = lambda size: int(size) if isinstance(size, float) and size.is_integer() else size
+    array = np.array([whole(rounded(size), "sizes", 1) for size in several])
+    if not array.size:
+        raise ValueError("`sizes` must be a list of integers of at least 1; got none.")
+    return array
+
+
 @in_float64
 def with_features(curve: Any, count: Any, sizes: Any) -> np.ndarray:
     """The error at `sizes` with `count` random features; at most n."""
     p = positive(count, "count", finite=False)
-    m_all = np.atleast_1d(numeric(sizes, "sizes"))
-    if m_all.ndim != 1 or not m_all.size or m_all.min() < 1 or m_all.max() > curve.n or np.any(m_all % 1):
+    m_all = checked_sizes(sizes)
+    if m_all.max() > curve.n:
         raise ValueError(f"`sizes` must be integers from 1 to the number of rows, {curve.n}.")
     task = PoolMoments(curve.pool)
     found = []

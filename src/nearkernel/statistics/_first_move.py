@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._check import inputs, positive, targets
+from .._check import inputs, positive, targets, truth
 from .._precision import in_float64
 from ..activations import AbstractActivation, PiecewiseLinear
 from ..kernels._network import activation_averages
@@ -55,7 +55,7 @@ def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> 
     lr = float(positive(lr, "lr"))
     wide = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
     signals, slopes = zip(*activation_averages(wide, x), strict=True)
-    layers = _layers(net, x, signals, factors)
+    layers = _layers(net, x, signals, truth(factors, "factors"))
     kernels = [layer.kernel for layer in layers[:-1]]
     theta, b = layers[0].own, np.zeros((len(x),) * 3)
     moves = []

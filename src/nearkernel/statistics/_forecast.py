@@ -15,7 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from .._blas import one_thread
-from .._check import inputs, one_of, positive, shown, targets, whole
+from .._check import inputs, instance, one_of, positive, refuse_unused, shown, targets, whole
 from .._precision import in_float64
 from .._types import ArrayLike, Num
 from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
@@ -173,7 +173,7 @@ def forecast(
     trained: str = "all",
     loss: Any = "squared",
     key: Any = None,
-    samples: int = 1000,
+    samples: int | None = None,
     clouds: Clouds | None = None,
     neurons: SampledNeurons | None = None,
 ) -> AnyForecast: ...
@@ -191,7 +191,7 @@ def forecast(
     trained: str = "all",
     loss: Any = "squared",
     key: Any = None,
-    samples: int = 1000,
+    samples: int | None = None,
     clouds: Clouds | None = None,
     neurons: SampledNeurons | None = None,
 ) -> AnyForecast:
@@ -212,13 +212,15 @@ def forecast(
       number of sampled neurons; by default, sampling stops when errors are below 1 % of the standard deviation.
     - `trained`: for networks, "all" layers, or only the "last" layer, which converges to the NNGP posterior.
     - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
-      function loss(z, y), same as `nk.solve`: then `samples` initializations are drawn with `key` and each is trained
-      in function space, up to a finite time.
+      function loss(z, y), same as `nk.solve`: then `samples` initializations, by default 1000, are drawn with `key`
+      and each is trained in function space, up to a finite time.
 
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm`
     is then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, up to a finite time, and
     training uses the network's `lr_factors()`; `loss` is the same as in `nk.simulate`; `clouds`, an
     `nk.statistics.Clouds`, sets the accuracy of the limit.
+
+    An argument without effect, such as `neurons` at order 0, raises `ValueError`.
 
     **Returns:** a `WideForecast`; for random SGD a `StochasticForecast`, for other losses a `SampledForecast`, at
     order 1 a `FiniteForecast`, at order 0.5 a `KinkForecast`, for mean-field networks a `RichForecast`, all of which
@@ -254,12 +256,17 @@ def forecast(
             raise ValueError(
                 '`problem` with parametrization="mean_field" supports only `order=0` and `trained="all"`.'
             )
-        return rich_forecast(
-            problem, x, y, algorithm, x_new, loss, key, Clouds() if clouds is None else clouds
-        )
-    if clouds is not None:
-        raise ValueError('`clouds` is only for networks with parametrization="mean_field".')
+        refuse_unused('with parametrization="mean_field"', samples=samples, neurons=neurons)
+        if not (isinstance(algorithm, SGD) and algorithm.random):
+            refuse_unused("if `algorithm` draws nothing", key=key)
+        clouds = Clouds() if clouds is None else instance(clouds, "clouds", Clouds)
+        return rich_forecast(problem, x, y, algorithm, x_new, loss, key, clouds)
+    refuse_unused('but with parametrization="mean_field"', clouds=clouds)
     function = get_loss(loss)
+    if function.quadratic:
+        refuse_unused("with the loss 'squared', which needs no draws", samples=samples, key=key)
+    if not order:
+        refuse_unused("at order 0", neurons=neurons)
     if isinstance(algorithm, SGD):
         decays = algorithm.weight_decay and algorithm.decay_to == "zero"
         if not algorithm.random and not decays:
@@ -280,7 +287,8 @@ def forecast(
         if order:
             raise ValueError(f"`order` must be 0 for losses other than 'squared'; got {order}.")
         data = (x, function.columns(y, len(x), pair.out_dim()), function.is_vector(y))
-        return sampled_forecast(pair, *data, function, algorithm, x_new, whole(samples, "samples", 2), key)
+        size = 1000 if samples is None else whole(samples, "samples", 2)
+        return sampled_forecast(pair, *data, function, algorithm, x_new, size, key)
     if order:
         if trained == "last":
             raise ValueError(
@@ -291,7 +299,7 @@ def forecast(
                 f"`order={order}` supports nk.MLP (Dense and Activation in turn); for other networks use `order=0`."
             )
         columns, vector = targets(y, len(x), out=inner.layers.shape(inner.in_shape)[-1]), np.ndim(y) == 1
-        options = SampledNeurons() if neurons is None else neurons
+        options = SampledNeurons() if neurons is None else instance(neurons, "neurons", SampledNeurons)
         correct: Any = finite_forecast if order == 1 else kink_forecast
         return correct(inner, x, columns, vector, algorithm, x_new, options)
     columns = targets(y, len(x), out=pair.out_dim())

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._check import inputs, numeric, shown, targets, whole
+from .._check import inputs, refuse_unused, shown, targets, truth, whole
 from .._keys import Key, generator
 from .._precision import in_float64
 from .._progress import report, task
@@ -19,6 +19,7 @@ from ..dynamics._ridges import Ridges
 from ..kernels import NNGP, NTK, AbstractKernel
 from ..models import AbstractNetwork
 from ._curve_record import LearningCurveResult, Tail, TrainedCurve
+from ._feature_law import checked_sizes
 from ._pool import Pool
 
 _LEAST = 8  # points
@@ -38,7 +39,7 @@ def learning_curve(
     start: Any = None,
     average: bool = False,
     check: int = 0,
-    key: Key = 0,
+    key: Key | None = None,
 ) -> LearningCurveResult:
     r"""The expected test error after training on m examples, for every m up to n, from n given examples.
 
@@ -55,7 +56,8 @@ def learning_curve(
     - `sizes`: integers from 1 to n; by default twelve, up to n.
     - `start`: the outputs at initialization: None for 0 (centered networks); "random" for a random network; or a
       kernel, their covariance. Training must remove them.
-    - `check`: number of real fits at each size, on random subsets drawn with `key`, tested on the remaining rows.
+    - `check`: number of real fits at each size, on random subsets drawn with `key` (0 by default) and tested
+      on the remaining rows.
 
     **Returns:** a `LearningCurveResult`: `sizes`, `error`, `sem`, `by_output`, `train_error`, `trained`,
     `error_rate`, `slope`, `notes`, `extrapolate(sizes)`, `with_features(count)`, `plot()`.
@@ -71,14 +73,16 @@ def learning_curve(
     if n < _LEAST:
         raise ValueError(f"`x` must have at least {_LEAST} rows for a learning curve; got {n}.")
     columns = targets(y, n)
-    chosen = _sizes(sizes, n)
+    chosen, average = _sizes(sizes, n), truth(average, "average")
     check = whole(check, "check", 0, most=1000)
-    rng = generator(key)
+    if not check:
+        refuse_unused("without `check`", key=key)
+    rng = generator(0 if key is None else key)
     matrix = np.asarray(kernel.entries(x, None), np.float64)
     factor = spectrum(matrix.copy() if check else matrix)
     if factor.rank == 0:
         raise ValueError("the kernel is zero on all of `x`, so nothing can be learned.")
-    at_size = _Sized(algorithm, factor.lam_max, n, bool(average))
+    at_size = _Sized(algorithm, factor.lam_max, n, average)
     labels = columns if _are_classes(columns) else None
     pool = Pool(factor, columns)
     started = None if covariance is None else Pool(factor, _columns(covariance.entries(x, None)))
@@ -110,7 +114,7 @@ def learning_curve(
         train_error=np.array([max(train, 0.0) for _, train in found]),
         n=n,
         algorithm=algorithm,
-        average=bool(average),
+        average=average,
         trained=trained,
         error_rate=rate,
         noise_floor=_noise_floor(x, columns),
@@ -165,14 +169,12 @@ def _kernels(problem: Any, start: Any) -> tuple[AbstractKernel, AbstractKernel |
 def _sizes(sizes: Any, n: int) -> np.ndarray:
     if sizes is None:
         return np.unique(np.rint(np.geomspace(min(max(n / 32, 4), n / 2), n, _SIZES)).astype(int))
-    array = np.atleast_1d(numeric(sizes, "sizes"))
-    if array.ndim != 1 or not array.size or np.any(array != np.rint(array)) or array.min() < 1:
-        raise ValueError("`sizes` must be integers of at least 1.")
+    array = checked_sizes(sizes)
     if array.max() > n:
         raise ValueError(
-            f"`sizes` must be at most the number of rows, {n}; got {array.max():g}: use .extrapolate(sizes) for more."
+            f"`sizes` must be at most the number of rows, {n}; got {array.max()}: use .extrapolate(sizes) for more."
         )
-    return np.unique(array.astype(int))
+    return np.unique(array)
 
 
 def _columns(covariance: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import array_of, numeric, positive, shown, whole
+from .._check import array_of, numeric, observed, positive, shown, whole
 from .._executor import AbstractJob, on_cluster, run, workers
 from .._keys import Key, random_key
 from .._memory import parse_bytes
@@ -87,9 +87,7 @@ def _one(observable: Callable[[Any], Any], net: AbstractModel, key: jax.Array) -
     """The observable of the network number `index`."""
 
     def one(index):
-        found = observable(net.init(jax.random.fold_in(key, index)))
-        if not jax.tree.leaves(found):
-            raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
+        found = observed(observable, net.init(jax.random.fold_in(key, index)))
         return jax.tree.map(lambda leaf: array_of(leaf, "observable(params)"), found)
 
     return one

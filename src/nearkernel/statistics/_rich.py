@@ -15,7 +15,7 @@ from .._status import Status
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ..dynamics._cloud_network import CloudNetwork
 from ..dynamics._cloud_system import Grams, grams
-from ..dynamics._losses import get_loss
+from ..dynamics._losses import get_loss, require_loss
 from ..dynamics._simulate import require_batches
 from ..models import MLP, AbstractNetwork, Scaled
 from ._clouds import Clouds
@@ -227,6 +227,9 @@ def rich_forecast(
     key = _require_trainable(inner, algorithm, key, len(x))
     function = get_loss(loss)
     columns = function.columns(y, len(x), inner.out_dim)
+    require_loss(
+        function, lambda: np.zeros_like(columns), columns
+    )  # mean-field outputs are 0 before training
     problem = Problem(inner, alpha, centred, (x, columns, x_new), algorithm, (function, key), clouds)
     return RichForecast(problem, limit_of(problem), problem.end, function.is_vector(y))
 

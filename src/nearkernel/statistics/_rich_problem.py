@@ -5,8 +5,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
@@ -101,10 +99,8 @@ class Problem:
         if isinstance(chosen, GradientFlow):
             return Flow(float(chosen.time), scale, _EXACT_STRIDE if self.linear else _STRIDE)
         assert isinstance(chosen, GradientDescent | SGD)
-        rates = np.full(int(chosen.steps), scale * float(chosen.lr))
-        if isinstance(chosen, SGD) and chosen.schedule is not None and len(rates):
-            rates = scale * np.asarray(jax.vmap(chosen.rate)(jnp.arange(len(rates), dtype=float)))
-        return Descent(rates, float(chosen.momentum), self.decay)
+        rates = chosen.rates() if isinstance(chosen, SGD) else np.full(int(chosen.steps), float(chosen.lr))
+        return Descent(scale * rates, float(chosen.momentum), self.decay)
 
     @property
     def decay(self) -> float:

@@ -25,7 +25,7 @@ from .._precision import in_float64
 from .._status import Status
 from ..dynamics import AbstractAlgorithm, TimedAlgorithm
 from ..dynamics._evolve import trained_by
-from ..dynamics._losses import AbstractLoss
+from ..dynamics._losses import AbstractLoss, require_loss
 from ..models import AbstractNetwork
 from ._of_networks import OfNetworks
 from ._pair import KernelPair
@@ -97,6 +97,7 @@ class Starts:
         self.roots, self.vectors = np.sqrt(lam[kept]), vectors[:, kept]
         self.white = self._normal(0, (len(self.roots), columns))
         self.outputs_before = self.vectors @ (self.roots[:, None] * self.white)
+        require_loss(loss, lambda: self.outputs_before[:, : y.shape[1]], y)
 
     def _normal(self, stream: int, shape: tuple[int, ...]) -> np.ndarray:
         return np.asarray(jax.random.normal(jax.random.fold_in(self.key, stream), shape, np.float64))

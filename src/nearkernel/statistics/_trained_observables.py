@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._check import inputs, targets, whole
+from .._check import inputs, targets, truth, whole
 from .._precision import in_float64
 from ..dynamics import GradientDescent, Record, simulate
 from ..models import AbstractNetwork
@@ -61,6 +61,7 @@ def trained_observables(
         raise TypeError(
             f"`algorithm` must be nk.GradientDescent(lr), which trains the networks; got {type(algorithm).__name__}."
         )
+    truth(controls, "controls")
     with warnings.catch_warnings():  # whether the correction is small is what will be seen
         warnings.simplefilter("ignore", UserWarning)
         theory = forecast(net, x, y, algorithm, x_new, order=1, neurons=SampledNeurons(exact=10**6))

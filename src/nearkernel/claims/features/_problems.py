@@ -137,9 +137,9 @@ def trained(
         return np.stack([followed(p, y[:, i], eps, start[i], time) for i in range(len(start))])
     missing = (0, 17 - len(p.x))
     x, y = np.pad(p.x, (missing, (0, 0))), np.pad(y, (missing, (0, 2 - y.shape[1])))
-    run = nk.simulate(
-        model(eps, out_dim=2), np.pad(start, ((0, 2 - len(start)), (0, 0))), x, y, algorithm, tol=1e-14
-    )
+    endless = isinstance(algorithm, nk.GradientDescent | nk.GradientFlow) and algorithm.end() == np.inf
+    first, tol = np.pad(start, ((0, 2 - len(start)), (0, 0))), 1e-14 if endless else None
+    run = nk.simulate(model(eps, out_dim=2), first, x, y, algorithm, tol=tol)
     if not run.ok:
         raise RuntimeError(f"Training failed: {run.status}")
     return run.params[: len(start)]
