@@ -105,7 +105,7 @@ def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
     say("drawing the report")
     typed = dataclasses.asdict(options)
     texts = (
-        report_html(data, parts, network, result, typed, grown, next_commands(options, data)),
+        report_html(data, parts, network, result, typed, grown, next_commands(options, data, result.leaks)),
         predictions_csv(data, parts, result),
         result_json(data, parts, network, result, typed, grown),
     )
@@ -152,6 +152,8 @@ def _print_table(outcome: Outcome) -> None:
     layers = f"{network.words} of infinite width"
     page.print(f"{data.name}: {data.target} ({kind}), {rows_in_words(parts)}", style="bold", markup=False)
     page.print(f"{headline(data, result)} {verdict(data, result)}", markup=False)
+    for leak in result.leaks:
+        page.print(f"Warning: {leak.warning(data)}", style="bold", markup=False)
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"
     page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained", markup=False)
@@ -180,5 +182,5 @@ def _print_table(outcome: Outcome) -> None:
         page.print(f"Note: {note}.", markup=False)
     written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]
     page.print(f"Wrote {', '.join(written)}", markup=False)
-    for line in next_commands(options, data):
+    for line in next_commands(options, data, result.leaks):
         page.print(f"next: {line}", markup=False)

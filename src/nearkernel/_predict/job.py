@@ -19,6 +19,7 @@ from .baselines import baseline, boosting
 from .data import Data
 from .evidence import most_likely_linear, most_likely_noise
 from .finite import DEFAULT_WIDTH, Finite, FiniteAnswer, finite_answers, require_few
+from .leaks import Leak, leaks
 from .prepare import Split, few
 from .shared import Shared, shared_kernels
 
@@ -96,6 +97,7 @@ class Result:
     auto: Chosen | None = None
     network_rows: int | None = None  # training rows of NNGP and NTK, where they are fewer than all
     regime: nk.dynamics.RegimeResult | None = None  # of the finite network, or of one of the default width
+    leaks: tuple[Leak, ...] = ()  # columns that almost determine the target
 
     def named(self, name: str) -> Answer:
         return next(answer for answer in self.answers if answer.name == name)
@@ -140,7 +142,7 @@ def run(
     shape = network.in_shape(data, split)
     say("Auto: choosing kernels and ridges by leave-one-out")
     auto = chosen(data, split, balanced, seed)
-    answers = [auto.answer]
+    answers, found = [auto.answer], leaks(data, split)
     say("boosted trees, for comparison")
     others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
     fewer = most_network_rows if len(split.x) > most_network_rows else None
@@ -167,11 +169,13 @@ def run(
     say("NTK along training")
     curve = _curve(ntk, network.algorithm, data, split)
     if network.finite is None:
-        return Result(tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split))
+        return Result(
+            tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split), leaks=found
+        )
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
     corrections = [each.correction for each in finite if each.correction is not None]
     regime = _regime(network, split, corrections[0] if corrections else None)
-    return Result(tuple(answers), curve, finite, words, auto, fewer, regime)
+    return Result(tuple(answers), curve, finite, words, auto, fewer, regime, found)
 
 
 def _regime(

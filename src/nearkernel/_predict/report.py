@@ -63,6 +63,7 @@ def report_html(
         f"nearkernel predict · {data.name}",
         headline(data, result),
         f"{verdict(data, result)} {_lead(data, split, network)}",
+        *(_look.warning(leak.warning(data)) for leak in result.leaks),
         _table(data, result),
         *_matters(data, result),
         *_more_rows(grown),

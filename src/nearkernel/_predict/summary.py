@@ -65,6 +65,8 @@ def result_json(
             {"column": name, "importance": cost}
             for name, cost in (result.auto.importance if result.auto else ())
         ],
+        "leaks": [*result.leaks],
+        "warnings": [leak.warning(data) for leak in result.leaks],
         "preparation": [*data.remarks],
         "verdict": verdict(data, result),
         "notes": [*data.notes, *split.notes, *result.notes],
