@@ -20,7 +20,8 @@ from .._files import write_whole
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
 from .._terminal import print_json as dump
-from .columns import cells, titles
+from .auto import Chosen
+from .columns import cells, loss_of, plain, titles
 from .data import Data, load
 from .job import Network, Result, run
 from .options import Options
@@ -144,6 +145,14 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
     }
 
 
+def _matter(auto: Chosen) -> str:
+    """The columns that matter beyond chance, with what each is worth, in one sentence."""
+    found = [f"{one.column} ({plain(one.cost)})" for one in auto.importance if one.matters]
+    if not found:
+        return "no column beyond chance."
+    return f"{', '.join(found[:_COLUMNS])}{f' and {len(found) - _COLUMNS} more' * (len(found) > _COLUMNS)}."
+
+
 def _print_table(outcome: Outcome) -> None:
     data, parts, network, result = outcome.data, outcome.parts, outcome.network, outcome.result
     options, out, grown = outcome.options, outcome.folder, outcome.grown
@@ -172,10 +181,10 @@ def _print_table(outcome: Outcome) -> None:
     if network.finite is not None:
         page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
     assert result.auto is not None
-    matter = [f"{name} ({cost:.2g})" for name, cost in result.auto.importance[:_COLUMNS] if cost > 0]
-    if matter:
-        measure = "the log-loss rises" if data.classes else "R² falls"
-        page.print(f"What matters (by how much {measure} without it): {', '.join(matter)}.", markup=False)
+    if result.auto.importance:
+        page.print(
+            f"What matters (by how much {loss_of(data)} without it): {_matter(result.auto)}", markup=False
+        )
     if grown is not None:
         page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):

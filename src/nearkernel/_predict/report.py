@@ -20,13 +20,14 @@ from .._versions import versions
 from . import pictures
 from .answers import Answer
 from .auto import Chosen
-from .columns import COLUMNS, HEADLINE, cells, titles
+from .columns import COLUMNS, HEADLINE, cells, loss_of, plain, titles
 from .data import Data
 from .finite import FiniteAnswer
 from .job import Network, Result
 from .prepare import Split
 from .scores import confidence
 from .summary import target_scaling
+from .tables import listed
 from .verdict import headline, rows_in_words, verdict
 
 _COLUMNS = 15  # shown, of those that matter
@@ -112,22 +113,26 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     """Which columns matter."""
     if result.auto is None or not result.auto.importance:
         return
-    rise = "the log-loss rises" if data.classes else "R² falls"
     text = (
-        f"Importance: how much {rise} on test rows when a column is shuffled, which removes its information."
+        f"Importance: how much {loss_of(data)} when a column is shuffled, which removes its information, ± one "
+        "standard error. All rows take part: five times, four fifths are learned from and the others tried."
     )
     head, weights = ["column", "importance"], _metric_weights(result.auto)
     if weights:
         head.append("weight in the metric")
         text += " Weight: the weight of the column in the learned metric, relative to the largest."
+    matter = [one for one in result.auto.importance if one.matters]
     rows = [
-        [name, f"{max(cost, 0.0):.3f}", *([f"{weights[name]:.2f}"] if weights else [])]
-        for name, cost in result.auto.importance[:_COLUMNS]
+        [one.column, plain(one.cost), *([f"{weights[one.column]:.2f}"] if weights else [])]
+        for one in matter[:_COLUMNS]
     ]
-    more = len(result.auto.importance) - len(rows)
+    more = len(matter) - len(rows)
     if more > 0:
         text += f" {more} columns of less importance are in result.json."
-    yield _look.section("Which columns matter", _look.paragraphs(text), _look.table(head, rows))
+    others = [one.column for one in result.auto.importance if not one.matters]
+    rest = f"Not beyond chance: {listed(others, quote=False, most=_COLUMNS)}." if others else ""
+    shown = [_look.table(head, rows)] if rows else []
+    yield _look.section("Which columns matter", _look.paragraphs(text), *shown, _look.paragraphs(rest))
 
 
 def _metric_weights(auto: Chosen) -> dict[str, float]:

@@ -62,8 +62,13 @@ def result_json(
         "along_training": result.curve,
         "learning_curve": None if grown is None else grown.fields(),
         "columns": [
-            {"column": name, "importance": cost}
-            for name, cost in (result.auto.importance if result.auto else ())
+            {
+                "column": each.column,
+                "importance": each.cost.value,
+                "standard_error": each.cost.sem,
+                "matters": each.matters,
+            }
+            for each in (result.auto.importance if result.auto else ())
         ],
         "leaks": [*result.leaks],
         "warnings": [leak.warning(data) for leak in result.leaks],
