@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,19 @@ from .._terminal import console, print_json, progress
 from ..estimators import AutoClassifier, AutoRegressor, PrepareTable
 from . import scores
 from .columns import for_people
+from .kept import ROW, beside, ids
 from .tables import Table, read_table
 
 
-def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict: bool, as_json: bool) -> None:
+def apply_and_write(
+    file: Path,
+    source: str,
+    out: Path,
+    coverage: float,
+    strict: bool,
+    as_json: bool,
+    keep: Sequence[str] = (),
+) -> None:
     """The whole command; writes nothing unless everything went well."""
     with progress() as shown:
         shown.say("reading the model")
@@ -34,6 +44,7 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
         shown.say("predicting")
         columns = _predictions(model, inputs, about, coverage)
         found = _score(rows, columns, about)
+        columns = {**_beside(model, rows, Path(source), about, keep, list(columns)), **columns}
         text = _as_csv(columns)
         try:
             write_whole(out, text.encode("utf-8", "replace"))
@@ -125,6 +136,22 @@ def _score(rows: Table | np.ndarray, columns: dict[str, np.ndarray], about: dict
     mae = for_people(float(np.mean(np.abs(found - truth))))
     explained = "" if r2 is None else f", R2 {r2:.3f}"
     return f"misses {about['target']} by {mae} on average{explained}, on {len(truth):,} rows that have it"
+
+
+def _beside(
+    model: Any, rows: Table | np.ndarray, path: Path, about: dict, keep: Sequence[str], taken: Sequence[str]
+) -> dict[str, Any]:
+    """What tells the rows apart, to be written before the predictions: their numbers, ids, and what users ask for."""
+    if not isinstance(rows, Table):
+        if keep:
+            raise ValueError(f"--keep {keep[0]} is for tables; {path.name} holds arrays.")
+        return {ROW: np.arange(len(rows))}
+    known = about.get("ids")
+    if known is None:  # a model that was saved in Python
+        prepare = model[0] if hasattr(model, "steps") else None
+        used = [plan.name for plan in prepare.columns_] if isinstance(prepare, PrepareTable) else rows.frame
+        known = ids(rows.frame, list(used), least=2)
+    return beside(path, known, keep, taken)
 
 
 def _as_csv(columns: dict[str, np.ndarray]) -> str:

@@ -17,7 +17,6 @@ from .importance import Importance, importances
 from .prepare import Split
 
 NAME = "Auto"
-COVERAGE = 0.9
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,15 +67,13 @@ def _answer(model: Any, x_new: np.ndarray, data: Data, split: Split, start: floa
         answered = model._answered(probabilities[:, known])
         label = np.array([data.classes.index(name) for name in answered])
         figures = scores.of_classification(label, log_probs, split.truth)
-        std = np.zeros(len(x_new))
-        return Answer(
-            NAME, probabilities, std, time.perf_counter() - start, details, log_probs, figures, label
-        )
-    mean, std, interval = model._law(x_new, COVERAGE)
+        seconds = time.perf_counter() - start
+        return Answer(NAME, probabilities, None, seconds, details, log_probs, figures, label)
+    mean, std, intervals = model._laws(x_new, scores.LEVELS)
     details["target"] = model.target_
-    figures = scores.of_regression(mean, std, split.truth, interval)
+    figures = scores.of_regression(mean, std, split.truth, intervals)
     seconds = time.perf_counter() - start
-    return Answer(NAME, mean[:, None], std, seconds, details, None, figures, None, interval)
+    return Answer(NAME, mean[:, None], std, seconds, details, None, figures, None, intervals)
 
 
 def _probabilities(model: Any, x: np.ndarray, data: Data) -> np.ndarray:

@@ -131,7 +131,8 @@ COLUMNS = {
         Column(
             "coverage",
             "in 90 %",
-            "The fraction of test rows inside their 90 % interval: it should be 90 %.",
+            "The fraction of test rows inside their 90 % interval: it should be 90 %. The interval of Auto is made of "
+            "quantiles of leave-one-out errors; the others are Gaussian.",
             _percent,
         ),
     ),

@@ -142,6 +142,7 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
         "target": data.target,
         "classes": list(data.classes),
         "training_rows": len(parts.trained),
+        "ids": list(data.ids),
     }
 
 

@@ -235,7 +235,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         limits = (values.min() - margin, values.max() + margin)
         yield _look.figure(
             f"Predicted and true {data.target}",
-            "One point per test row, with a bar of one predicted standard deviation.",
+            "One point per test row, with its 90\u00a0% interval.",
             *(
                 pictures.draw(
                     f"true {answer.name}", _SMALL, pictures.predicted_against_true, answer, truth, limits
@@ -244,17 +244,18 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Calibration of error bars",
+            "Calibration of intervals",
             "On the diagonal, 80\u00a0% intervals contain 80\u00a0% of the true values. Below it they are too narrow. "
-            "Error bars of the NTK include the randomness of the initialization only, not the noise of the data.",
+            "The intervals are those of the table: quantiles of leave-one-out errors for Auto, Gaussian for others. "
+            "Those of the NTK include the randomness of the initialization only, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
         error = HEADLINE[data.task]
         yield _look.figure(
             "When to stop training",
-            "Leave-one-out error of the average trained network during training; no test rows are used. A minimum "
-            "before the end means that early stopping would help.",
+            "Leave-one-out error of the average trained network during training; no test rows are used. "
+            + _sentence(result.curve.advice or "early stopping would not help beyond chance"),
             pictures.draw(
                 "training",
                 _LARGE,
@@ -267,6 +268,10 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         )
     if data.image_shape and data.classes:
         yield _uncertain(data, split, result)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _uncertain(data: Data, split: Split, result: Result) -> Html:
