@@ -16,6 +16,7 @@ from .shared import Shared
 
 _POINTS = 25
 _SIGMAS = 2.0
+_WORTH = 0.97  # of the loss: what is saved above is not worth an advice
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Curve:
 
     No test row is looked at, so that the best time may be used. `constant` is the error of the most frequent class or
     of the mean, which is all that is known before training. `advice` is empty unless stopping early is
-    better than training to the end by two standard errors.
+    better than training to the end, by 3 % and by two standard errors.
     """
 
     axis: str
@@ -73,7 +74,7 @@ def along_training(kernel: Shared, algorithm: Any, data: Data, split: Split) -> 
 def advised(losses: np.ndarray, constant: np.ndarray, moments: list[str], classes: bool) -> tuple[bool, str]:
     """Whether stopping early pays, and in words, from the losses of rows at each time (t, n), and of the constant."""
     best = int(losses.mean(axis=1).argmin())
-    if not _better(losses[best], losses[-1]):
+    if not _better(losses[best], losses[-1]) or losses[best].mean() > _WORTH * losses[-1].mean():
         return False, ""
     if not _better(losses[best], constant):
         plain = "the most frequent class" if classes else "the mean"
