@@ -1,4 +1,4 @@
-"""What tells one row of a file from the others: its number in the spreadsheet, its id, and columns that users ask for.
+"""What tells rows apart: their numbers in the spreadsheet, their ids, and columns that users ask for.
 
 Cells are kept as they are written: `00123` is an id, and not the number 123.
 """
