@@ -42,8 +42,8 @@ def as_written(path: Path) -> Sheet:
 
         with open(path, "rb") as file:
             table = parquet.read_table(file)
-        cells = lambda place: ["" if each is None else each for each in table.column(place).to_pylist()]
-        return Sheet(table.column_names, np.arange(table.num_rows) + _FIRST, cells)
+        stored = lambda place: ["" if each is None else each for each in table.column(place).to_pylist()]
+        return Sheet(table.column_names, np.arange(table.num_rows) + _FIRST, stored)
     if kind == ".xlsx":
         import openpyxl
 
