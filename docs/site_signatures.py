@@ -14,6 +14,9 @@ from site_hooks import NAMES
 _CODE = re.compile(r"(```.*?```|`[^`]*`|^ {4}.*?$)", re.MULTILINE | re.DOTALL)
 _SIGNS = {">=": "≥", "<=": "≤", "->": "→"}
 _RECORDS = {"equinox.Module", "typing.NamedTuple"}
+_NO_FIELD = re.compile(
+    r"(?:\w+\.)?(?:ClassVar|AbstractClassVar|AbstractVar)\b"
+)  # a constant, or what subclasses have
 _PUBLIC = {name.rpartition(".")[2] for name in NAMES}
 
 
@@ -25,6 +28,9 @@ class Signatures(griffe.Extension):
         for item in items:
             if item.docstring:
                 item.docstring.value = literal(item.docstring.value)
+            if item.is_function:
+                for one in item.parameters:
+                    one.default = constant(one.default, pkg)
         lines = {item: [*reversed(item.mro()), item] for item in items if item.is_class}
         # All are looked at before any is changed: a signature that is made here is none that is inherited.
         signatures = {item: parameters(line) for item, line in lines.items()}
@@ -58,7 +64,8 @@ def parameters(line) -> list[griffe.Parameter]:
     if written:
         return [] if "**Fields" in text_of(line[-1]) else list(written[-1])
     record = any(base.canonical_path in _RECORDS for item in line for base in item.bases)
-    return [griffe.Parameter("self"), *fields(line)] if record else []
+    first = griffe.Parameter("self", kind=griffe.ParameterKind.positional_or_keyword)
+    return [first, *fields(line)] if record else []
 
 
 def inherit(item, line) -> None:
@@ -75,26 +82,42 @@ def inherit(item, line) -> None:
 def fields(line) -> list[griffe.Parameter]:
     """Those of a class and of what it inherits from, as parameters."""
     found = {}
-    kind = griffe.ParameterKind.positional_or_keyword
     for item in line:
         for name, field in item.members.items():
             if (
                 field.is_attribute
                 and field.annotation
                 and "instance-attribute" in field.labels
+                and not _NO_FIELD.match(str(field.annotation))
                 and name[0] != "_"
             ):
-                given = default(field.value)
+                given, by_name = default(field.value)
+                kind = (
+                    griffe.ParameterKind.keyword_only
+                    if by_name
+                    else griffe.ParameterKind.positional_or_keyword
+                )
                 found[name] = griffe.Parameter(name, annotation=field.annotation, kind=kind, default=given)
-    return list(found.values())
+    return sorted(found.values(), key=lambda one: one.kind is griffe.ParameterKind.keyword_only)
 
 
 def default(value):
-    """What a field is if it is not given: `0.5`, or the default within `eqx.field(...)`."""
+    """What a field is if it is not given, `0.5` or the default within `eqx.field(...)`; whether it needs its name."""
     if not isinstance(value, griffe.ExprCall) or not value.canonical_path.endswith(".field"):
-        return value
+        return value, False
     given = {argument.name: argument.value for argument in value.arguments}
-    return given.get("default", "..." if "default_factory" in given else None)
+    return given.get("default", "..." if "default_factory" in given else None), given.get("kw_only") == "True"
+
+
+def constant(value, pkg):
+    """The value of a constant of the package in place of its name."""
+    if not isinstance(value, griffe.ExprName) or not value.canonical_path.startswith(f"{pkg.name}."):
+        return value
+    try:
+        found = pkg[value.canonical_path.removeprefix(f"{pkg.name}.")]
+    except KeyError:  # imported by another name
+        return value
+    return found.value if found.is_attribute else value
 
 
 def literal(text: str) -> str:

@@ -57,7 +57,10 @@ def leaves(group=None, path=()):
 
 
 def test_the_table_above_knows_every_command():
-    assert {words for words, _ in leaves()} == set(COMMANDS)
+    known = {words for words, _ in leaves()}
+    assert known == set(COMMANDS), (
+        f"COMMANDS in tests/test_command_line.py differs by {known ^ set(COMMANDS)}"
+    )
 
 
 @pytest.mark.parametrize("command", [pytest.param(found, id=" ".join(words)) for words, found in leaves()])

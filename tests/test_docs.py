@@ -20,7 +20,10 @@ from nearkernel import claims
 from printed import same_text
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 _BLOCK = re.compile(
     r"(?:<!-- (?P<skip>not run|needs (?P<library>\w+)) -->\s*)?^```python\n(?P<code>.*?)^```$"
     r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
@@ -85,7 +88,7 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
         pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
-BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")]
+BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md")]
 
 
 @pytest.mark.parametrize("page", [*PAGES, *BESIDE, ROOT / "benchmarks/README.md"], ids=name_of)
@@ -116,7 +119,7 @@ def test_every_page_is_reachable_from_the_index():
         for page in PAGES
         if page.parent != ROOT and page.name != "index.md" and page not in linked
     ]
-    assert not missing
+    assert not missing, f"link {missing} in docs/index.md, and name them in the menu of mkdocs.yml"
 
 
 def script(name: str) -> types.ModuleType:
@@ -131,12 +134,15 @@ def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
     commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
     commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
     commands["fine_tuning"] = "python docs/fine_tuning_study.py"  # minutes, and PyTorch
-    assert set(commands) == {path.stem for path in (ROOT / "docs/figures").iterdir()}
+    drawn = {path.stem for path in (ROOT / "docs/figures").iterdir()}
+    assert set(commands) == drawn, (
+        f"FIGURES of docs/gallery.py and docs/figures differ by {set(commands) ^ drawn}"
+    )
     shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
     missing = [
         name for name, command in commands.items() if f"figures/{name}.png)\n\n`{command}`\n" not in shown
     ]
-    assert not missing
+    assert not missing, f"show {missing} in docs/gallery.md, each with its command"
     assert all(path.stat().st_size < 150_000 for path in (ROOT / "docs/figures").iterdir())
 
 
@@ -155,7 +161,10 @@ def test_every_public_name_stands_in_the_api_once():
     assert {"solve", "dynamics.solve"} <= set(script("site_hooks").NAMES)  # so that the site can link to them
     pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")]
     shown = re.findall(r"^::: nearkernel\.([\w.]+)$", "\n".join(pages), re.MULTILINE)
-    assert sorted(shown) == sorted(offered), f"docs/api lacks or repeats {set(shown) ^ offered}"
+    lacking, unknown = sorted(offered - set(shown)), sorted(set(shown) - offered)
+    assert not lacking, f"add `::: nearkernel.NAME` to docs/api/<room>.md for {lacking}"
+    assert not unknown, f"docs/api shows {unknown}, which no `__init__.py` of a room offers"
+    assert len(shown) == len(set(shown)), "docs/api shows a name twice"
 
 
 def test_the_table_of_layers_is_that_of_the_classes():
@@ -164,9 +173,8 @@ def test_the_table_of_layers_is_that_of_the_classes():
     specification.loader.exec_module(module)
     assert module.page() == module.PAGE.read_text(), "run docs/layers_table.py"
     shown = {type(layer).__name__ for layer in module.LAYERS}
-    assert shown == {
-        name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")
-    }
+    public = {name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")}
+    assert shown == public, f"LAYERS of docs/layers_table.py and nk.layers differ by {shown ^ public}"
 
 
 def test_the_documents_page_is_that_of_its_table_and_names_what_exists():

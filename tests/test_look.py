@@ -26,6 +26,7 @@ def paint(figure):
         lambda text: _look.definitions({text: [text, text]}),
         lambda text: _look.figure(text, text, _look.inline("<svg ></svg>", "name")),
         lambda text: _look.paragraphs(text),
+        lambda text: _look.warning(text),
         lambda text: _look.heading(text),
         lambda text: _look.code(text),
         lambda text: _look.reproduce(text),

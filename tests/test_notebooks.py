@@ -30,9 +30,12 @@ def text_of(output: dict) -> str:
 
 
 def test_every_script_has_its_notebook_and_every_notebook_is_linked():
-    assert [path.stem for path in NOTEBOOKS] == [path.stem for path in make.SCRIPTS]
+    assert [path.stem for path in NOTEBOOKS] == [path.stem for path in make.SCRIPTS], (
+        "run docs/notebooks/make.py"
+    )
     index = (FOLDER.parent / "index.md").read_text("utf-8")
-    assert all(f"](notebooks/{path.name})" in index for path in NOTEBOOKS)
+    missing = [path.name for path in NOTEBOOKS if f"](notebooks/{path.name})" not in index]
+    assert not missing, f"link {missing} in docs/index.md"
 
 
 @each_notebook

@@ -59,12 +59,16 @@ def test_predictions_of_the_file_are_those_of_the_report(model):
     written = rows_of("out/predictions.csv")
     result = nearkernel("apply", "model.nk", "table.csv")
     applied = rows_of("predictions.csv")
-    assert list(applied[0]) == ["y", "low", "high"] and len(applied) == 60
+    assert list(applied[0]) == ["row", "id", "y", "low", "high"] and len(applied) == 60
+    by_row = {each["row"]: each for each in applied}
     for row in written:
-        found = applied[int(row["row"])]
+        found = by_row[row["row"]]
         for ours, theirs in (("y", "Auto"), ("low", "Auto_low"), ("high", "Auto_high")):
             assert float(found[ours]) == pytest.approx(float(row[theirs]), rel=1e-12)
-    assert "60 rows predicted: y, low, high" in result.stdout and "The model misses y by" in result.stdout
+    assert (
+        "60 rows predicted: row, id, y, low, high" in result.stdout
+        and "The model misses y by" in result.stdout
+    )
     # In Python, and to the last bit.
     pipeline = nk.load("model.nk")
     assert [name for name, _ in pipeline.steps] == ["prepare", "model"]
@@ -116,8 +120,9 @@ def test_classes_get_a_probability_each():
     np.savez("new.npz", x=x)
     nearkernel("apply", "model.nk", "new.npz")
     rows = rows_of("predictions.csv")
-    assert list(rows[0]) == ["y", "p(high)", "p(low)", "p(mid)"]
-    assert all(abs(sum(float(row[key]) for key in list(row)[1:]) - 1) < 1e-12 for row in rows)
+    assert list(rows[0]) == ["row", "y", "p(high)", "p(low)", "p(mid)"]
+    assert [row["row"] for row in rows] == [str(i) for i in range(80)]  # of an array, from 0
+    assert all(abs(sum(float(row[key]) for key in list(row)[2:]) - 1) < 1e-12 for row in rows)
     assert np.mean([row["y"] == label for row, label in zip(rows, labels, strict=True)]) > 0.9
 
 

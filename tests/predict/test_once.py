@@ -50,11 +50,11 @@ def test_every_kernel_matrix_is_computed_once(built, labels):
     assert (
         len(wide) == 2
     )  # training rows with themselves, and test rows with them: all that NNGP and NTK need
-    # Both views of the training rows, and the learned metric of a regression; as many again of test rows, and of
-    # those with a column shuffled, where these kernels are in the average.
+    # Both views of the training rows, and the learned metric of a regression; as many again of test rows, and where
+    # these kernels are in the average, of all rows and, fold by fold, of those with a column shuffled.
     views = 2 if labels else 3
-    assert views <= sum(key[0] == "relu_kernels" for key in built) <= 3 * views
-    assert sum(key[0] == "squareform" for key in built) == 2
+    assert views <= sum(key[0] == "relu_kernels" for key in built) <= (3 + 5) * views
+    assert 2 <= sum(key[0] == "squareform" for key in built) <= 2 + 2
     before = sum(built.values())
     nearkernel("apply", "model.nk", "data.npz")
     assert max(built.values()) == 1 and sum(built.values()) - before <= 2 + views

@@ -40,7 +40,9 @@ def test_calibrated_answers_have_small_calibration_error_and_right_coverage():
     right = rng.uniform(size=50_000) < confidence
     assert scores.expected_calibration_error(confidence, right) < 0.01
     assert scores.expected_calibration_error(np.ones(10), np.zeros(10)) == 1
-    inside = scores.coverage(np.zeros(50_000), np.full(50_000, 2.0), 2 * rng.normal(size=50_000))
+    inside = scores.coverage(
+        scores.gaussian_intervals(np.zeros(50_000), np.full(50_000, 2.0)), 2 * rng.normal(size=50_000)
+    )
     np.testing.assert_allclose(inside, scores.LEVELS, atol=0.01)
 
 

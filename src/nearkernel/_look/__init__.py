@@ -23,3 +23,4 @@ from ._html import reproduce as reproduce
 from ._html import section as section
 from ._html import style as style
 from ._html import table as table
+from ._html import warning as warning

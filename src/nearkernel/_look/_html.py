@@ -63,6 +63,11 @@ def paragraphs(*texts: str | Html) -> Html:
     return Html("\n".join(f"<p>{_safe(text)}</p>" for text in texts))
 
 
+def warning(text: str | Html) -> Html:
+    """What must not be overlooked."""
+    return Html(f'<p class="warning"><b class="bad">Warning.</b> {_safe(text)}</p>')
+
+
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], words: bool = False) -> Html:
     """Names at the left, numbers aligned at the right, or `words` at the left; scrolls sideways where too wide."""
     cells = lambda kind, row: "".join(f"<{kind}>{_safe(cell)}</{kind}>" for cell in row)

@@ -16,13 +16,18 @@ class Answer:
 
     name: str
     mean: np.ndarray  # (m, out)
-    std: np.ndarray  # (m,), shared by the outputs
+    std: np.ndarray | None  # (m,), shared by the outputs; None where the method has none
     seconds: float
     details: dict[str, Any]
     log_probs: np.ndarray | None  # (m, classes) for a classification
     figures: scores.Figures
     answered: np.ndarray | None = None  # (m,) classes, where they are not those of the largest outputs
-    interval: np.ndarray | None = None  # (m, 2)
+    intervals: np.ndarray | None = None  # (levels, m, 2), one for each probability in `scores.LEVELS`
+
+    @property
+    def interval(self) -> np.ndarray | None:
+        """(m, 2) of the largest of these probabilities, 90 %."""
+        return None if self.intervals is None else self.intervals[-1]
 
     @property
     def label(self) -> np.ndarray:

@@ -204,6 +204,13 @@ def apply(
     coverage: Annotated[
         float, typer.Option(min=0.01, max=0.999, help="Numeric targets: probability of the intervals.")
     ] = 0.9,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also write this column of the new rows. May be repeated; row numbers and ids are always written.",
+            show_default=False,
+        ),
+    ] = None,
     strict: Annotated[
         bool,
         typer.Option("--strict", help="Stop if new rows contain kinds of values that training rows did not."),
@@ -213,14 +220,15 @@ def apply(
 ) -> None:
     """Predict new rows with a saved model.
 
-    Writes one line per row: the prediction, and the probability of each class or an interval. If the file contains
-    the target, the score is shown, too. A model file contains only data: loading it runs no code.
+    Writes one line per row: its number (as in a spreadsheet, where the names are row 1), its id, the prediction, and
+    the probability of each class or an interval. If the file contains the target, the score is shown, too. A model
+    file contains only data: loading it runs no code.
 
     Examples:
 
     `nearkernel apply model.nk new.csv`
 
-    `nearkernel apply model.nk new.csv --out predictions.csv --coverage 0.8`
+    `nearkernel apply model.nk new.csv --out predictions.csv --coverage 0.8 --keep street --keep city`
     """
     from .sources import check_save, check_source
 
@@ -230,4 +238,4 @@ def apply(
     check_save(out, "--out")
     from .apply import apply_and_write
 
-    apply_and_write(model, data, out, coverage, strict, as_json=json)
+    apply_and_write(model, data, out, coverage, strict, as_json=json, keep=tuple(keep or ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,21 @@ from ..estimators import AutoClassifier, AutoRegressor, PrepareTable
 from ..estimators._reading import Reading
 from . import scores
 from .columns import for_people
+from .kept import ROW, beside, ids
 from .output import written_to
 from .spreadsheet import as_csv, distinct
 from .tables import Table, read_table
 
 
-def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict: bool, as_json: bool) -> None:
+def apply_and_write(
+    file: Path,
+    source: str,
+    out: Path,
+    coverage: float,
+    strict: bool,
+    as_json: bool,
+    keep: Sequence[str] = (),
+) -> None:
     """The whole command; writes nothing unless everything went well."""
     with progress() as shown:
         shown.say("reading the model")
@@ -37,6 +46,7 @@ def apply_and_write(file: Path, source: str, out: Path, coverage: float, strict:
         shown.say("predicting")
         columns = _predictions(model, inputs, about, coverage)
         found = _score(rows, columns, about)
+        columns = {**_beside(model, rows, Path(source), about, keep, list(columns)), **columns}
         text = as_csv(columns)
         with written_to("--out", out):
             write_alone(out, text.encode("utf-8", "replace"))
@@ -152,6 +162,22 @@ def _score(rows: Table | np.ndarray, columns: dict[str, np.ndarray], about: dict
     mae = for_people(float(np.mean(np.abs(found - truth))))
     explained = "" if r2 is None else f", R2 {r2:.3f}"
     return f"misses {about['target']} by {mae} on average{explained}, on {len(truth):,} rows that have it"
+
+
+def _beside(
+    model: Any, rows: Table | np.ndarray, path: Path, about: dict, keep: Sequence[str], taken: Sequence[str]
+) -> dict[str, Any]:
+    """What tells the rows apart, to be written before the predictions: their numbers, ids, and what users ask for."""
+    if not isinstance(rows, Table):
+        if keep:
+            raise ValueError(f"--keep {keep[0]} is for tables; {path.name} holds arrays.")
+        return {ROW: np.arange(len(rows))}
+    known = about.get("ids")
+    if known is None:  # a model that was saved in Python
+        prepare = model[0] if hasattr(model, "steps") else None
+        used = [plan.name for plan in prepare.columns_] if isinstance(prepare, PrepareTable) else rows.frame
+        known = ids(rows.frame, list(used), least=2)
+    return beside(path, known, keep, taken)
 
 
 def _show(out: Path, columns: dict[str, np.ndarray], found: str, surprises: list[str], as_json: bool) -> None:

@@ -29,10 +29,10 @@ def baseline(data: Data, split: Split) -> Answer:
         details: dict[str, Any] = {"answer": data.classes[int(share.argmax())]}
         return of_probabilities(name_of(data), np.tile(share, (m, 1)), split, start, details)
     mean, std = np.full(m, y.mean()), np.full(m, y.std())
-    figures = scores.of_regression(mean, std, split.truth)
-    return Answer(
-        name_of(data), mean[:, None], std, time.perf_counter() - start, {"answer": y.mean()}, None, figures
-    )
+    intervals = scores.gaussian_intervals(mean, std)
+    figures = scores.of_regression(mean, std, split.truth, intervals)
+    seconds, details = time.perf_counter() - start, {"answer": y.mean()}
+    return Answer(name_of(data), mean[:, None], std, seconds, details, None, figures, intervals=intervals)
 
 
 def boosting(data: Data, split: Split) -> Answer | None:
@@ -53,9 +53,7 @@ def boosting(data: Data, split: Split) -> Answer | None:
             return of_probabilities(BOOSTING, found, split, start, {})
         mean = HistGradientBoostingRegressor(random_state=0).fit(split.x, y).predict(split.x_new)
     figures = scores.of_regression(mean, None, split.truth)
-    return Answer(
-        BOOSTING, mean[:, None], np.zeros(len(mean)), time.perf_counter() - start, {}, None, figures
-    )
+    return Answer(BOOSTING, mean[:, None], None, time.perf_counter() - start, {}, None, figures)
 
 
 def of_probabilities(
@@ -65,4 +63,4 @@ def of_probabilities(
         log_probs = np.log(probabilities)
     figures = scores.of_classification(probabilities.argmax(axis=1), log_probs, split.truth)
     seconds = time.perf_counter() - start
-    return Answer(name, probabilities, np.zeros(len(probabilities)), seconds, details, log_probs, figures)
+    return Answer(name, probabilities, None, seconds, details, log_probs, figures)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from .answers import Answer
+from .data import Data
 from .finite import FiniteAnswer
 from .scores import BINS, Score
 
@@ -41,7 +42,7 @@ def titles(task: str, trained: bool = False) -> list[str]:
     ]
 
 
-def _plain(figure: Score | float | None) -> str:
+def plain(figure: Score | float | None) -> str:
     """Value ± standard error, with as many digits as the error justifies."""
     if figure is None:
         return UNDEFINED
@@ -60,7 +61,7 @@ def _plain(figure: Score | float | None) -> str:
 def _mean(figure: Score | float | None) -> str:
     """The value alone."""
     if not isinstance(figure, Score):
-        return _plain(figure)
+        return plain(figure)
     return f"{figure.value:.3f}" if abs(figure.value) < 10 else for_people(figure.value)
 
 
@@ -100,7 +101,7 @@ COLUMNS = {
             "auc",
             "AUC",
             "The probability that a row of a class is ranked above one of another class: 0.5 is guessing, 1 perfect.",
-            _plain,
+            plain,
         ),
         Column(
             "log_loss",
@@ -121,20 +122,28 @@ COLUMNS = {
             "r2",
             "R²",
             "The fraction of the target's variance explained; 0 is no better than the mean.",
-            _plain,
+            plain,
         ),
-        Column("mae", "MAE", "Mean absolute error on the test rows, in units of the target.", _plain),
+        Column("mae", "MAE", "Mean absolute error on the test rows, in units of the target.", plain),
         Column(
-            "rmse", "test RMSE", "Root mean squared error on the test rows, in units of the target.", _plain
+            "rmse", "test RMSE", "Root mean squared error on the test rows, in units of the target.", plain
         ),
         Column(
             "coverage",
             "in 90 %",
-            "The fraction of test rows inside their 90 % interval: it should be 90 %.",
+            "The fraction of test rows inside their 90 % interval: it should be 90 %. The interval of Auto is made of "
+            "quantiles of leave-one-out errors; the others are Gaussian.",
             _percent,
         ),
     ),
 }
+
+
+def loss_of(data: Data) -> str:
+    """What happens to the score when something is taken away."""
+    return "the log-loss rises" if data.classes else "R² falls"
+
+
 HEADLINE = {"classification": "error", "regression": "rmse"}
 
 

@@ -20,7 +20,8 @@ from .._files import write_alone
 from .._saved.file import model_bytes
 from .._terminal import Progress, console, progress
 from .._terminal import print_json as dump
-from .columns import cells, titles
+from .auto import Chosen
+from .columns import cells, loss_of, plain, titles
 from .data import Data, load
 from .job import Network, Result, run
 from .options import Options
@@ -107,7 +108,7 @@ def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
     say("drawing the report")
     typed = dataclasses.asdict(options)
     texts = (
-        report_html(data, parts, network, result, typed, grown, next_commands(options, data)),
+        report_html(data, parts, network, result, typed, grown, next_commands(options, data, result.leaks)),
         predictions_csv(data, parts, result),
         result_json(data, parts, network, result, typed, grown),
     )
@@ -144,7 +145,16 @@ def _about(data: Data, parts: Split) -> dict[str, Any]:
         "classes": list(data.classes),
         "training_rows": len(parts.trained),
         "target_reading": None if data.reading is None else dataclasses.asdict(data.reading),
+        "ids": list(data.ids),
     }
+
+
+def _matter(auto: Chosen) -> str:
+    """The columns that matter beyond chance, with what each is worth, in one sentence."""
+    found = [f"{one.column} ({plain(one.cost)})" for one in auto.importance if one.matters]
+    if not found:
+        return "no column beyond chance."
+    return f"{', '.join(found[:_COLUMNS])}{f' and {len(found) - _COLUMNS} more' * (len(found) > _COLUMNS)}."
 
 
 def _print_table(outcome: Outcome) -> None:
@@ -155,6 +165,8 @@ def _print_table(outcome: Outcome) -> None:
     layers = f"{network.words} of infinite width"
     page.print(f"{data.name}: {data.target} ({kind}), {rows_in_words(parts)}", style="bold", markup=False)
     page.print(f"{headline(data, result)} {verdict(data, result)}", markup=False)
+    for leak in result.leaks:
+        page.print(f"Warning: {leak.warning(data)}", style="bold", markup=False)
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"
     page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained", markup=False)
@@ -173,15 +185,15 @@ def _print_table(outcome: Outcome) -> None:
     if network.finite is not None:
         page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
     assert result.auto is not None
-    matter = [f"{name} ({cost:.2g})" for name, cost in result.auto.importance[:_COLUMNS] if cost > 0]
-    if matter:
-        measure = "the log-loss rises" if data.classes else "R² falls"
-        page.print(f"What matters (by how much {measure} without it): {', '.join(matter)}.", markup=False)
+    if result.auto.importance:
+        page.print(
+            f"What matters (by how much {loss_of(data)} without it): {_matter(result.auto)}", markup=False
+        )
     if grown is not None:
         page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
         page.print(f"Note: {note}.", markup=False)
     written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]
     page.print(f"Wrote {', '.join(written)}", markup=False)
-    for line in next_commands(options, data):
+    for line in next_commands(options, data, result.leaks):
         page.print(f"next: {line}", markup=False)

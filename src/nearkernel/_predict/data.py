@@ -13,6 +13,7 @@ from ..estimators._columns import Remark
 from ..estimators._frames import Frame
 from ..estimators._reading import Column, Reading
 from ..estimators._table import PrepareTable
+from .kept import as_written, ids
 from .sources import EMBEDDED as EMBEDDED
 from .sources import check_source
 from .tables import listed, read_table, with_target
@@ -39,6 +40,8 @@ class Data:
     frame: Frame | None = None
     remarks: tuple[Remark, ...] = ()
     reading: Reading | None = None  # of the target, where it is a column of a table
+    numbers: np.ndarray | None = None  # (n,) of rows, as a spreadsheet counts; None where none shows them
+    ids: tuple[str, ...] = ()  # columns of the file that name its rows; they are left out
 
     @property
     def task(self) -> str:
@@ -97,14 +100,16 @@ def _from_table(
 ) -> Data:
     if target is None:
         raise ValueError(f"{path} needs --target COLUMN, the column to predict.")
-    table, _ = with_target(read_table(path, target, drop, other_targets), target)
+    table, places = with_target(read_table(path, target, drop, other_targets), target)
     assert table.target is not None
     if not len(table.target.values):
         raise ValueError(f"column {target!r} of {path.name} is empty: give a column that has values.")
     _check_rows(len(table.target.values), path.name)
     y, classes = _read_target(_plain(table.target), task, f"column {target!r} of {path.name}")
     found = _prepared(path.name, table.frame, y, target, classes, table.remarks)
-    return dataclasses.replace(found, reading=table.target.reading)
+    named = ids(table.frame, list(found.frame or ()))
+    numbers = as_written(path).rows
+    return dataclasses.replace(found, numbers=numbers[places], ids=tuple(named), reading=table.target.reading)
 
 
 def _prepared(

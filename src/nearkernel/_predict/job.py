@@ -17,12 +17,12 @@ from .answers import Answer
 from .auto import Chosen, chosen
 from .baselines import baseline, boosting
 from .data import Data
+from .early import Curve, along_training
 from .evidence import most_likely_linear, most_likely_noise
 from .finite import DEFAULT_WIDTH, Finite, FiniteAnswer, finite_answers, require_few
+from .leaks import Leak, leaks
 from .prepare import Split, few
 from .shared import Shared, shared_kernels
-
-_CURVE_POINTS = 25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,27 +67,6 @@ class Network:
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
-    """Leave-one-out error of the trained network's mean along training: error rate, or root mean squared error.
-
-    No test row is looked at, so that the best time may be used.
-    """
-
-    axis: str
-    at: np.ndarray  # (t,)
-    error: np.ndarray  # (t,)
-
-    @property
-    def best(self) -> int:
-        return int(self.error.argmin())
-
-    @property
-    def early(self) -> bool:
-        """Whether stopping before the end would pay."""
-        return bool(self.error[self.best] < 0.98 * self.error[-1])
-
-
-@dataclasses.dataclass(frozen=True)
 class Result:
     answers: tuple[Answer, ...]
     curve: Curve | None
@@ -96,6 +75,7 @@ class Result:
     auto: Chosen | None = None
     network_rows: int | None = None  # training rows of NNGP and NTK, where they are fewer than all
     regime: nk.dynamics.RegimeResult | None = None  # of the finite network, or of one of the default width
+    leaks: tuple[Leak, ...] = ()  # columns that almost determine the target
 
     def named(self, name: str) -> Answer:
         return next(answer for answer in self.answers if answer.name == name)
@@ -108,10 +88,8 @@ class Result:
             found.append(
                 f"NNGP, NTK and Linear learned from {self.network_rows:,} of the training rows (--max-train)"
             )
-        if self.curve is not None and self.curve.early:
-            best = self.curve.best
-            what = f"a {self.curve.axis.split(' of ')[0]} of {self.curve.at[best]:.3g}"
-            found.append(f"the NTK would do better if training stopped early, at {what} (by leave-one-out)")
+        if self.curve is not None and self.curve.advice:
+            found.append(self.curve.advice)
         if self.regime is not None:
             found.append(_regime_words(self.regime, asked=bool(self.finite)))
         if self.finite_training:
@@ -140,7 +118,7 @@ def run(
     shape = network.in_shape(data, split)
     say("Auto: choosing kernels and ridges by leave-one-out")
     auto = chosen(data, split, balanced, seed)
-    answers = [auto.answer]
+    answers, found = [auto.answer], leaks(data, split)
     say("boosted trees, for comparison")
     others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
     fewer = most_network_rows if len(split.x) > most_network_rows else None
@@ -165,13 +143,15 @@ def run(
 
     answers += others
     say("NTK along training")
-    curve = _curve(ntk, network.algorithm, data, split)
+    curve = along_training(ntk, network.algorithm, data, split)
     if network.finite is None:
-        return Result(tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split))
+        return Result(
+            tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split), leaks=found
+        )
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
     corrections = [each.correction for each in finite if each.correction is not None]
     regime = _regime(network, split, corrections[0] if corrections else None)
-    return Result(tuple(answers), curve, finite, words, auto, fewer, regime)
+    return Result(tuple(answers), curve, finite, words, auto, fewer, regime, found)
 
 
 def _regime(
@@ -195,31 +175,6 @@ def _regime_words(regime: nk.dynamics.RegimeResult, asked: bool) -> str:
         f"{which} of width {regime.width} {'is' if asked else 'would be'} {regime.name} ({size}): {regime.meaning}; "
         f"kernels of single networks are about {100 * regime.noise:.0f} % from infinite width"
     )
-
-
-def _curve(kernel: Shared, algorithm: Any, data: Data, split: Split) -> Curve | None:
-    """Errors at times spread evenly in their logarithm, from before the first mode is learned to after most are."""
-    if isinstance(algorithm, nk.Ridge):
-        return None  # a minimum, however it is reached
-    trace = float(np.sum(kernel.diag(split.x)))
-    # The largest eigenvalue is below the trace; few of those that matter are 1e4 times smaller than the average one.
-    at = np.geomspace(0.01, 1e4 * len(split.x), _CURVE_POINTS) / trace
-    axis = "time of gradient flow"
-    if isinstance(algorithm, nk.GradientDescent):
-        at = np.unique(np.maximum(1, np.rint(at / algorithm.lr)))
-        axis = "steps of gradient descent"
-    solution = nk.solve(
-        kernel, split.x, split.y, algorithm.at(at[0])
-    )  # not at the end, so that all times are cheap
-    truth = split.mean_in_target_units(split.y)
-    error = []
-    for moment in at:
-        left_out = split.mean_in_target_units(solution.leave_one_out(moment).predictions)
-        if data.classes:
-            error.append(np.mean(left_out.argmax(axis=1) != truth.argmax(axis=1)))
-        else:
-            error.append(np.sqrt(np.mean((left_out - truth) ** 2)))
-    return Curve(axis, at, np.array(error))
 
 
 def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
@@ -265,10 +220,13 @@ def _answer(
     name: str, mean: np.ndarray, std: np.ndarray, start: float, details: dict, data: Data, split: Split
 ) -> Answer:
     mean, std = split.mean_in_target_units(mean), split.scale * std
+    intervals = None
     if data.classes:
         log_probs = log_class_probabilities(mean, std)
         figures = scores.of_classification(mean.argmax(axis=1), log_probs, split.truth)
     else:
         log_probs = None
-        figures = scores.of_regression(mean[:, 0], std, split.truth)
-    return Answer(name, mean, std, time.perf_counter() - start, details, log_probs, figures)
+        intervals = scores.gaussian_intervals(mean[:, 0], std)
+        figures = scores.of_regression(mean[:, 0], std, split.truth, intervals)
+    seconds = time.perf_counter() - start
+    return Answer(name, mean, std, seconds, details, log_probs, figures, intervals=intervals)

@@ -19,7 +19,7 @@ from .._look import Html
 from .._look.drawing import BLUE, GREEN, GREY, INK, ORANGE, svg
 from . import scores
 from .answers import Answer
-from .job import Curve
+from .early import Curve
 
 COLOURS = {"Auto": GREEN, "NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
 SHOWN = ("Auto", "NNGP", "NTK")  # in pictures
@@ -37,20 +37,17 @@ def draw(name: str, size: tuple[float, float], paint: Callable[..., None], *args
 def predicted_against_true(
     figure: Figure, answer: Answer, truth: np.ndarray, limits: tuple[float, float]
 ) -> None:
-    """One point per row, with a bar of one standard deviation."""
-    axes = figure.subplots()
+    """One point per row, with its 90 % interval."""
+    axes, mean = figure.subplots(), answer.mean[:, 0]
     axes.plot(limits, limits, color=INK, alpha=0.4, lw=1)
-    axes.errorbar(
-        truth,
-        answer.mean[:, 0],
-        answer.std,
-        fmt="o",
-        ms=3,
-        color=COLOURS[answer.name],
-        elinewidth=0.7,
-        alpha=0.6,
-        rasterized=len(truth) > _MOST_POINTS,
-    )
+    look: dict[str, Any] = {
+        "color": COLOURS[answer.name],
+        "alpha": 0.6,
+        "rasterized": len(truth) > _MOST_POINTS,
+    }
+    if answer.interval is not None:
+        axes.vlines(truth, *answer.interval.T, lw=0.7, **look)
+    axes.plot(truth, mean, "o", ms=3, **look)
     axes.set(title=answer.name, xlabel="true", ylabel="predicted", xlim=limits, ylim=limits)
     axes.set_aspect("equal")
     axes.locator_params(nbins=5)
@@ -104,7 +101,7 @@ def reliability(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) ->
         axes.scatter(confidence, accuracy, 12 + 200 * count / len(truth), colour, alpha=0.75, lw=0)
         axes.scatter([], [], 25, colour, lw=0, label=answer.name)  # for the legend, all of one size
     axes.set(xlabel="confidence", ylabel="accuracy", xlim=(0, 1.03), ylim=(0, 1.03))
-    axes.legend(loc="upper left")
+    figure.legend(loc="outside lower center", ncols=3)  # points may be anywhere inside
 
 
 def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> None:
@@ -112,15 +109,16 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
     axes = figure.subplots()
     axes.plot([0, 1], [0, 1], color=INK, alpha=0.4, lw=1)
     for answer in answers:
-        inside = scores.coverage(answer.mean[:, 0], answer.std, truth)
-        axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
+        if answer.intervals is not None:
+            inside = scores.coverage(answer.intervals, truth)
+            axes.plot(scores.LEVELS, inside, "o-", ms=4, color=COLOURS[answer.name], label=answer.name)
     axes.set(
         xlabel="probability of the interval",
         ylabel="fraction of true values inside",
         xlim=(0, 1),
         ylim=(0, 1.03),
     )
-    axes.legend(loc="upper left")
+    figure.legend(loc="outside lower center", ncols=3)  # curves may be anywhere inside
 
 
 def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, label: str) -> None:
@@ -129,9 +127,9 @@ def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key:
     percent = label.endswith("(%)")
     unit = 100 if percent else 1
     axes.plot(curve.at, unit * curve.error, color=COLOURS["NTK"], lw=2, label="NTK, leave-one-out")
-    axes.plot(
-        curve.at[curve.best], unit * curve.error[curve.best], "o", color=COLOURS["NTK"], label="best time"
-    )
+    if curve.early:
+        best = curve.at[curve.best], unit * curve.error[curve.best]
+        axes.plot(*best, "o", color=COLOURS["NTK"], label="best time")
     for answer in answers:
         reached = answer.figures[key]
         if isinstance(reached, scores.Score):

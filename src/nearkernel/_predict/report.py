@@ -20,13 +20,14 @@ from .._versions import versions
 from . import pictures
 from .answers import Answer
 from .auto import Chosen
-from .columns import COLUMNS, HEADLINE, cells, titles
+from .columns import COLUMNS, HEADLINE, cells, loss_of, plain, titles
 from .data import Data
 from .finite import FiniteAnswer
 from .job import Network, Result
 from .prepare import Split
 from .scores import confidence
 from .summary import target_scaling
+from .tables import listed
 from .verdict import headline, rows_in_words, verdict
 
 _COLUMNS = 15  # shown, of those that matter
@@ -63,6 +64,7 @@ def report_html(
         f"nearkernel predict · {data.name}",
         headline(data, result),
         f"{verdict(data, result)} {_lead(data, split, network)}",
+        *(_look.warning(leak.warning(data)) for leak in result.leaks),
         _table(data, result),
         *_matters(data, result),
         *_more_rows(grown),
@@ -111,22 +113,26 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     """Which columns matter."""
     if result.auto is None or not result.auto.importance:
         return
-    rise = "the log-loss rises" if data.classes else "R² falls"
     text = (
-        f"Importance: how much {rise} on test rows when a column is shuffled, which removes its information."
+        f"Importance: how much {loss_of(data)} when a column is shuffled, which removes its information, ± one "
+        "standard error. All rows take part: five times, four fifths are learned from and the others tried."
     )
     head, weights = ["column", "importance"], _metric_weights(result.auto)
     if weights:
         head.append("weight in the metric")
         text += " Weight: the weight of the column in the learned metric, relative to the largest."
+    matter = [one for one in result.auto.importance if one.matters]
     rows = [
-        [name, f"{max(cost, 0.0):.3f}", *([f"{weights[name]:.2f}"] if weights else [])]
-        for name, cost in result.auto.importance[:_COLUMNS]
+        [one.column, plain(one.cost), *([f"{weights[one.column]:.2f}"] if weights else [])]
+        for one in matter[:_COLUMNS]
     ]
-    more = len(result.auto.importance) - len(rows)
+    more = len(matter) - len(rows)
     if more > 0:
         text += f" {more} columns of less importance are in result.json."
-    yield _look.section("Which columns matter", _look.paragraphs(text), _look.table(head, rows))
+    others = [one.column for one in result.auto.importance if not one.matters]
+    rest = f"Not beyond chance: {listed(others, quote=False, most=_COLUMNS)}." if others else ""
+    shown = [_look.table(head, rows)] if rows else []
+    yield _look.section("Which columns matter", _look.paragraphs(text), *shown, _look.paragraphs(rest))
 
 
 def _metric_weights(auto: Chosen) -> dict[str, float]:
@@ -229,7 +235,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         limits = (values.min() - margin, values.max() + margin)
         yield _look.figure(
             f"Predicted and true {data.target}",
-            "One point per test row, with a bar of one predicted standard deviation.",
+            "One point per test row, with its 90\u00a0% interval.",
             *(
                 pictures.draw(
                     f"true {answer.name}", _SMALL, pictures.predicted_against_true, answer, truth, limits
@@ -238,17 +244,18 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             ),
         )
         yield _look.figure(
-            "Calibration of error bars",
+            "Calibration of intervals",
             "On the diagonal, 80\u00a0% intervals contain 80\u00a0% of the true values. Below it they are too narrow. "
-            "Error bars of the NTK include the randomness of the initialization only, not the noise of the data.",
+            "The intervals are those of the table: quantiles of leave-one-out errors for Auto, Gaussian for others. "
+            "Those of the NTK include the randomness of the initialization only, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
     if result.curve is not None:
         error = HEADLINE[data.task]
         yield _look.figure(
             "When to stop training",
-            "Leave-one-out error of the average trained network during training; no test rows are used. A minimum "
-            "before the end means that early stopping would help.",
+            "Leave-one-out error of the average trained network during training; no test rows are used. "
+            + _sentence(result.curve.advice or "early stopping would not help beyond chance"),
             pictures.draw(
                 "training",
                 _LARGE,
@@ -261,6 +268,10 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         )
     if data.image_shape and data.classes:
         yield _uncertain(data, split, result)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
 
 
 def _uncertain(data: Data, split: Split, result: Result) -> Html:

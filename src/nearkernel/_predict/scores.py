@@ -74,21 +74,17 @@ def confidence(log_probs: np.ndarray) -> np.ndarray:
 
 
 def of_regression(
-    mean: np.ndarray, std: np.ndarray | None, truth: np.ndarray, interval: np.ndarray | None = None
+    mean: np.ndarray, std: np.ndarray | None, truth: np.ndarray, intervals: np.ndarray | None = None
 ) -> Figures:
     """Scores of the Gaussian law of each row, all (m,); of its mean alone without `std`.
 
-    Coverage is that of `interval` (m, 2), of the central 90 % of the Gaussian unless it is given.
+    Coverage is that of the last of `intervals` (levels, m, 2), the one of 90 %.
     """
-    if std is not None and interval is None and np.all(std > 0):
-        half = float(ndtri(0.95)) * std
-        interval = np.stack([mean - half, mean + half], axis=1)
-    inside = None if interval is None else (interval[:, 0] <= truth) & (truth <= interval[:, 1])
     return {
         "r2": r2(mean, truth),
         "mae": mean_score(np.abs(mean - truth)),
         "rmse": rmse(mean, truth),
-        "coverage": None if inside is None else float(np.mean(inside)),
+        "coverage": None if intervals is None else float(coverage(intervals, truth)[-1]),
         "log_likelihood": None if std is None else mean_score(gaussian_log_density(mean, std, truth)),
     }
 
@@ -128,10 +124,17 @@ def gaussian_log_density(mean: np.ndarray, std: np.ndarray, y: np.ndarray) -> np
         return -0.5 * ((y - mean) / std) ** 2 - np.log(std) - 0.5 * math.log(2 * math.pi)
 
 
-def coverage(mean: np.ndarray, std: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The share of rows inside the central interval of each probability in `LEVELS`."""
-    half_width = ndtri(0.5 + LEVELS / 2)
-    return np.array([np.mean(np.abs(y - mean) <= width * std) for width in half_width])
+def gaussian_intervals(mean: np.ndarray, std: np.ndarray) -> np.ndarray | None:
+    """(levels, m, 2) the central interval of each probability in `LEVELS`; None where a row has no spread."""
+    if not np.all(std > 0):
+        return None
+    half = ndtri(0.5 + LEVELS / 2)[:, None] * std
+    return np.stack([mean - half, mean + half], axis=-1)
+
+
+def coverage(intervals: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The share of rows y (m,) inside each of the intervals (levels, m, 2)."""
+    return np.mean((intervals[..., 0] <= y) & (y <= intervals[..., 1]), axis=1)
 
 
 def reliability(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -61,9 +61,16 @@ def result_json(
         "along_training": result.curve,
         "learning_curve": None if grown is None else grown.fields(),
         "columns": [
-            {"column": name, "importance": cost}
-            for name, cost in (result.auto.importance if result.auto else ())
+            {
+                "column": each.column,
+                "importance": each.cost.value,
+                "standard_error": each.cost.sem,
+                "matters": each.matters,
+            }
+            for each in (result.auto.importance if result.auto else ())
         ],
+        "leaks": [*result.leaks],
+        "warnings": [leak.warning(data) for leak in result.leaks],
         "preparation": [*data.remarks],
         "verdict": verdict(data, result),
         "notes": [*data.notes, *split.notes, *result.notes],
@@ -72,12 +79,14 @@ def result_json(
 
 
 def predictions_csv(data: Data, split: Split, result: Result) -> str:
-    """One line per test row: its position in the data, the truth, and each method's prediction with its spread.
+    """One line per test row: its number (in a spreadsheet, or from 0), the truth, and each method's prediction.
+
+    Beside each prediction stands its spread.
 
     Regression: the predictive standard deviation. Classification: the probability of the predicted class.
     """
     spread = "probability" if data.classes else "std"
-    columns: dict[str, Any] = {"row": split.rows, "true": _named(split.truth, data)}
+    columns: dict[str, Any] = {"row": _numbers(data)[split.rows], "true": _named(split.truth, data)}
     for answer in result.answers:
         if answer.log_probs is not None:
             columns[answer.name] = _named(answer.label, data)
@@ -87,14 +96,19 @@ def predictions_csv(data: Data, split: Split, result: Result) -> str:
                     columns[f"{AUTO}_p({name})"] = np.exp(answer.log_probs[:, c])
         else:
             columns[answer.name] = answer.mean[:, 0]
-            columns[f"{answer.name}_{spread}"] = answer.std
-            if answer.interval is not None:
+            columns[f"{answer.name}_{spread}"] = [""] * len(split.truth) if answer.std is None else answer.std
+            if answer.name == AUTO and answer.interval is not None:
                 columns[f"{answer.name}_low"], columns[f"{answer.name}_high"] = answer.interval.T
     for one in result.finite:
         columns[f"finite {one.name}"] = (
             _named(one.mean.argmax(axis=1), data) if data.classes else one.mean[:, 0]
         )
     return as_csv(columns)
+
+
+def _numbers(data: Data) -> np.ndarray:
+    """(n,) of the rows: as a spreadsheet counts them, or from 0."""
+    return np.arange(len(data.x)) if data.numbers is None else data.numbers
 
 
 def _named(values: np.ndarray, data: Data) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .baselines import name_of
 from .columns import HEADLINE, for_people, shown
 from .data import Data
 from .job import Result
+from .leaks import Leak
 from .options import Options
 from .prepare import Split
 from .scores import Score
@@ -67,9 +69,12 @@ def verdict(data: Data, result: Result) -> str:
     return f"{best} is the best of {len(others)} methods on the test rows, {chance} of Auto."
 
 
-def next_commands(options: Options, data: Data) -> list[str]:
+def next_commands(options: Options, data: Data, leaks: Sequence[Leak] = ()) -> list[str]:
     """What to type now, each with what it is for."""
     found = []
+    if leaks:
+        drop = shlex.join(word for leak in leaks for word in ("--drop", leak.column))
+        found.append(f"{command_line()} {drop}   # if not known at prediction time")
     if options.save is None:
         found.append(f"{command_line()} --save model.nk   # keep the model")
     elif data.image_shape is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -137,7 +138,12 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         return self._law(X, coverage)[2]
 
     def _law(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, deviation and interval of new observations, with each kernel computed once."""
+        """Mean, deviation and interval of new observations."""
+        mean, std, intervals = self._laws(X, [coverage])
+        return mean, std, intervals[0]
+
+    def _laws(self, X: Any, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, deviation and intervals (coverages, ...) of new observations, with each kernel computed once."""
         x = new_inputs(self, X)
         terms = [errors.terms() for errors in self._errors]
         outputs, values = self.blend_.outputs_and(x, [term for each in terms for term in each])
@@ -152,13 +158,14 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         )
         std = std * self.target_scale_
         bounds = [
-            np.stack([column + size * quantile for quantile in errors.quantiles(coverage)], axis=1)
+            np.multiply.outer([errors.quantiles(coverage) for coverage in coverages], size) + column
             for column, size, errors in zip(outputs.T, sizes, self._errors, strict=True)
-        ]
-        interval = np.stack(bounds, axis=1) * self.target_scale_[:, None] + self.target_mean_[:, None]
+        ]  # each (coverages, 2, m)
+        intervals = np.moveaxis(np.stack(bounds, axis=-1), 1, -1)  # (coverages, m, out, 2)
+        intervals = intervals * self.target_scale_[:, None] + self.target_mean_[:, None]
         if self.target_ == "log":
-            std, interval = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0))), np.exp(interval)
-        return self._shaped(mean), self._shaped(std), interval[:, 0] if self._vector else interval
+            std, intervals = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0))), np.exp(intervals)
+        return self._shaped(mean), self._shaped(std), intervals[:, :, 0] if self._vector else intervals
 
     def _mean(self, outputs: np.ndarray) -> np.ndarray:
         found = outputs * self.target_scale_ + self.target_mean_
