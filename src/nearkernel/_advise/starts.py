@@ -16,7 +16,9 @@ class Start:
 
     name: str
     variances: Variances
-    law: str  # "normal", "uniform", "truncated_normal" of weights and biases, or "orthogonal" of weights alone
+    law: (
+        str  # "normal", "uniform", "truncated_normal" of weights and biases, or "orthogonal" of weights alone
+    )
     words: str
     ends: float | None = None  # C_W of the first layer and of the output, if not that of the others
     heads: tuple[float, float] | None = None  # what `attention` gives, if not C_W of other layers
@@ -73,7 +75,9 @@ def usual_starts(block: Block, blocks: int, width: int) -> list[Start]:
         small, branches = 0.02**2, 2 * blocks
         heads = (small * width, small * width / branches)
         words = f"normal weights of deviation 0.02, those of residual outputs over sqrt({branches}), biases 0"
-        gpt = Start("GPT-2", lambda fan_in, _: (small * fan_in, 0.0), "normal", words, None, heads, 1 / branches)
+        gpt = Start(
+            "GPT-2", lambda fan_in, _: (small * fan_in, 0.0), "normal", words, None, heads, 1 / branches
+        )
         return [gpt, *DEFAULTS]
     if not block.skip:
         return [HE, *DEFAULTS]

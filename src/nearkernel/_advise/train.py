@@ -25,7 +25,7 @@ STEPS, BATCH, GD_ROWS = 100, 64, 128
 SIGMAS = 3.0  # a difference in standard errors below which two initializations are as good as each other
 _TOKENS = 512  # of all sequences of a batch
 GD_RATES = (0.125, 0.5, 2.0, 8.0, 32.0)  # times the stable rate of the advised network
-ADAM_RATES = (3e-4, 1e-3, 3e-3, 1e-2)
+ADAM_RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 
 
 @dataclasses.dataclass(frozen=True)

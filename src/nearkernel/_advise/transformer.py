@@ -137,7 +137,9 @@ def normalized(z: jax.Array) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3, 4, 5))
-def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, after, size, keys):
+def _draw(
+    activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, after, size, keys
+):
     """(networks, depth) each: mean squares of tokens and of a change of them, and correlations of two tokens."""
 
     def moments(z, change):
