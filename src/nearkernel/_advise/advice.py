@@ -110,11 +110,7 @@ def _alike(outcome: Outcome) -> float:
 
 def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advice:
     critical = options.critical
-    scale = 1.0
-    if critical.fixed_point > 0:  # inputs whose first layer is at K* already
-        scale = float(
-            np.sqrt((critical.fixed_point - critical.bias_var) / (critical.weight_var * inputs.size))
-        )
+    scale, orthogonal = plan(options, inputs)
     say("computing learning rates")
     net = network(options, critical, inputs.in_dim, options.width)
     rates = _rates(net, inputs, scale, options, critical)
@@ -124,9 +120,8 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
         say("forecasting trained networks")
         finite = finite_width(net, inputs, scale, options.tolerance, options.kinked)
     block, outcomes = BLOCKS[options.block], []
-    orthogonal = _orthogonal_pays(options, critical, inputs.in_dim, scale**2 * inputs.size)
     starts = [
-        *_advised(critical, block, orthogonal),
+        *advised(critical, block, orthogonal),
         *usual_starts(block, max(options.depth - 1, 1), options.width),
     ]
     for start in starts:
@@ -176,20 +171,24 @@ def advise(options: Options, inputs: Inputs, say: Callable[[str], None]) -> Advi
     return dataclasses.replace(advice, how_to_type={name: typed[name] for name in shown})
 
 
-def _advised(point: Point, block: blocks.Block, orthogonal: bool) -> list[Start]:
+def advised(point: Point, block: blocks.Block, orthogonal: bool) -> list[Start]:
     return advised_starts(
         point.weight_var, point.bias_var, block, orthogonal, ends=1.0 if block.skip else None
     )
 
 
-def _orthogonal_pays(options: Options, point: Point, in_dim: int, size: float) -> bool:
-    """Whether normal weights of the advised variances would leave changes few directions to survive in."""
-    block = BLOCKS[options.block]
+def plan(options: Options, inputs: Inputs) -> tuple[float, bool]:
+    """The factor of the inputs; and whether weights are to be orthogonal, because changes would survive in few
+    directions with normal ones."""
+    point, block, scale = options.critical, BLOCKS[options.block], 1.0
+    if point.fixed_point > 0:  # inputs whose first layer is at K* already
+        scale = float(np.sqrt((point.fixed_point - point.bias_var) / (point.weight_var * inputs.size)))
     if block.skip or options.depth < 2:
-        return False
-    _, normal = _advised(point, block, orthogonal=True)
-    theory = flow.predicted(options.activation, block, normal, options.depth, options.width, in_dim, size)
-    return isometry.predicted(options.activation, block, normal, theory) < _FEW_DIRECTIONS
+        return scale, False
+    _, normal = advised(point, block, orthogonal=True)
+    shape = (options.depth, options.width, inputs.in_dim, scale**2 * inputs.size)
+    theory = flow.predicted(options.activation, block, normal, *shape)
+    return scale, isometry.predicted(options.activation, block, normal, theory) < _FEW_DIRECTIONS
 
 
 def _flows(options: Options, shape: tuple[Start, int, int, int, float]) -> tuple[Flow, Flow]:
@@ -245,7 +244,7 @@ def adam_move(options: Options, point: Point, in_dim: int, size: float) -> float
     block = BLOCKS[options.block]
     if block.attends or options.depth < 2:
         return None
-    start = _advised(point, block, orthogonal=False)[0]
+    start = advised(point, block, orthogonal=False)[0]
     signal = flow.predicted(
         options.activation, block, start, options.depth, options.width, in_dim, size
     ).signal

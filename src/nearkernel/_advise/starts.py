@@ -49,7 +49,8 @@ DEFAULTS = (
         "Keras",
         lambda fan_in, fan_out: (2 * fan_in / (fan_in + fan_out), 0.0),
         "uniform",
-        "Dense: Glorot's (glorot_uniform), biases 0",  # and attention, since #22789 (2026) counts its fans as those of Dense
+        # Attention, too, since #22789 (2026) counts its fans as those of Dense.
+        "Dense: Glorot's (glorot_uniform), biases 0",
     ),
 )
 HE = Start("He", lambda *_: (2.0, 0.0), "normal", "kaiming_normal_, biases 0")
@@ -60,10 +61,11 @@ def advised_starts(
 ) -> list[Start]:
     """What the printed code does; and the same variances with the other law of weights, unless layers are added to
     their input: such layers are near the identity whatever their weights."""
+    variances = lambda *_: (weight_var, bias_var)
     found = {
-        law: Start(law, lambda *_: (weight_var, bias_var), law, f"the advised variances, {law} weights", ends, advised=True)
+        law: Start(law, variances, law, f"the advised variances, {law} weights", ends, advised=True)
         for law in ("orthogonal", "normal")
-    }  # fmt: skip
+    }
     chosen = found.pop("orthogonal" if orthogonal else "normal")
     first = dataclasses.replace(chosen, name="advised")
     return [first] if block.skip else [first, *found.values()]

@@ -23,7 +23,7 @@ from .starts import Start
 BASE_WIDTH = 64  # networks are at most this wide; muP carries Adam's rates to others
 STEPS, BATCH, GD_ROWS = 100, 64, 128
 SIGMAS = 3.0  # a difference in standard errors below which two initializations are as good as each other
-_TOKENS = 512  # of all sequences of a batch
+_TOKENS, _SEQUENCES = 128, 8  # of all sequences of a batch, but at least so many sequences
 GD_RATES = (0.125, 0.5, 2.0, 8.0, 32.0)  # times the stable rate of the advised network
 ADAM_RATES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
 
@@ -80,17 +80,19 @@ def trained(
     stable: float,
     seed: int,
     seeds: int,
+    rates: tuple[float, ...] = (),
 ) -> Training:
-    """Trains `seeds` networks per start and rate on `rows` (n, d) or (n, tokens, d) with targets (n, out)."""
+    """Trains `seeds` networks per start and rate (of a grid, if none are given) on `rows` (n, d) or (n, tokens, d) with
+    targets (n, out)."""
     tokens = rows.shape[1] if block.attends else 0
     x, y = rows.astype(np.float32), targets.astype(np.float32)
     order, held = np.random.default_rng(seed).permutation(len(x)), max(len(x) // 5, 1)
     parts = np.split(order, [held, 2 * held])  # to choose the rate, to test, to train
     kept = parts[2][:GD_ROWS] if optimizer == "gd" else parts[2]
     batch = len(kept) if optimizer == "gd" else min(BATCH, len(kept))
-    batch = min(batch, max(_TOKENS // tokens, 16)) if tokens else batch
+    batch = min(batch, max(_TOKENS // tokens, _SEQUENCES)) if tokens else batch
     kept = kept[:batch] if optimizer == "gd" else kept
-    rates = tuple(stable * r for r in GD_RATES) if optimizer == "gd" else ADAM_RATES
+    rates = rates or (tuple(stable * r for r in GD_RATES) if optimizer == "gd" else ADAM_RATES)
     keys = jax.random.split(jax.random.key(seed), seeds)
     batches = jax.vmap(lambda key: _batches(key, len(kept), batch))(keys)
     s, runs = nk.activations.get(activation), []
@@ -129,7 +131,7 @@ def _batches(key, rows: int, batch: int):
 def drawn(
     start: Start, keys: Any, in_dim: int, width: int, depth: int, out_dim: int, tokens: int = 0
 ) -> dict[str, Any]:
-    """Parameters of one network per key: a first layer, stacked hidden ones, an output; of `tokens`, where each stands."""
+    """Parameters, of one network per key: a first layer, stacked hidden ones, an output; places of `tokens`."""
     law, inner = LAWS[start.law], start.variances(width, width)
     shapes = ((in_dim, width), (width, width), (width, out_dim))
     variances = (start.first(in_dim, width), inner, start.first(width, out_dim))

@@ -57,18 +57,14 @@ def _point(options: Options, advice: Advice) -> str:
         )
     if not critical.fixed_point > 0:
         return f"Critical ({critical.universality}): {critical.message}"
-    k = critical.fixed_point
-    start, off = advice.outcomes[0].start, 1.2
-    size = (
-        off * (k - critical.bias_var) / critical.weight_var
-        + (off - 1) * critical.bias_var / critical.weight_var
-    )
-    near = (
-        flow.predicted(options.activation, BLOCKS["plain"], start, options.depth, 1, 1, size).signal[-1] / k
-    )
+    k, start, off = critical.fixed_point, advice.outcomes[0].start, 1.2
+    size = (off * k - critical.bias_var) / critical.weight_var
+    shape = (start, options.depth, 1, 1, size)
+    near = flow.predicted(options.activation, BLOCKS["plain"], *shape).signal[-1] / k
     return (
-        f"Critical: weight_var = {critical.weight_var:.8g}, bias_var = {critical.bias_var:.8g} keep signals of variance "
-        f"K* = {k:.5g} and their gradients; a variance of {off:g} K* is {near:.3g} K* after {options.depth} layers."
+        f"Critical: weight_var = {critical.weight_var:.8g}, bias_var = {critical.bias_var:.8g} keep signals of "
+        f"variance K* = {k:.5g} and their gradients; a variance of {off:g} K* is {near:.3g} K* after {options.depth} "
+        "layers."
     )
 
 
@@ -87,11 +83,17 @@ def _practice(options: Options, advice: Advice) -> list[str]:
             f"after {options.depth} layers, with normal weights in {_percent(normal.predicted)}."
         )
     if block.skip:
-        branches = critical.block["blocks"] * (2 if block.attends else 1) if critical.block else 1
+        assert critical.block is not None
+        branches = critical.block["blocks"] * (2 if block.attends else 1)
+        factor = f"the root of the number of branches, here sqrt({branches:.0f}) = {branches**0.5:.3g}"
+        here = (
+            "as these variances do"
+            if not block.norm
+            else f"row {advice.outcomes[1 if block.attends else 2].start.name}"
+        )
         lines.append(
-            f"GPT-2 divides initial weights that write into the sum by the root of the number of branches, here "
-            f"sqrt({branches:.0f}) = {branches**0.5:.3g}: row {advice.outcomes[1 if block.attends else 2].start.name} "
-            "below. Orthogonal weights do not pay: blocks are near the identity."
+            f"GPT-2 divides initial weights that write into the sum by {factor}: {here}. Orthogonal weights do not pay "
+            "in blocks that are near the identity."
         )
     same = [name for name in options.frameworks if name in advice.unchanged]
     if same:
@@ -190,14 +192,13 @@ def training(options: Options, found: Training) -> tuple[str, list[str]]:
     title = f"{found.steps} steps of {way} on {found.rows} rows, from each initialization"
     score = "Test rows that are right" if found.classes else "Variance of test rows that is explained"
     advised, strongest, seeds = found.runs[0], found.strongest, len(found.runs[0].scores)
-    others = {run.name: run for run in found.runs[1:]}
+    also = [run for run in found.runs if run.name in ("orthogonal", "normal", "He") and run is not strongest]
     lines = [
-        conclusion(advised, strongest),
-        *(conclusion(advised, others[name]) for name in ("orthogonal", "normal", "He") if name in others and others[name] is not strongest),
-        f"{score}: {found.test_rows}; mean and standard error of {seeds} seeds, width {found.width}, batches of "
-        f"{found.batch}. Each initialization has the best of {len(found.rates)} rates, chosen on {found.test_rows} other "
-        f"rows. Below {SIGMAS:g} standard errors (sigma) two of them are called as good as each other.",
-    ]  # fmt: skip
+        *(conclusion(advised, run) for run in (strongest, *also)),
+        f"{score}, of {found.test_rows}: mean and standard error of {seeds} seeds, width {found.width}, batches of "
+        f"{found.batch}. Each initialization has the best of {len(found.rates)} rates, chosen on as many other rows. "
+        f"Below {SIGMAS:g} standard errors (sigma) two of them are called as good as each other.",
+    ]
     if found.optimizer == "adam" and options.width > BASE_WIDTH:
         ratio = BASE_WIDTH / options.width
         lines.append(
@@ -321,8 +322,8 @@ def directions(advice: Advice) -> str:
     far = advice.outcomes[0].directions
     assert far is not None
     return (
-        f"(mean of s^2)^2 / mean of s^4 over the singular values s of the Jacobian, 100 % if all are equal; measured on "
-        f"{far.networks} networks of width {far.width}."
+        "(mean of s^2)^2 / mean of s^4 over the singular values s of the Jacobian, 100 % if all are equal; measured "
+        f"on {far.networks} networks of width {far.width}."
     )
 
 
