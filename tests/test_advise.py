@@ -39,7 +39,7 @@ def test_gelu_the_main_job():
         "torch.nn.init.orthogonal_(p, gain=(1.9830583 *",
         "jax.nn.initializers.orthogonal((1.9830583 *",
         "keras.initializers.Orthogonal((1.9830583 *",
-        "Orthogonal weights pay: a small change survives in",
+        "Orthogonal weights keep more: a small change survives in",
     ):
         assert printed in result.stdout
     assert "/ depth" not in result.stdout and "a variance of 1.2 K* is 1.2 K* after 6 layers" in flat(
@@ -197,7 +197,7 @@ def test_a_transformer():
     assert "a first layer and 4 pre-norm transformer blocks of width 64, for 16 tokens" in text
     assert "Correlation of two of 16 tokens after the last block, independent before the first" in text
     assert "Transformer: weight_var = 1; any other does as well" in text and "init_(" not in text
-    assert "PyTorch and Flax and Keras: change nothing." in text and "critical" not in text
+    assert "PyTorch, Flax, Keras: change nothing." in text and "critical" not in text
     assert "sqrt(8) = 2.83: row GPT-2" in text
     assert "Tokens with correlation 0 have correlation 0." in text
     with open("out/advice.json") as file:
@@ -220,7 +220,7 @@ def test_a_transformer():
         page = file.read()
     self_contained(page)
     assert (
-        "Initialize 4 transformer blocks of gelu as PyTorch and Flax and Keras do by default" in page
+        "Initialize 4 transformer blocks of gelu as PyTorch, Flax, Keras do by default" in page
         and "Correlation of two of 16 tokens" in page
     )
 
@@ -276,7 +276,7 @@ def test_code_of_one_framework(framework, name):
 def test_a_default_that_is_as_good_is_left_alone():
     """One tanh layer after the first: normal weights of variance 1/fan-in are what Flax draws anyway."""
     text = flat(nearkernel("advise", "--activation", "tanh", "--depth", 2, "--width", 32).stdout)
-    assert "Flax and Keras: change nothing." in text and "PyTorch: init_(model)" in text
+    assert "Flax, Keras: change nothing." in text and "PyTorch: init_(model)" in text
     assert "Flax: params = init_(params" not in text and "Keras: init_(model)" not in text
 
 

@@ -102,7 +102,7 @@ def test_orthogonal_weights_of_pytorch():
             if p.ndim > 1:
                 out, fan_in = len(p), p[0].numel()
                 assert is_orthogonal(p.detach(), 1.98 * max(1, out / fan_in))
-                assert float((p**2).mean()) == pytest.approx(1.98 / fan_in, rel=1e-5)
+                assert float((p.detach() ** 2).mean()) == pytest.approx(1.98 / fan_in, rel=1e-5)
 
 
 def test_orthogonal_weights_of_flax():

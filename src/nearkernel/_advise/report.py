@@ -98,7 +98,7 @@ def _headline(options: Options, advice: Advice) -> str:
     if options.block != "plain":
         layers = f"{options.depth - 1} {options.block} blocks of {options.activation}"
     if not advice.how_to_type:
-        return f"Initialize {layers} as {' and '.join(options.frameworks)} do by default: change nothing."
+        return f"Initialize {layers} as {', '.join(options.frameworks)} do by default: change nothing."
     law = "orthogonal weights" if advice.outcomes[0].start.law == "orthogonal" else "weights"
     return f"Initialize {layers} with {law} of variance {critical.weight_var:.4g}/fan-in and " + (
         f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "biases of 0."

@@ -79,7 +79,7 @@ def _practice(options: Options, advice: Advice) -> list[str]:
             critical.weight_var == 2 and critical.bias_var == 0
         )
         lines.append(
-            f"{he}Orthogonal weights pay: a small change survives in {_percent(far.predicted)} of all directions "
+            f"{he}Orthogonal weights keep more: a small change survives in {_percent(far.predicted)} of all directions "
             f"after {options.depth} layers, with normal weights in {_percent(normal.predicted)}."
         )
     if block.skip:
@@ -98,7 +98,7 @@ def _practice(options: Options, advice: Advice) -> list[str]:
     same = [name for name in options.frameworks if name in advice.unchanged]
     if same:
         lines.append(
-            f"{' and '.join(same)}: change nothing. The default keeps signals and gradients as well as these "
+            f"{', '.join(same)}: change nothing. The default keeps signals and gradients as well as these "
             "variances or better."
         )
     return lines
