@@ -46,7 +46,9 @@ def test_gelu_the_main_job():
         result.stdout
     )
     assert "Depth over width is 0.125" in result.stdout and "of all draws" in result.stdout
-    assert max(map(len, result.stdout.split("Change of size")[1].splitlines())) <= 80
+    assert (
+        max(map(len, result.stdout.split("by initialization")[1].split("Measured on")[0].splitlines())) <= 80
+    )
     starts = found["initializations"]
     assert list(starts) == ["advised", "normal", "He", "PyTorch", "Flax", "Keras"]
     assert starts["advised"]["weights"] == "orthogonal" and starts["normal"]["weights"] == "normal"

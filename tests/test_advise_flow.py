@@ -1,5 +1,8 @@
 """Signals, gradients and directions through the layers, of all initializations: predicted and measured."""
 
+import re
+from pathlib import Path
+
 import jax
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import nearkernel as nk
 from drawn import Drawn
 from helpers import points
 from nearkernel._advise import blocks, flow, isometry, transformer
-from nearkernel._advise.advice import adam_move, bad_draw
+from nearkernel._advise.advice import adam_move, advised, bad_draw, plan
 from nearkernel._advise.blocks import BLOCKS, Point
 from nearkernel._advise.options import Options
 from nearkernel._advise.starts import DEFAULTS, HE, Start, advised_starts, usual_starts
@@ -205,3 +208,21 @@ def test_the_first_step_of_adam_moves_a_layer_by_its_own_size():
     assert abs(ratio.mean() - 1) < 4 * ratio.std() / 200**0.5 + 0.01
     transformer_ = Options("gelu", 6, 400, None, None, (), 0, block="transformer")
     assert adam_move(transformer_, transformer_.critical, 400, 1.0) is None
+
+
+@pytest.mark.parametrize("activation", ["tanh", "gelu", "relu"])
+def test_numbers_of_the_guide(activation):
+    """The share of directions of 24 layers with normal and orthogonal weights, and the range of Adam's first guess."""
+    guide = (Path(__file__).parents[1] / "docs/guides/initialize.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| {activation}[^|]*\| ([\d.]+) % \| ([\d.]+) %", guide, re.MULTILINE)
+    options = Options(activation, 24, 128, None, None, (), 0)
+    scale, orthogonal = plan(options, options.inputs())
+    assert orthogonal
+    for start, said in zip(advised(options.critical, BLOCKS["plain"], False), row.groups(), strict=True):
+        theory = flow.predicted(activation, BLOCKS["plain"], start, 24, 128, 128, scale**2)
+        found = 100 * isometry.predicted(activation, BLOCKS["plain"], start, theory)
+        assert found == pytest.approx(float(said), abs=0.5 * 10.0 ** -len(said.partition(".")[2]))
+    low, high = map(
+        float, re.search(r"it is ([\d.]+) to ([\d.]+), the best", guide.replace("\n", " ")).groups()
+    )
+    assert low - 5e-5 < adam_move(options, options.critical, 64, scale**2) / 24 < high + 5e-5

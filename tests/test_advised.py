@@ -1,4 +1,4 @@
-"""What the advised initialization is worth, in PyTorch itself, with the code that is printed: as docs/advised.py says."""
+"""The advised initialization in PyTorch itself, with the code that is printed, against what docs/advised.py trains."""
 
 import importlib.util
 import itertools
@@ -63,7 +63,9 @@ def test_pytorch_agrees_with_the_table():
     net = found.Deep("gelu", depth=12, width=64)
     inputs = net.options.inputs()
     order, held = np.random.default_rng(0).permutation(len(inputs.rows)), len(inputs.rows) // 5
-    parts = [(inputs.rows[part], inputs.targets[part]) for part in (order[2 * held :], order[held : 2 * held])]
+    parts = [
+        (inputs.rows[part], inputs.targets[part]) for part in (order[2 * held :], order[held : 2 * held])
+    ]
     scale, orthogonal = advice.plan(net.options, inputs)
     same = {run.name: run for run in found.measured(net, (RATE,)).runs}
     assert orthogonal and list(same) == ["advised", "He", "PyTorch", "Keras"]
