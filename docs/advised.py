@@ -17,7 +17,6 @@ from nearkernel._advise import advice, train
 from nearkernel._advise.blocks import BLOCKS
 from nearkernel._advise.options import Options
 from nearkernel._advise.starts import DEFAULTS, Start, usual_starts
-from nearkernel._advise.words import conclusion
 
 ROOT = Path(__file__).parents[1]
 SEEDS, RATES = 5, (3e-4, 1e-3, 3e-3)
@@ -72,15 +71,17 @@ def measured(net: Deep, rates: tuple[float, ...] = RATES) -> train.Training:
 
 
 def row(net: Deep, found: train.Training) -> str:
-    """Of the table: the best of the defaults, He, advised, and which is better."""
+    """Of the table, in percent: the best of the defaults, He, advised, and how it compares with the strongest."""
     advised, *others = found.runs
     best = max((run for run in others if run.name in DEFAULT_NAMES), key=lambda run: run.score)
     he = next(run for run in others if run.name not in DEFAULT_NAMES)
-    cell = lambda run: f"{100 * run.score:.1f} ± {100 * run.error:.1f} %"
+    cell = lambda run: f"{100 * run.score:.1f} ± {100 * run.error:.1f}"
     kind = f"{net.activation}, residual" if net.block == "residual" else net.activation
-    scaled = "" if he.name == "He" else " (over √L)"
+    scaled = "" if he.name == "He" else " (/√L)"
+    sigmas = train.gap(advised, found.strongest)[2]
+    than = "ties" if abs(sigmas) < train.SIGMAS else "beats" if sigmas > 0 else "loses to"
     cells = [f"{kind}, {net.data}", f"{cell(best)} ({best.name})", cell(he) + scaled, cell(advised)]
-    return "| " + " | ".join([*cells, conclusion(advised, found.strongest)]) + " |"
+    return "|" + "|".join([*cells, f"{than} {found.strongest.name} ({sigmas:+.1f}σ)"]) + "|"
 
 
 def into(text: str, made: str) -> str:
@@ -93,7 +94,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--show", action="store_true", help="print the table, write nothing")
     chosen = parser.parse_args()
-    lines = ["| 24 layers of 128 | best default | He | advised | |", "|---|---|---|---|---|"]
+    lines = ["|24 layers of 128|best default|He|advised|advised|", "|---|---|---|---|---|"]
     for net in NETWORKS:
         begun, found = time.process_time(), measured(net)
         lines.append(row(net, found))

@@ -180,7 +180,7 @@ def _turned(key, vectors, width: int) -> jax.Array:
 def orthogonal_weights(rng: np.random.Generator, count: int, fan_in: int, fan_out: int) -> np.ndarray:
     """(count, fan_in, fan_out), rows or columns orthogonal, entries of variance 1 / fan_in.
 
-    By NumPy: within a compiled program that keeps all threads busy, JAX's factorization may wait for ever.
+    By NumPy: within a compiled program that keeps all threads busy, JAX's factorization may never end.
     """
     tall = rng.normal(size=(count, max(fan_in, fan_out), min(fan_in, fan_out)))
     with one_thread():

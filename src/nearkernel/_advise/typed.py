@@ -30,7 +30,7 @@ def init_(params, key, name=""):
         return {{n: init_(p, keys[n], n) if hasattr(p, "items") else p for n, p in params.items()}}
     draw = lambda n: jax.random.normal(keys[n], params[n].shape, params[n].dtype)
     outputs = params["bias"].size if "bias" in params else params["kernel"].shape[-1]
-    fan_in = params["kernel"].size // outputs{orthogonal}
+    fan_in = params["kernel"].size // outputs{before}
     new = {{"kernel": {weight}}}
     return {{**new, "bias": {bias} * draw("bias")}} if "bias" in params else new"""
 _KERAS = """\
@@ -42,7 +42,7 @@ def init_(model):
             kernels.append((v, v.shape[0] if heads else math.prod(v.shape[:-1])))
         elif v.name == "bias":
             v.assign({bias})
-    for v, fan_in in kernels:{orthogonal}
+    for v, fan_in in kernels:{before}
         v.assign({weight})"""
 _KERAS_ENDS = """
     for v, fan_in in (kernels[0], kernels[-1]):  # outside of the blocks
@@ -52,7 +52,7 @@ _KERAS_ENDS = """
 _WEIGHTS = {
     False: {
         "PyTorch": "normal_(p, std=({scale} / fan_in) ** 0.5)",
-        "Flax": '({scale} / fan_in) ** 0.5 * draw("kernel")',
+        "Flax": 'std * draw("kernel")',
         "Keras": "keras.random.normal(v.shape, stddev=({scale} / fan_in) ** 0.5)",
     },
     True: {
@@ -61,6 +61,8 @@ _WEIGHTS = {
         "Keras": "keras.ops.reshape(orthogonal((fan_in, n)), v.shape)",
     },
 }
+_FLAX_NORMAL = """
+    std = ({scale} / fan_in) ** 0.5"""
 _FLAX_ORTHOGONAL = """
     orthogonal = jax.nn.initializers.orthogonal(({scale} * max(1, outputs / fan_in)) ** 0.5)"""
 _KERAS_ORTHOGONAL = """
@@ -79,18 +81,15 @@ def how_to_type(
         flax_bias = deviation
         keras_bias = f"keras.random.normal(v.shape, stddev={deviation})"
     flax_scale = f'(1.0 if name in ("Dense_0", "Dense_{depth}") else {scale})' if unit_ends else scale
-    weights = {
-        name: text.format(scale=flax_scale if name == "Flax" else scale)
-        for name, text in _WEIGHTS[orthogonal].items()
-    }
-    flax = _FLAX_ORTHOGONAL.format(scale=scale) * orthogonal
+    weights = {name: text.format(scale=scale) for name, text in _WEIGHTS[orthogonal].items()}
+    flax = (_FLAX_ORTHOGONAL if orthogonal else _FLAX_NORMAL).format(scale=flax_scale)
     keras = _KERAS_ORTHOGONAL.format(scale=scale) * orthogonal
     begin = "\n    weights = []" * unit_ends
     more = "\n                weights.append(p)" * unit_ends
     return {
         "PyTorch": _TORCH.format(weight=weights["PyTorch"], bias=torch_bias, begin=begin, more=more)
         + _TORCH_ENDS * unit_ends,
-        "Flax": _FLAX.format(weight=weights["Flax"], bias=flax_bias, orthogonal=flax),
-        "Keras": _KERAS.format(weight=weights["Keras"], bias=keras_bias, orthogonal=keras)
+        "Flax": _FLAX.format(weight=weights["Flax"], bias=flax_bias, before=flax),
+        "Keras": _KERAS.format(weight=weights["Keras"], bias=keras_bias, before=keras)
         + _KERAS_ENDS * unit_ends,
     }
