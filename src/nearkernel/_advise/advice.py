@@ -25,7 +25,7 @@ from .train import BASE_WIDTH, Training, trained
 from .typed import how_to_type
 
 BAD_FACTOR = 2.0  # a draw is bad if its gradients are off by more than this
-_FEW_DIRECTIONS = 0.2  # with normal weights; orthogonal ones are advised if fewer survive
+_FEW_DIRECTIONS = 0.18  # with normal weights; orthogonal ones are advised if fewer survive
 _CLOSE = 0.05  # a default is left as it is if its logarithms of factors are no further from 0 than advised, within this
 
 
