@@ -23,6 +23,12 @@ class Train(enum.StrEnum):
     adam = "adam"
 
 
+class Framework(enum.StrEnum):
+    torch = "torch"
+    flax = "flax"
+    keras = "keras"
+
+
 def advise(
     activation: Activation = "relu",
     depth: Depth = 20,
@@ -72,9 +78,17 @@ def advise(
     train: Annotated[
         Train | None,
         typer.Option(
-            help="Train small networks on rows of --data from each initialization, by gradient descent (gd) or Adam.",
+            help="Train small networks on rows of --data from each initialization, He's and the frameworks' defaults "
+            "included, by gradient descent (gd) or Adam, and compare them on test rows.",
             show_default=False,
         ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=2, max=1000, help="Networks that --train trains from each initialization.")
+    ] = 5,
+    framework: Annotated[
+        Framework | None,
+        typer.Option(help="Print code for this framework only. [default: all]", show_default=False),
     ] = None,
     tuned_width: Annotated[
         int | None,
@@ -94,9 +108,10 @@ def advise(
     """Recommend an initialization and a learning rate for a deep network.
 
     Prints the critical initialization (for residual blocks, how small their branches must be) as code for PyTorch, Flax
-    and Keras, attention included. Also prints stable learning rates, how much networks of this depth and width vary
-    between initializations, and how the frameworks' defaults would change signals and gradients, predicted and
-    measured on random networks. Writes report.html, advice.json and advice.png.
+    and Keras, with orthogonal weights where they pay, or says that the default is as good. Also prints learning rates,
+    how much networks of this depth and width vary between initializations, and how He's initialization and the
+    frameworks' defaults would change signals and gradients, predicted and measured on random networks. --train trains
+    them all. Writes report.html, advice.json and advice.png.
 
     Examples:
 
@@ -108,7 +123,7 @@ def advise(
 
     `nearkernel advise --activation gelu --depth 3 --width 256 --data diabetes --tolerance 0.05`
 
-    `nearkernel advise --activation gelu --depth 20 --data digits --train adam`
+    `nearkernel advise --activation gelu --depth 24 --width 128 --data digits --train adam --framework torch`
 
     `nearkernel advise --activation relu --depth 4 --width 1024 --tuned-width 64`
     """
@@ -127,5 +142,7 @@ def advise(
         train=None if train is None else train.value,
         tuned_width=tuned_width,
         tokens=tokens,
+        framework=None if framework is None else framework.value,
+        seeds=seeds,
     )
     advise_and_report(options, out, print_json=json)

@@ -123,12 +123,11 @@ def block_point(block: Block, activation: str, depth: int) -> Point:
 def in_words(block: Block, numbers: dict[str, float], weight_var: float, bias_var: float) -> str:
     biases = f", bias_var = {bias_var:.6g}" if bias_var else ""
     start = f"weight_var = {weight_var:.6g}{biases}"
-    grown = f"squared gradients grow by a factor of {numbers['gradient_growth']:.3g} in {numbers['blocks']:.0f} blocks"
     if block.skip and not block.norm:
-        return f"{start} in every branch, about {weight_var * numbers['blocks']:.3g} / blocks: {grown}."
+        return f"{start} in every branch, about {weight_var * numbers['blocks']:.3g} / blocks."
     if block.skip:
-        return f"{start}; {grown}, as a power of their number, at any weight_var."
-    return f"{start}; {grown}, at any weight_var if bias_var grows with it."
+        return f"{start}; any other does as well: gradients grow as a power of the number of blocks."
+    return f"{start}; any other weight_var does as well if bias_var grows with it."
 
 
 def angles(numbers: dict[str, float]) -> str:

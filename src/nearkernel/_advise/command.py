@@ -21,6 +21,7 @@ from .blocks import BLOCKS
 from .options import Inputs, Options
 from .picture import picture
 from .report import report_html
+from .train import Training, gap
 
 FILES = ("report.html", "advice.json", "advice.png")
 
@@ -59,11 +60,12 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
             "input_scale": advice.input_scale,
             "block": critical.block,
         },
+        "change_nothing": advice.unchanged,
         "how_to_type": advice.how_to_type,
         "learning_rates": {"loss": "1/2 mean (z - y)^2", **dataclasses.asdict(advice.rates)},
         "fluctuations": {**dataclasses.asdict(advice.spread), "bad_factor": BAD_FACTOR},
         "finite_width": None if advice.finite is None else dataclasses.asdict(advice.finite),
-        "training": None if advice.training is None else dataclasses.asdict(advice.training),
+        "training": None if advice.training is None else _training(advice.training),
         "maximal_update": None if advice.carried is None else dataclasses.asdict(advice.carried),
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
@@ -89,9 +91,20 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
             for name in ("signal", "gradient")
         },
         **({} if found.alike is None else {"correlation_of_tokens": _alike(outcome)}),
+        "directions": None if outcome.directions is None else dataclasses.asdict(outcome.directions),
+        "weights": outcome.start.law,
         "networks": found.networks,
         "network_width": found.width,
     }
+
+
+def _training(found: Training) -> dict[str, Any]:
+    first, *others = found.runs
+    gaps = {
+        run.name: dict(zip(("ahead", "standard_error", "sigmas"), gap(first, run), strict=True))
+        for run in others
+    }
+    return {**dataclasses.asdict(found), "strongest": found.strongest.name, "advised_against": gaps}
 
 
 def _alike(outcome: Outcome) -> dict[str, Any]:
@@ -113,7 +126,7 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     )
 
     say("\nInitialization", style="bold")
-    for line in words.initialization(advice):
+    for line in words.initialization(options, advice):
         say(line)
     for name, code in advice.how_to_type.items():
         say(f"\n  {name}: {words.CALLS[name]}")
@@ -135,6 +148,10 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page.print(_table(words.CHANGES_HEAD, words.changes(advice)))
     for line in words.measured(options, inputs, advice):
         say(line)
+    if words.direction_rows(advice):
+        say(f"\n{words.DIRECTIONS}", style="bold")
+        page.print(_table(words.DIRECTIONS_HEAD, words.direction_rows(advice)))
+        say(words.directions(advice))
     if BLOCKS[options.block].attends:
         title, lines = words.attention(options)
         say(f"\n{title}", style="bold")
@@ -154,9 +171,9 @@ def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
         for line in lines:
             say(line)
         page.print(_table(words.MOVES_HEAD, words.moves_rows(advice.carried)))
-        for name, code in advice.carried.code.items():
+        for name in options.frameworks:
             say(f"\n  {name}: {calls[name]}")
-            for line in code.split("\n"):
+            for line in advice.carried.code[name].split("\n"):
                 say(f"    {line}")
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import nearkernel as nk
 
+from .._blas import one_thread
 from .blocks import Block
 from .starts import Start
 
@@ -25,6 +26,7 @@ LAWS = {
     "normal": (1.0, math.sqrt(2.0), True),
     "truncated_normal": (math.erf(math.sqrt(2.0)), math.sqrt(2.0) / 0.87962566103423978, True),  # cut at 2
 }
+LAWS["orthogonal"] = LAWS["normal"]  # of biases
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +94,7 @@ def measured(
         keys = jax.random.split(jax.random.key(seed), networks)
         signal, gradient = _draw(
             nk.activations.get(activation),
-            (block.norm, block.skip),
+            (block.norm, block.skip, start.law == "orthogonal"),
             LAWS[start.law],
             depth,
             drawn_width,
@@ -122,23 +124,25 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
     """
 
     def affine(key, vectors, variances):
-        """A random layer on rows of `vectors`, with variances C_W / fan_in and C_b; the bias on the first row only."""
+        """A random layer on two rows of `vectors`, with variances C_W / fan_in and C_b; the bias on the first only."""
         weight_key, bias_key = jax.random.split(key)
         weight_var, bias_var = variances
         fan_in = vectors.shape[1]
-        weight = standard(law, weight_key, (fan_in, width)).astype(vectors.dtype)
         bias = standard(law, bias_key, (width,)).astype(vectors.dtype)
-        moved = jnp.sqrt(weight_var / fan_in) * (vectors @ weight)
-        return moved.at[0].add(jnp.sqrt(bias_var) * bias)
+        if orthogonal:
+            moved = _turned(weight_key, vectors, width)
+        else:
+            moved = vectors @ standard(law, weight_key, (fan_in, width)).astype(vectors.dtype)
+        return (jnp.sqrt(weight_var / fan_in) * moved).at[0].add(jnp.sqrt(bias_var) * bias)
 
-    norm, skip = kind
+    norm, skip, orthogonal = kind
     head = (lambda z: activation(nk.layers.LayerNorm()(None, z[None])[0])) if norm else activation
 
     def network(key):
         keys = jax.random.split(key, depth + 2)
         x = jax.random.normal(keys[0], (1, in_dim))
         x = x * jnp.sqrt(size / jnp.mean(x**2))
-        z = affine(keys[1], x, first)[0]
+        z = affine(keys[1], jnp.concatenate([x, jnp.zeros_like(x)]), first)[0]
         change = jax.random.normal(keys[2], (width,))
         change = change / jnp.sqrt(jnp.mean(change**2))
 
@@ -157,6 +161,32 @@ def _draw(activation, kind, law, depth: int, width: int, in_dim: int, first, inn
         return jnp.concatenate([jnp.mean(z**2)[None], signal]), jnp.concatenate([jnp.ones(1), gradient])
 
     return jax.lax.map(network, keys)
+
+
+def _turned(key, vectors, width: int) -> jax.Array:
+    """Two rows after a random orthogonal matrix whose entries have variance 1; only lengths and angle matter to it."""
+    size = max(vectors.shape[1], width)
+    one, other = jax.random.normal(key, (2, size))
+    one = one / jnp.linalg.norm(one)
+    other = other - (one @ other) * one
+    frame = jnp.stack([one, other / jnp.linalg.norm(other)])
+    a, b = vectors
+    length = jnp.maximum(jnp.linalg.norm(a), 1e-300)
+    along = a @ b / length
+    across = jnp.sqrt(jnp.maximum(b @ b - along**2, 0.0))
+    return jnp.sqrt(size) * (jnp.array([[length, 0.0], [along, across]]) @ frame)[:, :width]
+
+
+def orthogonal_weights(rng: np.random.Generator, count: int, fan_in: int, fan_out: int) -> np.ndarray:
+    """(count, fan_in, fan_out), rows or columns orthogonal, entries of variance 1 / fan_in.
+
+    By NumPy: within a compiled program that keeps all threads busy, JAX's factorization may never end.
+    """
+    tall = rng.normal(size=(count, max(fan_in, fan_out), min(fan_in, fan_out)))
+    with one_thread():
+        q, r = np.linalg.qr(tall)
+    q = q * np.sign(np.diagonal(r, axis1=1, axis2=2))[:, None]
+    return np.sqrt(max(fan_in, fan_out) / fan_in) * (q if fan_in >= fan_out else q.swapaxes(1, 2))
 
 
 def drawn_layer(law, key, fan_in: int, fan_out: int, weight_var, bias_var=0.0) -> dict[str, jax.Array]:

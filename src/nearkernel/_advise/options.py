@@ -14,6 +14,7 @@ from . import transformer
 from .blocks import BLOCKS, Point, block_point, plain_point
 
 _MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
+FRAMEWORKS = {"torch": ("PyTorch",), "flax": ("Flax",), "keras": ("Keras",)}
 _TOKENS = 64  # of a transformer, if none are given
 
 
@@ -33,6 +34,8 @@ class Options:
     train: str | None = None
     tuned_width: int | None = None
     tokens: int | None = None
+    framework: str | None = None
+    seeds: int = 5
 
     def __post_init__(self) -> None:
         try:
@@ -44,6 +47,8 @@ class Options:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
         if self.train is not None and self.data is None:
             raise ValueError("--train needs --data, the rows on which networks are trained.")
+        if self.train is None and self.seeds != Options.seeds:
+            raise ValueError(f"--seeds {self.seeds} is for --train: give --train gd or --train adam, too.")
         if self.tokens is not None and not BLOCKS[self.block].attends:
             raise ValueError(f"--tokens is for --block transformer; got --block {self.block}.")
         if self.data is not None and BLOCKS[self.block].attends and self.tokens is None:
@@ -73,6 +78,11 @@ class Options:
         return nk.activations.get(self.activation)
 
     @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Those whose code is printed."""
+        return FRAMEWORKS[self.framework] if self.framework else sum(FRAMEWORKS.values(), ())
+
+    @property
     def sequence(self) -> int:
         """Tokens of one input of a transformer."""
         return self.tokens or _TOKENS
@@ -98,7 +108,7 @@ class Options:
         count, features = rows.x.shape
         name = f"{data.name}: {count} rows of {features} features, {rows.input_scaling}"
         if not BLOCKS[self.block].attends:
-            return Inputs(rows.x, features, name, data.notes, rows.y)
+            return Inputs(rows.x, features, name, data.notes, rows.y, classes=bool(data.classes))
         if features % self.sequence:
             raise ValueError(
                 f"--tokens {self.sequence}: rows of {features} features cannot be cut into {self.sequence} "
@@ -106,7 +116,7 @@ class Options:
             )
         cut = rows.x.reshape(count, self.sequence, -1)
         name += f", cut into {self.sequence} tokens of {cut.shape[2]}"
-        return Inputs(None, cut.shape[2], name, data.notes, rows.y, cut)
+        return Inputs(None, cut.shape[2], name, data.notes, rows.y, cut, bool(data.classes))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +132,7 @@ class Inputs:
     notes: tuple[str, ...]
     targets: np.ndarray | None = None  # (n, out)
     sequences: np.ndarray | None = None
+    classes: bool = False  # whether targets are one column per class
 
     @property
     def examples(self) -> np.ndarray | None:

@@ -21,14 +21,15 @@ def paint(figure: Figure, options: Options, inputs: Inputs, advice: Advice) -> N
         panel.set(title=title, xlabel="hidden layer", yscale="log")
     _over_width(panels[2], options, inputs, advice)
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
 
 
 def _over_layers(panel: Axes, advice: Advice, name: str) -> None:
     for i, (outcome, colour) in enumerate(zip(advice.outcomes, SERIES, strict=False)):
         theory, found = (np.sqrt(getattr(flow, name)) for flow in (outcome.predicted, outcome.measured))
         layers = np.arange(1, len(theory) + 1)
-        line = ("-", "-", "-", (0, (4, 3)))[i]  # Flax and Keras agree in square layers: both must be seen
+        # Flax and Keras agree in square layers: both must be seen.
+        line = "-" if i < len(advice.outcomes) - 1 else (0, (4, 3))
         panel.plot(layers, theory, color=colour, ls=line, label=outcome.start.name)
         shown = np.unique(np.linspace(0, len(layers) - 1, 12).astype(int))
         panel.plot(layers[shown], found[shown], "o", color=colour, ms=4, alpha=0.8)

@@ -31,13 +31,17 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         title, lines = words.attention(options)
         table = _look.table(words.ATTENTION_HEAD, words.attention_rows(advice))
         trained = (*trained, _look.section(title, table, _look.paragraphs(*lines)))
+    far: tuple[Html, ...] = ()
+    if rows := words.direction_rows(advice):
+        table = _look.table(words.DIRECTIONS_HEAD, rows)
+        far = (_look.section(words.DIRECTIONS, table, _look.paragraphs(words.directions(advice))),)
     over: tuple[Html, ...] = ()
     if advice.carried is not None:
         title, lines, calls = words.carried(options, advice.carried)
         typed = (
             part
-            for name, text in advice.carried.code.items()
-            for part in (_look.heading(f"{name}: {calls[name]}"), _look.code(text))
+            for name in options.frameworks
+            for part in (_look.heading(f"{name}: {calls[name]}"), _look.code(advice.carried.code[name]))
         )
         over = (
             _look.section(
@@ -61,7 +65,7 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
         f"nearkernel advise · {options.activation}, {words.network(options)}",
         _headline(options, advice),
         _lead(inputs, advice),
-        _look.section("Initialization", _look.paragraphs(*words.initialization(advice)), *code),
+        _look.section("Initialization", _look.paragraphs(*words.initialization(options, advice)), *code),
         _look.section(words.RATES, _look.definitions(rates), _look.paragraphs(*remarks)),
         _look.section(spread_title, _look.paragraphs(*spread)),
         *trained,
@@ -71,6 +75,7 @@ def report_html(options: Options, inputs: Inputs, advice: Advice, svg: str) -> H
             _look.table(words.CHANGES_HEAD, words.changes(advice)),
             _look.paragraphs(*words.measured(options, inputs, advice)),
         ),
+        *far,
         _look.pictures(
             _look.figure(
                 "Signals and gradients through the layers",
@@ -92,15 +97,20 @@ def _headline(options: Options, advice: Advice) -> str:
     layers = f"{options.depth} {options.activation} layer{'s' * (options.depth > 1)}"
     if options.block != "plain":
         layers = f"{options.depth - 1} {options.block} blocks of {options.activation}"
-    return f"Initialize {layers} with weights of variance {critical.weight_var:.4g}/fan-in and " + (
+    if not advice.how_to_type:
+        return f"Initialize {layers} as {', '.join(options.frameworks)} do by default: change nothing."
+    law = "orthogonal weights" if advice.outcomes[0].start.law == "orthogonal" else "weights"
+    return f"Initialize {layers} with {law} of variance {critical.weight_var:.4g}/fan-in and " + (
         f"biases of variance {critical.bias_var:.4g}." if critical.bias_var > 0 else "biases of 0."
     )
 
 
 def _lead(inputs: Inputs, advice: Advice) -> str:
-    verdicts = ", ".join(f"{each.start.name}: {each.verdict}" for each in advice.outcomes[1:])
+    verdicts = ", ".join(
+        f"{each.start.name}: {each.verdict}" for each in advice.outcomes if not each.start.advised
+    )
     kept = "keep their size from layer to layer" if advice.critical.block is None else "stay bounded"
     return (
         f"Then signals and gradients {kept}, for {inputs.name or 'standardized inputs'}. "
-        f"With the default initializations of the frameworks: {verdicts}."
+        f"With what is usual: {verdicts}."
     )

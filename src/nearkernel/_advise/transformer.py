@@ -21,7 +21,7 @@ import nearkernel as nk
 
 from .blocks import BLOCKS, Point, in_words
 from .flow import LAWS, Flow, drawn_layer, mean_and_error, through
-from .starts import Start, critical_start
+from .starts import Start, advised_starts
 
 _NETWORKS, _FEWEST, _WIDEST, _WEIGHTS = 8, 4, 256, 2 * 10**8
 
@@ -29,7 +29,8 @@ _NETWORKS, _FEWEST, _WIDEST, _WEIGHTS = 8, 4, 256, 2 * 10**8
 def point(activation: str, depth: int, tokens: int) -> Point:
     """The initialization to advise: any variance trains, as in all normalized residual blocks."""
     weight_var, bias_var = 1.0, 0.0
-    found = predicted(activation, tokens, critical_start(weight_var, bias_var), depth, 1, 1, 1.0)
+    (start,) = advised_starts(weight_var, bias_var, BLOCKS["transformer"], orthogonal=False)
+    found = predicted(activation, tokens, start, depth, 1, 1, 1.0)
     assert found.alike is not None
     numbers = {
         "blocks": max(depth - 1, 1),
@@ -63,8 +64,9 @@ def predicted(
         inner = bias_var + weight_var
         at = np.array([1.0, min((bias_var + weight_var * p / k) / inner, 1.0)])
         products, slopes = nk.activations.dual(s, inner, inner, at)
-        g, h = g * (1 + weight_var**2 * slopes[0] / k), h * (1 + weight_var**2 * slopes[1] / k)
-        k, p = k + bias_var + weight_var * products[0], p + bias_var + weight_var * products[1]
+        last = start.after * weight_var
+        g, h = g * (1 + last * weight_var * slopes[0] / k), h * (1 + last * weight_var * slopes[1] / k)
+        k, p = k + bias_var + last * products[0], p + bias_var + last * products[1]
         for found, value in zip((signal, gradient, alike), (k, g, p / k), strict=True):
             found.append(float(value))
     zero = np.zeros(depth)
@@ -88,6 +90,7 @@ def measured(
             start.first(in_dim, width),
             start.attention(width),
             start.variances(width, width),
+            start.after,
             size,
             jax.random.split(jax.random.key(seed), networks),
         )
@@ -101,16 +104,17 @@ def measured(
     )  # fmt: skip
 
 
-def drawn_block(law, key, width: int, heads, inner) -> dict[str, dict[str, jax.Array]]:
-    """The six layers of a block, with `heads` = C_W of queries, keys and values, and of outputs; `inner` = C_W, C_b."""
-    values, outputs = heads
+def drawn_block(law, key, width: int, heads, inner, after) -> dict[str, dict[str, jax.Array]]:
+    """The six layers of a block, with `heads` = C_W of queries, keys and values, and of outputs; `inner` = C_W, C_b of
+    the dense ones, in the second with a factor `after` on C_W."""
+    (values, outputs), (weight_var, bias_var) = heads, inner
     variances = {
         "query": (values,),
         "key": (values,),
         "value": (values,),
         "output": (outputs,),
         "before": inner,
-        "after": inner,
+        "after": (after * weight_var, bias_var),
     }
     keys = jax.random.split(key, len(variances))
     return {
@@ -133,7 +137,9 @@ def normalized(z: jax.Array) -> jax.Array:
 
 
 @functools.partial(jax.jit, static_argnums=(2, 3, 4, 5))
-def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, size, keys):
+def _draw(
+    activation, law, depth: int, width: int, tokens: int, in_dim: int, first, heads, inner, after, size, keys
+):
     """(networks, depth) each: mean squares of tokens and of a change of them, and correlations of two tokens."""
 
     def moments(z, change):
@@ -150,7 +156,7 @@ def _draw(activation, law, depth: int, width: int, tokens: int, in_dim: int, fir
         change = change / jnp.sqrt(jnp.mean(change**2))
 
         def step(carry, key):
-            layers = drawn_block(law, key, width, heads, inner)
+            layers = drawn_block(law, key, width, heads, inner, after)
             z, change = jax.jvp(lambda z: block(activation, layers, z), carry[:1], carry[1:])
             return (z, change), moments(z, change)
 

@@ -87,7 +87,7 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     mean, v, d, a, b = np.ones(len(x)), zero, zero, zero, zero
     rows = [(mean, v, a + 2 * b)]
     for stage in hidden:
-        at, n, c = _averages(stage.activation, k), stage.fan_in, stage.weight_var
+        at, n, c = averages(stage.activation, k), stage.fan_in, stage.weight_var
         chi, par, bend = c * at["11"], c * at["par"], c * at["bend"]
         moved = bend / chi * k  # relative change of the squared slope by that of the variance
         k_next = stage.bias_var + c * at["00"]
@@ -101,7 +101,7 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
     return GradientSpreadResult(*(np.stack(column) for column in zip(*rows, strict=True)))
 
 
-def _averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:
+def averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:
     """Over z ~ N(0, k): products of s ("0") and s' ("1"), and the derivatives by k of E[s^2] and E[s'^2]."""
     expansion = activation if isinstance(activation, activations.Series) else series(activation, "activation")
     k = np.maximum(k, 1e-12)
