@@ -170,7 +170,7 @@ def of_class(text):
 @pytest.mark.parametrize(
     "change, match",
     [
-        (lambda d: d.update(version=3), "has format 3; this version reads 1 to 2: install the nearkernel that wrote it"),
+        (lambda d: d.update(version=3), "has format 3; this version reads 1 to 2: install the nearkernel that"),
         (lambda d: d.update(format="other"), "its format has another name"),
         (of_class("os:system"), "it names 'os:system', which is not allowed in a model file"),
         (of_class("nearkernel.cli:main"), "which is not allowed in a model file"),

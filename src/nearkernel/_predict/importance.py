@@ -77,11 +77,13 @@ def importances(model: Any, data: Data, split: Split, seed: int) -> tuple[Import
         costs[:, inside] = after.reshape(len(plans), repeats, -1).mean(axis=1) - before
     # If a column is noise, what two rows say of it by chance counts twice, once with each of them left out: this
     # doubles the variance of the mean.
-    sigmas, found = math.sqrt(2) * float(ndtri(1 - CHANCE / len(plans))), []
-    for plan, cost in zip(plans, costs, strict=True):
-        score = _over_strata(cost, strata, chosen)
-        found.append(Importance(plan.name, score, score.value > sigmas * score.sem))
-    return tuple(sorted(found, key=lambda one: -one.cost.value))
+    sigmas = math.sqrt(2) * float(ndtri(1 - CHANCE / len(plans)))
+    scores = [_over_strata(cost, strata, chosen) for cost in costs]
+    measured = [
+        Importance(plan.name, score, score.value > sigmas * score.sem)
+        for plan, score in zip(plans, scores, strict=True)
+    ]
+    return tuple(sorted(measured, key=lambda one: -one.cost.value))
 
 
 def _spread(strata: np.ndarray, most: int, random: np.random.Generator) -> np.ndarray:

@@ -100,7 +100,7 @@ class AbstractActivation(eqx.Module):
         """Whether, outside of JAX, `table_rows` and `table_pair` are to be used instead of `rows` and `pair`."""
         return False
 
-    def table_rows(self, q: np.ndarray) -> dict[str, np.ndarray]:
+    def table_rows(self, q: Any) -> Rows:
         """Same as `rows`, for `table_pair`; with "from", the root of `q`."""
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
 
@@ -173,8 +173,8 @@ def dual_of(activation: AbstractActivation, q1: np.ndarray, q2: np.ndarray) -> C
 
     def run(gap: np.ndarray, which: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         if ready.by_table():
-            chosen = ({name: a[which] for name, a in rows.items()} for rows in (rows1, rows2))
-            out_gap, slope = ready.table_pair(*chosen, gap[which])
+            one, two = ({name: a[which] for name, a in rows.items()} for rows in (rows1, rows2))
+            out_gap, slope = ready.table_pair(one, two, gap[which])
             return size[which] * (1.0 - out_gap), slope
         # Of all pairs: one shape to compile.
         out_gap, slope = (np.array(a) for a in _pair(ready, rows1, rows2, gap))

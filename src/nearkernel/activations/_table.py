@@ -12,7 +12,7 @@ are not smooth in it: their part is known in closed form, and the table holds th
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Scale(NamedTuple):
         ends = np.arcsinh(np.array([low, high]) / bend)
         return cls(bend, float(ends[0]), float(max(ends[1], ends[0] + 1e-6)))
 
-    def count(self) -> int:
+    def terms(self) -> int:
         """Polynomials that functions with singularities at imaginary x need for all digits."""
         return int(np.ceil(25.0 / np.arcsinh(np.pi / (self.high - self.low)))) + 4
 
@@ -115,16 +115,15 @@ class _Sampled:
         return (self.weighted[part] + kinked) @ smoothed.T + smoothed @ kinked.T
 
 
-def _parts(function: Callable, at: np.ndarray) -> np.ndarray:
+def _parts(function: Any, at: np.ndarray) -> np.ndarray:
     right, left = function(at), function(-at)
     return 0.5 * np.stack([right + left, right - left])
 
 
 def _projected(jumps: Jumps, grid: Grid, root: np.ndarray) -> np.ndarray:
     """Weights of values of smooth functions at nodes, that integrate them times the jumps: panels end at kinks, too."""
-    return np.stack(
-        [grid.projected(lambda z, r=r: _parts(jumps, r * z), np.abs(jumps.kinks) / r) for r in root], 1
-    )
+    parts: Any = lambda r: lambda z: _parts(jumps, r * z)
+    return np.stack([grid.projected(parts(r), np.abs(jumps.kinks) / r) for r in root], 1)
 
 
 class Table:
@@ -146,7 +145,7 @@ class Table:
             self._build(functions, Grid.of(min(panels[0] / root, 1.0), panels[1]))
 
     def _build(self, functions: Sequence[Callable], grid: Grid) -> None:
-        count = self.scale.count()
+        count = self.scale.terms()
         while True:
             made = zip(functions, self.jumps, strict=True)
             sampled = [_Sampled(*each, grid, self.scale.nodes(count)) for each in made]
@@ -155,7 +154,7 @@ class Table:
             count = count * 3 // 2
             if count > _MOST_VARIANCES:
                 return
-        count = self.angles.count()
+        count = self.angles.terms()
         while count <= _MOST_ANGLES:
             matrices = map(grid.averaging, self.angles.nodes(count))
             cores = np.array(

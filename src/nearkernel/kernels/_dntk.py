@@ -18,7 +18,7 @@ from ..models._passes import along, flat
 class _Meta(Portable, eqx.Module):
     model: AbstractModel
     params: Any
-    lr_factors: Any
+    lr_factors: Any = None
 
     def __init__(self, model: AbstractModel, params: Any, lr_factors: Any = None):
         self.model, self.params = model, floating_params(model, params)

@@ -58,7 +58,8 @@ class _Product(NamedTuple):
 @jax.jit
 def jacobian_side(model: AbstractModel, params: Any, factors: Any, x: jax.Array) -> Side:
     """All gradients, each entry times the root of its factor; `factors` is a tree like `params`."""
-    found = jacobian(model, params, x) * root_factors(factors, params)
+    roots: Any = root_factors(factors, params)
+    found = jacobian(model, params, x) * roots
     return [LayerSide(jnp.ones((len(found), 1, 1), found.dtype), found[:, :, None])]
 
 

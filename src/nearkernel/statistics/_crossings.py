@@ -125,7 +125,7 @@ class Crossings:
         pushed = np.concatenate([strength(crossing.xi_root), strength(crossing.drift_root)])
         strengths = [strength(crossing.u_root), pushed, strength(crossing.z_root)]
         sizes = [len(strengths[0]), *(self.outputs * len(each) for each in strengths[1:])]
-        draw = _Draw(sizes, strengths, self.outputs)
+        draw = _CubedDraw(sizes, strengths, self.outputs)
         seeds = range(self.options.scrambles)
         rng = lambda k: np.random.default_rng([self.options.seed, layer, k])
         return draw, [scipy.stats.qmc.Sobol(sum(sizes), rng=rng(k)) for k in seeds]
@@ -165,10 +165,11 @@ class Crossings:
             np.sqrt(inverse / (2 * np.pi)),
         )  # fmt: skip
         cast: Any = lambda array: np.ascontiguousarray(array, self.options.dtype)
-        return Crossing(*map(cast, fields), partner, cast(math.sqrt(self.net.widths[layer])))
+        made: Any = (*map(cast, fields), partner, cast(math.sqrt(self.net.widths[layer])))
+        return Crossing(*made)
 
 
-class _Draw(Draw):
+class _CubedDraw(Draw):
     """Normals of xi and Gamma with a length that is drawn by its third power, and the weight that makes up for it.
 
     What crosses a kink grows as that third power, except beside the kink of a training point.

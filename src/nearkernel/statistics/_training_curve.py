@@ -41,8 +41,9 @@ class TrainingCurve:
         assert isinstance(factor, Spectrum)
         self._law, self._factor = law, factor
         self.times = moments(algorithm, factor.lam_max)
-        timed = isinstance(algorithm, TimedAlgorithm)
-        stops = [algorithm.at(time) for time in self.times] if timed else [algorithm]
+        stops: list[SpectralAlgorithm] = [algorithm]
+        if isinstance(algorithm, TimedAlgorithm):
+            stops = [algorithm.at(time) for time in self.times]
         require_fits(8 * len(stops) * law.y.size, "training outputs over time", "use fewer points")
         with np.errstate(over="ignore", invalid="ignore"):
             self._left = np.stack([stop.decay(factor.lam) for stop in stops])
