@@ -31,22 +31,22 @@ def checks(row: dict[str, str]) -> list[str]:
 
 def status(row: dict[str, str]) -> str:
     if "lacks" not in row:
-        return "whole"
+        return "explored" if row["says"].endswith("(open)") else "whole"
     return f"{'partial' if names(row) else 'missing'}: {row['lacks']}"
 
 
 def page() -> str:
     rows = statements()
     kinds = [status(row).partition(":")[0] for row in rows]
-    whole, partial, missing = (kinds.count(kind) for kind in ("whole", "partial", "missing"))
+    whole, explored, partial, missing = map(kinds.count, ("whole", "explored", "partial", "missing"))
     lines = [
         "# The documents, statement by statement",
         "",
         "The library implements the theory of five documents: a talk, two sets of notes, a graduate course and",
         f"slides on feature learning. This page lists {len(rows)} of their statements in our words. For each it gives",
         "the line in the document, the public names that implement it, and the [claims](claims.md) or figures that",
-        f"check it. {whole} are whole, {partial} partial, {missing} missing. Misprints in the documents are listed as",
-        "errata of the claims.",
+        f"check it. {whole} are whole, {partial} partial, {missing} missing; {explored} open questions are explored,",
+        "by experiments in some cases. Misprints in the documents are listed as errata of the claims.",
         "",
         "`python docs/documents_page.py` generates this page from `docs/documents.toml`; a test looks up every name.",
         "",

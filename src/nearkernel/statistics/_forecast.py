@@ -206,10 +206,10 @@ def forecast(
     - `algorithm`: `nk.GradientFlow()` by default. With an `nk.SGD` that draws batches or noise, the mean and
       covariance are also over these. Decay to zero is available only for features with Gaussian weights: kernels do not
       determine its effect on networks.
-    - `order`: for networks, the highest power of 1/width: 0; 1 for smooth activations, gradient flow and gradient
-      descent; 0.5 for the ReLU family, whose first correction is of order $\text{width}^{-1/2}$.
+    - `order`: for networks, the highest power of 1/width: 0; 1 for activations with a continuous slope, gradient flow
+      and gradient descent; 0.5 for the ReLU family, whose first correction is of order $\text{width}^{-1/2}$.
     - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: the
-      number of sampled neurons; by default, sampling stops when errors are below 1 % of the standard deviation.
+      number of sampled neurons; by default, sampling stops when the correction is known to 10 % of itself.
     - `trained`: for networks, "all" layers, or only the "last" layer, which converges to the NNGP posterior.
     - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
       function loss(z, y), same as `nk.solve`: then `samples` initializations, by default 1000, are drawn with `key`
