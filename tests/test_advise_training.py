@@ -33,9 +33,8 @@ def test_short_runs_are_those_of_the_library(monkeypatch):
             for seed in range(2):
                 own = jax.tree.map(lambda a, seed=seed: a[seed], params)
                 hidden = [{name: each[i] for name, each in own["hidden"].items()} for i in range(2)]
-                run = nk.simulate(
-                    net, [own["first"], *hidden, own["last"]], x, y, algorithm, nk.Record(every=100)
-                )
+                weights, record = [own["first"], *hidden, own["last"]], nk.Record(every=100)
+                run = nk.simulate(net, weights, x, y, algorithm, record, lr_factors=1.0)
                 loss = np.asarray(run.history["loss"])[-1] / 6  # of the sum over rows
                 expected = 1 - 2 * loss / y.var(axis=0).sum()
                 np.testing.assert_allclose(np.asarray(found)[1, seed], expected, rtol=2e-4)

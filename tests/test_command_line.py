@@ -224,10 +224,9 @@ def test_names_that_are_completed_are_those_that_exist():
     from nearkernel._predict.data import EMBEDDED
     from nearkernel.activations import get, names
     from nearkernel.claims._registry import modules
-    from nearkernel.statistics._fluctuations import is_smooth
 
     assert sorted(_completion.ACTIVATIONS) == sorted(names())
-    kinked = {name for name in names() if not is_smooth(get(name))}
+    kinked = {name for name in names() if not get(name).smooth}
     assert set(_completion.activations("")) - set(_completion.smooth_activations("")) == kinked
     assert _completion.DATA_SETS == EMBEDDED
     assert sorted(_completion.claims("")) == sorted(modules())

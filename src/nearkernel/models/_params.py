@@ -109,7 +109,7 @@ def training_factors(model: AbstractModel, params: Params, given: Any = None, op
     if given is None:
         own = _by_path(model._own_factors(optimizer))  # a layer that does not know its factors has 1
         given = jax.tree.unflatten(jax.tree.structure(params), [own.get(path, 1.0) for path in arrays])
-    elif np.ndim(given) == 0 and not isinstance(given, dict | list | tuple):
+    elif jax.tree_util.all_leaves([given]) and np.ndim(given) == 0:
         factor = positive(given, "lr_factors")
         given = jax.tree.map(lambda _: factor, params)
     else:
