@@ -199,10 +199,11 @@ def fluctuation_observables(
     }
 
 
+@in_float64
 def _roots(model: AbstractModel, params: Any, lr_factors: Any) -> Any:
     """Roots of learning-rate factors: parameters divided by them train with one learning rate."""
     found = root_factors(training_factors(model, params, lr_factors), params)
-    return 1.0 if found is None else found
+    return 1.0 if found is None else np.asarray(found)
 
 
 def _sides(params, origin, model, x, y, loss, lr, share, rest, roots):
