@@ -105,7 +105,10 @@ class AbstractActivation(eqx.Module):
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
 
     def table_pair(self, rows1: Any, rows2: Any, gap: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Same as `pair`, in NumPy; fastest for rows (n1, 1) and (1, n2)."""
+        """Same as `pair`, in NumPy, from `table_rows`: `rows1`, `rows2` and `gap` of the pairs.
+
+        It is fastest for rows (n1, 1) and (1, n2).
+        """
         raise TypeError(f"{type(self).__name__} is exact in closed form: it has no table.")
 
 

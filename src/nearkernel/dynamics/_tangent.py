@@ -228,6 +228,7 @@ class ExpandedTangent(CurvedTangent):
     """
 
     kernel: EmpiricalNTK
+    _roots: Any = None  # in files of 0.2, which trained without factors
 
     def __init__(self, model: Taylor):
         self.model, self.degree = model, model.degree

@@ -54,7 +54,7 @@ class Activation(AbstractWideLayer, AbstractPiecewiseLayer):
         return self.rows_with(row, own)
 
     def rows_with(self, row: Row, own: Any) -> tuple[Row, Any]:
-        """The moments after this layer, from what its function makes of those before."""
+        """The moments after this layer, from `own`, what its function makes of those before, `row`."""
         return Row(own["size"], own["slope"] * row.tangent, self.function.mean(row.size**2)), own
 
     def pairs(self, one: Any, two: Any, pair: Pair, layout: Layout) -> Pair:

@@ -147,7 +147,7 @@ class Conv(AbstractFilter, AbstractOuterLayer):
         return jax.default_backend() == "cpu" and size <= _MOST_PATCHES
 
     def patches(self, x: jax.Array) -> jax.Array:
-        """(n, *grid, filter * channels): what each output position sees."""
+        """(n, *grid, filter * channels): what each output position sees of `x`, (n, *in_grid, channels)."""
         return jnp.concatenate(self.window.taps(x), axis=-1)
 
     def enters(self, x: jax.Array, factors: Params) -> jax.Array:

@@ -99,6 +99,8 @@ class ModelDerivatives(AbstractDerivatives):
     Parameters are flattened in the order of `ravel_pytree`. With `roots` (P,), those of learning-rate factors, they are
     derivatives by the parameters divided by them."""
 
+    roots: np.ndarray | None = None  # in files of 0.2, which trained without factors
+
     def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int, roots: Any = None):
         super().__init__()
         self.roots = None if roots is None else np.asarray(roots)
