@@ -1,5 +1,6 @@
 """Model files written by earlier releases: every one is read, holds the same arrays, and predicts the same."""
 
+import csv
 import hashlib
 import io
 import json
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from commands import nearkernel
 from nearkernel._saved.file import model_bytes
 from nearkernel._saved.names import _IN_0_2, _places, class_of, tag_of
 
@@ -55,6 +57,15 @@ def test_a_model_of_0_2_predicts_the_same(name):
     np.testing.assert_allclose(
         getattr(model, method)(PREDICTIONS["x_new"]), PREDICTIONS[name], rtol=1e-7, atol=1e-9
     )
+
+
+def test_a_model_of_the_command_is_applied_as_before(tmp_path):
+    """Its formats of columns were not kept, which a note says; `command.csv` is what it was trained on."""
+    result = nearkernel("apply", FOLDER / "command.nk", FOLDER / "command.csv", "--out", tmp_path / "new.csv")
+    assert "fit and save the model again" in result.output
+    with open(tmp_path / "new.csv") as file:
+        prices = [float(row["price"]) for row in csv.DictReader(file)]
+    np.testing.assert_allclose(prices, PREDICTIONS["command"], rtol=1e-6)
 
 
 def test_every_name_leads_to_its_class():

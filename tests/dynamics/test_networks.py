@@ -206,7 +206,5 @@ def test_symmetric_inputs_of_an_odd_network_are_no_reason_to_refuse():
 def test_kinks_are_said_to_be_missing():
     net = nk.MLP(D, (30,), activation="relu")
     expanded = nk.expand(nk.Scaled(net, 8.0), nk.Scaled(net, 8.0).init(jax.random.key(0)), degree=2)
-    with pytest.warns(
-        UserWarning, match=r"no order of the expansion includes a neuron that crosses a kink"
-    ):
+    with pytest.warns(UserWarning, match=r"no order of the expansion includes a neuron that crosses a kink"):
         nk.solve(expanded, X, Y, nk.GradientFlow(), order=1)
