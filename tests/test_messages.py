@@ -12,7 +12,6 @@ RUN = 12  # characters in a row that a test must have of a message, or all of it
 INTERNAL = {
     "kernels/_base.py: needs no repair.",
     "models/_compose.py: absorbs nothing.",
-    "models/_layer.py: needs every two positions of its input.",
     "models/_repeat.py: Its limit is prepared.",
     "models/_repeat.py: Its limit has rows.",
     "models/_repeat.py: Its limit has pairs.",

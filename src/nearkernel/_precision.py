@@ -23,6 +23,7 @@ import numpy as np
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype", default="float64")
+_CONSTANT = np.zeros((), np.float32)
 _KEYED = jax.make_user_context("float64")  # a program compiled in one precision does not serve another
 
 
@@ -73,7 +74,7 @@ def _run(function: _F, inside: Callable[[Any, Any], bool]) -> _F:
 
 def _staging() -> bool:
     """Whether a `jit`, or a loop of JAX's, is tracing: even constants are then part of its program."""
-    return is_traced(jnp.zeros(()))
+    return is_traced(jnp.asarray(_CONSTANT))  # which compiles nothing
 
 
 def _narrowed(leaf: Any) -> Any:
