@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -74,7 +73,7 @@ def _run(function: _F, inside: Callable[[Any, Any], bool]) -> _F:
 
 def _staging() -> bool:
     """Whether a `jit`, or a loop of JAX's, is tracing: even constants are then part of its program."""
-    return is_traced(jnp.asarray(_CONSTANT))  # which compiles nothing
+    return is_traced(jax.device_put(_CONSTANT))  # which compiles nothing
 
 
 def _narrowed(leaf: Any) -> Any:
