@@ -61,7 +61,7 @@ def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
 
 
 def write_alone(path: Path, data: bytes) -> None:
-    """One file of its own, without what killed processes left of it; into a pipe or a device as it comes."""
+    """A single file, without what killed processes left of it; into a pipe or a device as it comes."""
     if path.exists() and not path.is_file():  # renaming would put a file in the place of /dev/null
         with open(path, "wb") as file:
             file.write(data)
@@ -71,7 +71,7 @@ def write_alone(path: Path, data: bytes) -> None:
 
 
 def missing(path: Path) -> str:
-    """What to say of a `path` that is no file to read."""
+    """What to say of a `path` that cannot be read as a file."""
     if path.is_dir():
         return f"{path} is a folder."
     return f"{path} is not a regular file: copy it to one." if path.exists() else f"{path}: no such file."

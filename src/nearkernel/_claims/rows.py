@@ -20,7 +20,7 @@ def in_sigmas(value: float) -> str:
 
 
 def _deviation(row: Row) -> str:
-    """`Row.deviation` with as many digits of the limit as of the distance."""
+    """`Row.deviation` with the digits that the limit has."""
     if row.sigmas is not None:
         return f"{in_sigmas(row.sigmas)} σ" + (f" (limit 4 σ + {row.tolerance:.3g})" if row.tolerance else "")
     if row.relation.startswith("at"):

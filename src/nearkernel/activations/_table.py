@@ -197,7 +197,7 @@ def _compressed(cores: np.ndarray) -> _Part:
 
 
 def _sum(part: _Part, at1: np.ndarray, at2: np.ndarray, place: np.ndarray) -> np.ndarray:
-    """Clenshaw's summation over polynomials of the angle, each with a matrix of its own."""
+    """Clenshaw's summation over polynomials of the angle, each with a separate matrix."""
     if not part.basis.shape[1]:
         return np.zeros_like(place)
     side1, side2 = (np.cos(at * np.arange(len(part.basis))) @ part.basis for at in (at1, at2))
