@@ -355,7 +355,7 @@ def test_several_training_points_against_trained_networks(activation, shape):
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "only activations with a kink"),
+        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "is for activations with a kink"),
         (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=0.7), r"`order` must be 0 .* got 0.7"),
         (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1), NEW, order=0.5), "is for nk.GradientFlow"),
         (lambda: nk.forecast(nk.MLP(3, (8,)), X[[0, 1, 1]] * np.c_[[1, 1, -2]], Y, None, NEW, order=0.5), "rows 1 and"),
