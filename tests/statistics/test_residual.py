@@ -141,7 +141,7 @@ def test_trained_networks_agree():
         ),
         (
             lambda: nk.propagate(nk.ResMLP(3, 4, norm=False), X, order=1),
-            "`order=1` supports residual blocks only with smooth activations: use one such as gelu, or order=0",
+            "only with activations whose derivatives are all continuous: use one such as gelu, or order=0",
         ),
         (
             lambda: nk.propagate(
