@@ -51,7 +51,8 @@ def rows_of(name):
 
 
 def numbers(name):
-    return np.array([[float(cell) for cell in row.values()] for row in rows_of(name)])
+    """Predictions and bounds: the last three columns."""
+    return np.array([[float(cell) for cell in row.values()][-3:] for row in rows_of(name)])
 
 
 def test_rows_are_predicted_alone_as_among_others():
@@ -127,7 +128,7 @@ def test_no_bound_hides_a_prediction(target):
     nearkernel("predict", "table.csv", "--target", target, "--save", "model.nk", *QUICK)
     nearkernel("apply", "model.nk", "table.csv")
     beside = {"low": ["low (2)", "high"], "high": ["low", "high (2)"]}.get(target, ["low", "high"])
-    assert list(rows_of("predictions.csv")[0]) == [target, *beside]
+    assert list(rows_of("predictions.csv")[0]) == [*([] if target == "row" else ["row"]), target, *beside]
     mean, low, high = numbers("predictions.csv").T
     assert np.all(low < mean) and np.all(mean < high)
     assert {"row", "true", "Auto", "Auto_low", "Auto_high"} <= set(rows_of("out/predictions.csv")[0])
@@ -140,7 +141,10 @@ def test_no_probability_hides_a_prediction():
     nearkernel("predict", "table.csv", "--target", "p(a)", "--save", "model.nk", *QUICK)
     said = nearkernel("apply", "model.nk", "table.csv").stdout
     rows = rows_of("predictions.csv")
-    assert list(rows[0]) == ["p(a)", "p(a) (2)", "p(b)"] and {row["p(a)"] for row in rows} == {"a", "b"}
+    assert list(rows[0]) == ["row", "p(a)", "p(a) (2)", "p(b)"] and {row["p(a)"] for row in rows} == {
+        "a",
+        "b",
+    }
     assert "The model errs on" in said
 
 
@@ -176,7 +180,7 @@ def test_formulas_in_names_and_classes_are_escaped_and_understood():
             cells = [cell for row in csv.reader(file) for cell in row]
         assert not any(cell[:1] in tuple("=+@") or cell.startswith("-y") for cell in cells)
     rows = rows_of("predictions.csv")
-    assert list(rows[0]) == ["'-y", "p(=cmd())", "p(@b)"] and {row["'-y"] for row in rows} == {
+    assert list(rows[0]) == ["row", "'-y", "p(=cmd())", "p(@b)"] and {row["'-y"] for row in rows} == {
         "'=cmd()",
         "'@b",
     }
@@ -188,7 +192,7 @@ def test_formulas_in_names_and_classes_are_escaped_and_understood():
     nearkernel("apply", "model.nk", "escaped.csv", "--out", "again.csv")
     assert rows_of("again.csv") == rows
     found = read_table(Path("predictions.csv"), None).frame
-    assert list(found) == ["-y", "p(=cmd())", "p(@b)"] and set(found["-y"].values) == set(labels)
+    assert list(found) == ["row", "-y", "p(=cmd())", "p(@b)"] and set(found["-y"].values) == set(labels)
 
 
 def test_a_model_without_a_preparation_takes_plain_numbers_only():
