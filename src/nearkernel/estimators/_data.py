@@ -65,7 +65,7 @@ def pooled(spreads: np.ndarray) -> float:
 
 
 def sorted_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """(n,) places of the rows sorted by their values: folds drawn in this order do not depend on the order of the table."""
+    """(n,) places of the rows, sorted by values: folds drawn in this order do not depend on that of the table."""
     return np.lexsort((*y.reshape(len(y), -1).T, *x.T))
 
 
