@@ -7,15 +7,19 @@ With z ~ N(0, K) over all inputs, the corrections of order 1/n need
 """
 
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
+from .._executor import in_order
 
 KNOWN_TO_SLOPES = ((0, 0, 0, 0), (0, 0, 1, 1), (1, 1, 1, 1))
 ORDERS = (*KNOWN_TO_SLOPES, (0, 1, 1, 2), (1, 1, 1, 3), (1, 1, 2, 2))
 
 
 Fours = dict[tuple[int, ...], np.ndarray]
+Wanted = Callable[[tuple[int, ...]], bool]
 
 
 class Averages(NamedTuple):
@@ -37,6 +41,15 @@ class Averages(NamedTuple):
 def multisets(n: int):
     """Every choice a <= b <= c <= d of four inputs."""
     return itertools.combinations_with_replacement(range(n), 4)
+
+
+def fours_of(n: int, table: Callable[[tuple[int, ...]], np.ndarray], wanted: Wanted | None) -> Fours:
+    """Averages of `n` inputs from a `table` for each choice of four, of those that are `wanted`; the others are 0."""
+    fours: Fours = {orders: np.zeros((n,) * 4) for orders in ORDERS}
+    chosen = [four for four in multisets(n) if wanted is None or wanted(four)]
+    for four, averages in zip(chosen, in_order(table, chosen), strict=True):
+        store(fours, four, averages)
+    return fours
 
 
 def store(fours: Fours, chosen: tuple[int, ...], table: np.ndarray) -> None:

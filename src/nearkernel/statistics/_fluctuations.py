@@ -13,14 +13,14 @@ from .._result import Result
 from ..activations import AbstractActivation, PiecewiseLinear, Series
 from ..kernels import layer_kernels
 from ..models import AbstractNetwork
-from ._averages import Averages, multisets
+from ._averages import Averages, Wanted, multisets
 from ._deltas import infinite, with_deltas
 from ._folded import Folded
 from ._kinked import Kinked
 from ._pieces import Pieces
 from ._price import announce_price
 from ._residual import Paths
-from ._smooth import Smooth, Wanted
+from ._smooth import Smooth
 from ._stages import Stage, flat, stages
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Tensors, first_tensors, next_tensors
 

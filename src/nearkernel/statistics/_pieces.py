@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # whose part `interpolate` comes when it is used
 
-from .._executor import in_order
 from ..activations import AbstractActivation
-from ..activations._breaks import on_numpy, slope_of
-from ._averages import ORDERS, Averages, Fours, multisets, store
-from ._smooth import Wanted, pivoted_root
+from ..activations._on_numpy import on_numpy, slope_of
+from ._averages import Averages, Wanted, fours_of
+from ._smooth import pivoted_root
 
 _FOURS, _PAIRS = (6.0, 8), (8.0, 32)  # reach, and nodes of a panel
 _FEATURE = 1.5  # beside a break, where panels end: functions have changed there
@@ -60,12 +59,7 @@ class Pieces:
             for b in range(a):
                 found = self._pair(kernel[np.ix_((a, b), (a, b))], derivatives)
                 pairs[:, :, a, b], pairs[:, :, b, a] = found, found.T
-        fours: Fours = {orders: np.zeros((n,) * 4) for orders in ORDERS}
-        chosen = [four for four in multisets(n) if wanted is None or wanted(four)]
-        tables = in_order(lambda four: self.table(kernel, four), chosen)
-        for four, table in zip(chosen, tables, strict=True):
-            store(fours, four, table)
-        return Averages(pairs, fours)
+        return Averages(pairs, fours_of(n, lambda four: self.table(kernel, four), wanted))
 
     def table(self, kernel: np.ndarray, four: tuple[int, ...]) -> np.ndarray:
         """The averages at the inputs `four` under N(0, kernel), (4, 4, 4, 4)."""

@@ -8,11 +8,11 @@ import numpy as np
 
 from .._executor import in_order
 from .._memory import cores
-from ._averages import multisets
+from ._averages import Wanted, multisets
 from ._pair_functions import PairFunctions
 from ._path_tensors import memory, of_own_neurons, path_tensors
 from ._price import announce_price
-from ._smooth import Smooth, Wanted
+from ._smooth import Smooth
 from ._stages import Stage
 from ._tensors import DDNTK_TENSORS, DNTK_TENSORS, KERNELS, NTK_TENSORS, Step, Tensors, first_tensors
 

@@ -13,11 +13,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .._executor import in_order
 from ..activations import AbstractActivation
-from ._averages import ORDERS, Averages, Fours, multisets, store
-
-Wanted = Callable[[tuple[int, ...]], bool]
+from ._averages import Averages, Wanted, fours_of
 
 _ORDERS = 6  # derivatives 0 to 5
 _PAIR_TOLERANCE, _FOUR_TOLERANCE = 1e-11, 1e-8
@@ -54,12 +51,7 @@ class Smooth:
             for b in range(a + 1):
                 found = self._pair(kernel[np.ix_((a, b), (a, b))])
                 pairs[:, :, a, b], pairs[:, :, b, a] = found, found.T
-        fours: Fours = {orders: np.zeros((n,) * 4) for orders in ORDERS}
-        chosen = [four for four in multisets(n) if wanted is None or wanted(four)]
-        tables = in_order(lambda four: self.table(kernel, four), chosen)
-        for four, table in zip(chosen, tables, strict=True):
-            store(fours, four, table)
-        return Averages(pairs, fours)
+        return Averages(pairs, fours_of(n, lambda four: self.table(kernel, four), wanted))
 
     def table(self, kernel: np.ndarray, four: tuple[int, ...]) -> np.ndarray:
         """The averages at the inputs `four` under N(0, kernel), (4, 4, 4, 4)."""
