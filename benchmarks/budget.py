@@ -11,10 +11,10 @@ import numpy as np
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel._blas import one_thread
-from nearkernel._executor import in_order, lanes
-from nearkernel.kernels._network import wide
-from nearkernel.kernels._tiles import _Blocks, covering, gaps, matrices, ready
+from nearkernel._run.blas import one_thread
+from nearkernel._run.executor import in_order, lanes
+from nearkernel.kernels.tiles import _Blocks, covering, gaps, matrices, ready
+from nearkernel.kernels.wide.network import wide
 
 N, DIM, SIDE, REPEATS = 4000, 784, 400, 8
 

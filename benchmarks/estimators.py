@@ -29,13 +29,22 @@ import scipy.stats
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel._executor import run
+from nearkernel._run.executor import run
+from nearkernel.forecasts.order_one.neuron_average import (
+    Draw,
+    NeuronJob,
+    Points,
+    _cast,
+    _clock,
+    _panels,
+    root,
+)
+from nearkernel.forecasts.order_one.one_neuron import _derivatives, _Neurons, _Run, _sizes
+from nearkernel.forecasts.order_one.time_responses import responses
+from nearkernel.forecasts.order_one.trained_moments import start_of, trained_law
 from nearkernel.statistics import SampledNeurons
-from nearkernel.statistics._averages import ORDERS, Averages
-from nearkernel.statistics._one_neuron import _derivatives, _Neurons, _Run, _sizes
-from nearkernel.statistics._responses import responses
-from nearkernel.statistics._sampled import Draw, NeuronJob, Points, _cast, _clock, _panels, root
-from nearkernel.statistics._tensors import (
+from nearkernel.statistics.averages.base import ORDERS, Averages
+from nearkernel.statistics.width.recursion import (
     DDNTK_TENSORS,
     DNTK_TENSORS,
     KERNELS,
@@ -43,7 +52,6 @@ from nearkernel.statistics._tensors import (
     first_tensors,
     next_tensors,
 )
-from nearkernel.statistics._trained import start_of, trained_law
 
 TRAIN, NEW, WIDTH, C, BIAS = 32, 8, 512, 1.5, 0.15
 FIELDS = dict(
@@ -91,7 +99,7 @@ def one_sign(activation, last, at_end, net, neuron, panels, u, xi, z):
 
 def both_signs(*arguments):
     """Mean at the probe and its mirror image, less that at the fixed residual."""
-    from nearkernel.statistics._one_neuron import outcome
+    from nearkernel.forecasts.order_one.one_neuron import outcome
 
     found, fixed = outcome(*arguments), one_sign(*arguments)
     return found._replace(mean=found.mean - fixed.mean)

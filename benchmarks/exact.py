@@ -12,9 +12,14 @@ import numpy as np
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel.statistics._deep_linear import Interpolant, interpolation, log_evidence, most_probable_var
-from nearkernel.statistics._deep_linear_posterior import posterior_of
-from nearkernel.statistics._meijer import log_gamma_product
+from nearkernel.statistics.exact.deep_linear import (
+    Interpolant,
+    interpolation,
+    log_evidence,
+    most_probable_var,
+)
+from nearkernel.statistics.exact.deep_linear_posterior import posterior_of
+from nearkernel.statistics.special.gamma_product import log_gamma_product
 
 S, G = nk.statistics, nk.geometry
 

@@ -14,7 +14,7 @@ import numpy as np
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel.dynamics._adi import accumulated_pairs, rank_needed
+from nearkernel.dynamics.orders.rank_one_sum import accumulated_pairs, rank_needed
 
 DIM, TERMS, NEW, REPEATS = 6, 20, 500, 7
 LARGEST = 3.0  # order 1 may cost so many times order 0 at N = 1000, f = 1500

@@ -14,8 +14,8 @@ import numpy as np
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel.dynamics._adi import rank_needed
-from nearkernel.statistics._climb import Settings, climb, means, slopes
+from nearkernel.dynamics.orders.rank_one_sum import rank_needed
+from nearkernel.forecasts.theory_ladder import Settings, climb, means, slopes
 
 N, DIM, WIDTHS, NEW = 1000, 64, (512, 512), 500
 

@@ -20,9 +20,9 @@ from _common import report, table
 from distributed import LocalCluster
 
 import nearkernel as nk
-from nearkernel._precision import in_float64
-from nearkernel.scale._centres import centred
-from nearkernel.scale._products import Recomputed
+from nearkernel._run.precision import in_float64
+from nearkernel.scale.centers import centred
+from nearkernel.scale.products import Recomputed
 
 DIM, ASKED, MEMORY = 50, 0.25, "1GiB"  # too little to hold a matrix
 

@@ -17,8 +17,8 @@ import numpy as np
 from _common import report, table
 
 import nearkernel as nk
-from nearkernel._blas import one_thread
-from nearkernel._memory import cores
+from nearkernel._run.blas import one_thread
+from nearkernel._run.memory import cores
 
 DIM, LENGTH, RIDGE, TOL = 50, 50**0.5, 0.1, 1e-3
 SOLVE, PASS, MEMORY = 480.0, 90.0, 3e9  # seconds and bytes that are asked for on 2 cores
@@ -32,7 +32,7 @@ def problem(n: int) -> tuple[nk.kernels.AbstractKernel, np.ndarray, np.ndarray]:
 
 def product(n: int) -> dict:
     """Seconds of one iteration: a product with a matrix that is computed again each time."""
-    from nearkernel.scale._products import Recomputed
+    from nearkernel.scale.products import Recomputed
 
     kernel, x, y = problem(n)
     with nk.precision("float32"):

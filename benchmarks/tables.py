@@ -40,8 +40,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
-from nearkernel.estimators import AutoClassifier, AutoRegressor, PrepareTable, _auto, _blend
-from nearkernel.estimators._members import Member
+from nearkernel.estimators import AutoClassifier, AutoRegressor, PrepareTable
+from nearkernel.estimators.auto import auto as _auto
+from nearkernel.estimators.auto import blend as _blend
+from nearkernel.estimators.auto.members import Member
 
 TRAIN, TEST, TREES = 500, 2000, 300
 MOST_GP_CLASSES = 3  # one-against-all processes of more classes take minutes per set
@@ -177,7 +179,7 @@ class TunedAuto:
 
 def scores_of(each: TableSet, split: int, with_xrfm: bool, with_tuned: bool) -> dict[str, dict[str, float]]:
     """Accuracy, or R2, and seconds of CPU of every method on one split."""
-    from nearkernel.estimators._frames import frame_of
+    from nearkernel.estimators.tables.frames import frame_of
 
     seed = zlib.crc32(f"{each.name} {split}".encode())
     rows = np.arange(len(each.y))

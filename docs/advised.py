@@ -13,10 +13,10 @@ import re
 import time
 from pathlib import Path
 
-from nearkernel._advise import advice, train
-from nearkernel._advise.blocks import BLOCKS
-from nearkernel._advise.options import Options
-from nearkernel._advise.starts import DEFAULTS, Start, usual_starts
+from nearkernel._commands.advise import advice, train
+from nearkernel._commands.advise.blocks import BLOCKS
+from nearkernel._commands.advise.options import Options
+from nearkernel._commands.advise.starts import DEFAULTS, Start, usual_starts
 
 ROOT = Path(__file__).parents[1]
 SEEDS, RATES = 5, (3e-4, 1e-3, 3e-3)

@@ -21,8 +21,8 @@ from claims_formulas import plain, typeset
 
 import nearkernel as nk
 from nearkernel import claims
-from nearkernel._claims.command import run
-from nearkernel._claims.rows import cells, row_of
+from nearkernel._commands.claims.command import run
+from nearkernel._commands.claims.rows import cells, row_of
 from nearkernel.claims import Row
 
 PATH = Path(__file__).parent / "claims.md"

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.stats
 
 import nearkernel as nk
-from nearkernel._claims.rows import in_sigmas
+from nearkernel._commands.claims.rows import in_sigmas
 
 PATH = Path(__file__).parent / "exact_table.md"
 LIMIT = 4.0

@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 
 import nearkernel as nk
 from nearkernel.dynamics import CrossEntropy, Squared
-from nearkernel.dynamics._inspect import halfway
+from nearkernel.dynamics.inspection.inspect import halfway
 
 SEEDS, FRESH, STEPS, PIECES = 5, 2, 100, 6  # seeds that the promised errors were chosen by, and others
 PRICE_SEEDS = 2

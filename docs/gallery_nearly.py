@@ -8,8 +8,8 @@ import numpy as np
 from drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_row, figure
 
 import nearkernel as nk
-from nearkernel._ladder.picture import draw as draw_ladder
-from nearkernel.statistics._climb import Settings, cases, climb, slopes
+from nearkernel._commands.ladder.picture import draw as draw_ladder
+from nearkernel.forecasts.theory_ladder import Settings, cases, climb, slopes
 
 
 @figure

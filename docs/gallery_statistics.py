@@ -53,9 +53,9 @@ def gradients() -> plt.Figure:
 @figure
 def advise() -> plt.Figure:
     """The picture of `nearkernel advise --activation gelu --depth 20 --width 512`."""
-    from nearkernel._advise.advice import advise as advice_for
-    from nearkernel._advise.options import Options
-    from nearkernel._advise.picture import paint
+    from nearkernel._commands.advise.advice import advise as advice_for
+    from nearkernel._commands.advise.options import Options
+    from nearkernel._commands.advise.reporting.picture import paint
 
     options = Options("gelu", 20, 512, None, None, (), 0)
     inputs = options.inputs()

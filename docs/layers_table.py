@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import nearkernel as nk
-from nearkernel.models._layer import AbstractOuterLayer, AbstractPiecewiseLayer
+from nearkernel.models.layers.base import AbstractOuterLayer, AbstractPiecewiseLayer
 
 L = nk.layers
 PAGE = Path(__file__).parent / "api" / "layers.md"

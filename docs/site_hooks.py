@@ -12,7 +12,7 @@ from mkdocs.structure.files import File
 from mkdocs.utils import get_relative_url
 from PIL import Image
 
-from nearkernel._look._mathml import typeset as mathml
+from nearkernel._look.mathml import typeset as mathml
 
 sys.path.insert(0, str(Path(__file__).parent))  # so that this file can also be loaded from elsewhere
 import site_gallery as gallery

@@ -19,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import nearkernel as nk
-from nearkernel._claims.rows import in_sigmas
-from nearkernel.statistics._fluctuations import FIELDS
+from nearkernel._commands.claims.rows import in_sigmas
+from nearkernel.statistics.width.fluctuations import FIELDS
 
 PATH = Path(__file__).parent / "statistics_table.md"
 WIDTHS = (8, 16, 32)

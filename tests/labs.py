@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 
-from nearkernel.lab._limits import Limits
-from nearkernel.lab._serve import server
-from nearkernel.lab._server import application
+from nearkernel.lab.server.app import application
+from nearkernel.lab.server.limits import Limits
+from nearkernel.lab.server.serve import server
 
 ODD = (sys.executable, "-P", str(Path(__file__).parent / "odd_worker.py"))
 STRICT = Limits(seconds=2, grace=1, kept_memory=400 << 20, waiting=20)

@@ -6,7 +6,8 @@
 import os
 import time
 
-from nearkernel.lab import Answer, Curve, Picture, _worker, find
+from nearkernel.lab import Answer, Curve, Picture, find
+from nearkernel.lab.server import worker as _worker
 
 SPIN, ENDLESS, ASLEEP, ABORT, GROW, PRINT, RAISE, DIVIDE = range(51, 59)  # theory
 TOLD, STUBBORN, WRONG, TALKATIVE = range(61, 65)  # check

@@ -9,8 +9,9 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel, self_contained
-from nearkernel._advise import blocks, words
-from nearkernel._advise.blocks import BLOCKS, Point
+from nearkernel._commands.advise import blocks
+from nearkernel._commands.advise.blocks import BLOCKS, Point
+from nearkernel._commands.advise.reporting import words
 
 
 def flat(text):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel._advise import maximal
-from nearkernel._advise.starts import DEFAULTS
-from nearkernel._advise.typed import how_to_type
+from nearkernel._commands.advise import maximal
+from nearkernel._commands.advise.starts import DEFAULTS
+from nearkernel._commands.advise.typed import how_to_type
 
 
 def typed(name, *settings, **names):

@@ -11,11 +11,11 @@ import scipy.stats
 import nearkernel as nk
 from drawn import Drawn
 from helpers import points
-from nearkernel._advise import blocks, flow, isometry, transformer
-from nearkernel._advise.advice import adam_move, advised, bad_draw, plan
-from nearkernel._advise.blocks import BLOCKS, Point
-from nearkernel._advise.options import Options
-from nearkernel._advise.starts import DEFAULTS, HE, Start, advised_starts, usual_starts
+from nearkernel._commands.advise import blocks, flow, isometry, transformer
+from nearkernel._commands.advise.advice import adam_move, advised, bad_draw, plan
+from nearkernel._commands.advise.blocks import BLOCKS, Point
+from nearkernel._commands.advise.options import Options
+from nearkernel._commands.advise.starts import DEFAULTS, HE, Start, advised_starts, usual_starts
 
 
 def start_of(weight_var, bias_var, law="normal"):
@@ -56,8 +56,8 @@ def test_numbers_are_drawn_with_the_laws_of_the_frameworks():
 
 def test_the_single_rate_is_that_of_drawn_networks():
     """One rate for all parameters of a network in standard scaling: 2 / lambda_max of the mean loss, within 20 %."""
-    from nearkernel._advise.advice import _rates
-    from nearkernel._advise.options import Inputs
+    from nearkernel._commands.advise.advice import _rates
+    from nearkernel._commands.advise.options import Inputs
 
     x = points(30, 5)
     net = nk.MLP(5, (300, 300), 1, "relu", 1.8, 0.1, "standard")

@@ -9,10 +9,10 @@ import pytest
 import nearkernel as nk
 from commands import nearkernel
 from helpers import points
-from nearkernel._advise import blocks, train, transformer
-from nearkernel._advise.blocks import BLOCKS
-from nearkernel._advise.starts import DEFAULTS, HE, advised_starts
-from nearkernel._advise.words import conclusion
+from nearkernel._commands.advise import blocks, train, transformer
+from nearkernel._commands.advise.blocks import BLOCKS
+from nearkernel._commands.advise.reporting.words import conclusion
+from nearkernel._commands.advise.starts import DEFAULTS, HE, advised_starts
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearkernel._advise import advice, train
-from nearkernel._advise.typed import how_to_type
+from nearkernel._commands.advise import advice, train
+from nearkernel._commands.advise.typed import how_to_type
 
 SEEDS, RATE = 4, 1e-3
 

@@ -8,13 +8,14 @@ from sklearn.model_selection import train_test_split
 
 import nearkernel as nk
 from contract import fulfils_the_contract_of_scikit_learn
-from nearkernel.estimators import AutoClassifier, AutoRegressor, _members
-from nearkernel.estimators._blend import blended
-from nearkernel.estimators._members import ALL, METRIC, Member, fitted_kernels, matrices
-from nearkernel.estimators._metric import learned_weights, negative_log_likelihood
-from nearkernel.estimators._relu import relu_diagonal, relu_kernels
-from nearkernel.estimators._ridge_path import Spectrum, by_centers, by_cholesky
-from nearkernel.estimators._views import Views
+from nearkernel.estimators import AutoClassifier, AutoRegressor
+from nearkernel.estimators.auto import members as _members
+from nearkernel.estimators.auto.blend import blended
+from nearkernel.estimators.auto.members import ALL, METRIC, Member, fitted_kernels, matrices
+from nearkernel.estimators.auto.metric import learned_weights, negative_log_likelihood
+from nearkernel.estimators.auto.relu_kernels import relu_diagonal, relu_kernels
+from nearkernel.estimators.auto.ridge_path import Spectrum, by_centers, by_cholesky
+from nearkernel.estimators.tables.views import Views
 
 RNG = np.random.default_rng(0)
 X, Z = RNG.normal(size=(40, 5)), RNG.normal(size=(9, 5))

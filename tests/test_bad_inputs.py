@@ -11,7 +11,7 @@ import pytest
 
 import nearkernel as nk
 from bad_values import KINDS
-from nearkernel.models._layer import LayerError
+from nearkernel.models.layers.base import LayerError
 from public_calls import CALLS
 from public_calls._good import X_NEW
 

@@ -10,7 +10,8 @@ import jax
 import pytest
 
 import nearkernel as nk
-from nearkernel import _cache, _programs
+from nearkernel._run import cache as _cache
+from nearkernel._run import programs as _programs
 
 PROGRAM = """
 import sys, jax, jax.monitoring

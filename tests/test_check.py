@@ -8,7 +8,8 @@ import pytest
 import scipy.sparse
 
 import nearkernel as nk
-from nearkernel import _check, _memory
+from nearkernel._base import check as _check
+from nearkernel._run import memory as _memory
 
 X, Y = np.ones((4, 2)) + np.eye(4, 2), np.arange(4.0)
 BAD_X = X.copy()

@@ -281,7 +281,7 @@ def test_a_file_without_the_target_is_refused_and_old_results_stay():
 
 
 def test_ctrl_c_says_so_and_writes_nothing(monkeypatch):
-    from nearkernel._predict import command
+    from nearkernel._commands.predict import command
 
     def interrupted(*args):
         raise KeyboardInterrupt
@@ -291,7 +291,7 @@ def test_ctrl_c_says_so_and_writes_nothing(monkeypatch):
 
 
 def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch):
-    from nearkernel._predict import command
+    from nearkernel._commands.predict import command
 
     def broken(*args):
         raise KeyError("surprise")

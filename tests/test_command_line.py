@@ -17,7 +17,7 @@ import typer.main
 
 import nearkernel as nk
 from commands import nearkernel, self_contained
-from nearkernel import _completion
+from nearkernel._commands import completion as _completion
 from nearkernel.cli import EXIT_CODES, app
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
@@ -142,8 +142,8 @@ def test_json_is_one_document_and_nothing_else():
 
 
 def test_the_ladder_as_json_and_as_a_page(monkeypatch):
-    from nearkernel._ladder import command
-    from nearkernel.statistics._climb import Rung, cases
+    from nearkernel._commands.ladder import command
+    from nearkernel.forecasts.theory_ladder import Rung, cases
 
     def climb(settings):
         errors = lambda alpha: (0.1 / alpha, 0.01 / alpha**2, 0.001 / alpha**3)
@@ -221,7 +221,7 @@ def test_colours_are_for_terminals(monkeypatch):
 
 
 def test_names_that_are_completed_are_those_that_exist():
-    from nearkernel._predict.data import EMBEDDED
+    from nearkernel._commands.predict.reading.data import EMBEDDED
     from nearkernel.activations import get, names
     from nearkernel.claims._registry import modules
 

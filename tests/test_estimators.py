@@ -315,7 +315,7 @@ def test_fit_factors_once_and_predict_never(estimator, monkeypatch):
     x, y, x_new = data_for(estimator)
     model = estimator().fit(x, y)
     for name in ("cholesky", "spectrum"):
-        monkeypatch.setattr(f"nearkernel.dynamics._tangent.{name}", None)
+        monkeypatch.setattr(f"nearkernel.dynamics.linear.tangent.{name}", None)
     model.predict(x_new)
     if estimator in NETWORK_REGRESSORS:
         model.predict(x_new, return_std=True)
@@ -328,7 +328,9 @@ def test_standard_deviations_do_not_depend_on_the_memory_they_take(estimator, mo
     x, y, x_new = problem()
     model = estimator().fit(x, y)
     whole = model.predict(x_new, return_std=True)[1]
-    monkeypatch.setattr("nearkernel.statistics._law.rows_that_fit", lambda bytes_per_row: 3)
+    monkeypatch.setattr(
+        "nearkernel.forecasts.infinite_width.trained_gaussian.rows_that_fit", lambda bytes_per_row: 3
+    )
     np.testing.assert_allclose(model.predict(x_new, return_std=True)[1], whole, rtol=1e-10)
 
 

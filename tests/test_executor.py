@@ -15,8 +15,8 @@ import pytest
 
 import device_answers
 import nearkernel as nk
-from nearkernel._executor import AbstractJob, PerDevice, devices, in_order, lanes, on_host, run
-from nearkernel._precision import working_dtype
+from nearkernel._run.executor import AbstractJob, PerDevice, devices, in_order, lanes, on_host, run
+from nearkernel._run.precision import working_dtype
 
 
 def test_results_come_in_the_order_of_their_pieces():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nearkernel._extra import EXTRAS, MissingExtra, needing, require
+from nearkernel._base.extra import EXTRAS, MissingExtra, needing, require
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/nearkernel"
@@ -18,7 +18,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # Imported only where the caller's own object comes from there, so it is installed.
 GUESTS = {"IPython", "flax", "keras", "openpyxl"}  # without openpyxl, a file of Excel costs one line
 PACKAGES = {"sklearn": "scikit-learn", "google_crc32c": "google-crc32c", "distributed": "dask"}
-# Commands and the lab are imported as a whole behind `needing` of __main__.py, cli.py and lab/_serve.py; what traces a
+# Commands and the lab are imported as a whole behind `needing` of __main__.py, cli.py and lab/server/serve.py; what traces a
 # PyTorch module, behind that of nk.from_torch.
 BEHIND_A_GATE = re.compile(
     r"cli\.py|_(advise|claims|curve|inspect|kernel|ladder|predict)/|lab/_|models/_torch_trace\.py"

@@ -43,8 +43,8 @@ def test_the_ladder_is_climbed_drawn_and_written():
 def test_the_panel_over_richness_shows_every_network():
     from matplotlib.figure import Figure
 
-    from nearkernel._ladder.picture import draw
-    from nearkernel.statistics._climb import Rung, Settings, cases
+    from nearkernel._commands.ladder.picture import draw
+    from nearkernel.forecasts.theory_ladder import Rung, Settings, cases
 
     settings = Settings(alphas=(0.25, 4.0), widths=(64, 1024), rich=True)
     rungs = [
@@ -116,7 +116,7 @@ def real_training_diverges(monkeypatch):
         return train(model, params, x, y, faster, *others, **settings)
 
     monkeypatch.setattr(nk, "simulate", too_fast)
-    monkeypatch.setattr("nearkernel.statistics._climb.simulate", too_fast)
+    monkeypatch.setattr("nearkernel.forecasts.theory_ladder.simulate", too_fast)
 
 
 def test_training_that_diverges_is_an_error_not_an_answer(real_training_diverges):

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from latex2mathml.converter import convert
 
-from nearkernel._look._mathml import typeset
+from nearkernel._look.mathml import typeset
 
 ROOT = Path(__file__).parents[1]
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)

@@ -24,7 +24,7 @@ def run(script: str, *words: str):
 
 SLOW = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\nprint('loaded', flush=True)\n"
 PROGRAM = """
-from nearkernel._interrupt import run_program, work_begins
+from nearkernel._run.interrupt import run_program, work_begins
 import time
 def program():
     {begin}
@@ -75,13 +75,15 @@ def test_what_python_would_ignore_is_said_again(work):
 
 
 def test_other_ends_of_a_program_are_its_own():
-    script = "from nearkernel._interrupt import run_program\nimport sys\nrun_program(lambda: sys.exit(%s))"
+    script = (
+        "from nearkernel._run.interrupt import run_program\nimport sys\nrun_program(lambda: sys.exit(%s))"
+    )
     assert [run(script % code).returncode for code in ("0", "3", "None")] == [0, 3, 0]
 
 
 PARENT = """
 import multiprocessing, os, signal, subprocess, sys, time
-from nearkernel._interrupt import children_ignore_it, end_with_parent
+from nearkernel._run.interrupt import children_ignore_it, end_with_parent
 def work(path):
     end_with_parent()
     time.sleep(0.2)
@@ -120,7 +122,7 @@ WRITER = """
 import os, signal, sys
 from pathlib import Path
 from nearkernel import _files
-from nearkernel._predict.output import write_together
+from nearkernel._commands.predict.reporting.output import write_together
 at, how, replace, count = int(sys.argv[1]), getattr(signal, sys.argv[2]), os.replace, [0]
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
 def counted(old, new):
@@ -143,7 +145,7 @@ def write_old():
     "at", range(1, 8)
 )  # three files are written, then three are moved; the last one finishes
 def test_files_that_belong_together_are_never_mixed(at):
-    from nearkernel._predict.output import write_together
+    from nearkernel._commands.predict.reporting.output import write_together
 
     write_old()
     done = run(WRITER, str(at), "SIGKILL")

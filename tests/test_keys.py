@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel._keys import generator, random_key
+from nearkernel._base.keys import generator, random_key
 from public_calls import CALLS
 
 NET = nk.MLP(3, (4,))

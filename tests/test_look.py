@@ -4,9 +4,10 @@ import re
 
 import pytest
 
-from nearkernel import _look, _terminal
+from nearkernel import _look
+from nearkernel._base.printable import printable
+from nearkernel._commands import streams as _terminal
 from nearkernel._look import drawing
-from nearkernel._printable import printable
 
 EVIL = "<script>alert('&')</script>"
 

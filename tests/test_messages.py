@@ -10,20 +10,20 @@ SOURCE = ROOT / "src/nearkernel"
 RUN = 12  # characters in a row that a test must have of a message, or all of it
 # Never seen by users: what a class must not be asked, and what a claim's own computation relies on.
 INTERNAL = {
-    "kernels/_base.py: needs no repair.",
-    "models/_compose.py: absorbs nothing.",
-    "models/_repeat.py: Its limit is prepared.",
-    "models/_repeat.py: Its limit has rows.",
-    "models/_repeat.py: Its limit has pairs.",
-    "scale/_fingerprint.py: , whose content is hidden",
+    "kernels/base.py: needs no repair.",
+    "models/containers/sequential.py: absorbs nothing.",
+    "models/containers/repeat.py: Its limit is prepared.",
+    "models/containers/repeat.py: Its limit has rows.",
+    "models/containers/repeat.py: Its limit has pairs.",
+    "scale/fingerprint.py: , whose content is hidden",
     "claims/_drawn.py: `Drawn` knows relu and its kin, and tanh; got ",
     "claims/_registry.py: defines no subclass of Claim.",
     "claims/features/_problems.py: No root was found: ",
     "claims/features/_problems.py: The flow was not followed to its end: ",
     "claims/features/_problems.py: Training failed: ",
-    "lab/_experiment.py: has no check to run.",
-    "lab/_worker.py: has no check to run.",
-    "lab/_process.py: the process was ended meanwhile",
+    "lab/experiment.py: has no check to run.",
+    "lab/server/worker.py: has no check to run.",
+    "lab/server/process.py: the process was ended meanwhile",
 }
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel._moved import renamed
+from nearkernel._base.rooms import renamed
 
 OLD = {
     "phase": (nk, nk.learning_rate_phase),

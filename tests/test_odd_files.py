@@ -14,8 +14,8 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel._files import write_alone, write_whole
-from nearkernel._npz import npz_arrays
+from nearkernel._base.files import write_alone, write_whole
+from nearkernel._base.npz import npz_arrays
 from public_calls._good import X_NEW, X, Y
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
@@ -121,7 +121,7 @@ def test_what_a_killed_process_left_is_swept():
 WRITER = """
 import sys
 from pathlib import Path
-from nearkernel._files import write_alone
+from nearkernel._base.files import write_alone
 while True:
     write_alone(Path("model.nk"), sys.argv[1].encode() * 50_000)
 """

@@ -162,7 +162,7 @@ PARTS = {
         import importlib, subprocess, sys
         from pathlib import Path
         import nearkernel as nk
-        from nearkernel._extra import EXTRAS
+        from nearkernel._base.extra import EXTRAS
         for modules in EXTRAS.values():
             for name in modules:
                 importlib.import_module(name)

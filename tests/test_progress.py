@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel import _progress
-from nearkernel._progress import Report, report, task, watched
+from nearkernel._run import progress as _progress
+from nearkernel._run.progress import Report, report, task, watched
 
 X = np.random.default_rng(0).standard_normal((12, 2))
 Y = X[:, 0] * X[:, 1]

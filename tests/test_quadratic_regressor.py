@@ -92,7 +92,7 @@ def test_useful_meta_features_are_used(eps):
 
 
 def test_named_features_have_their_kernels():
-    from nearkernel.estimators._features import Fourier, Polynomial
+    from nearkernel.estimators.features import Fourier, Polynomial
 
     kernel = nk.kernels.FeatureKernel(Polynomial())
     np.testing.assert_allclose(kernel(X, NEW), (1 + X @ NEW.T) ** 2, atol=1e-12)

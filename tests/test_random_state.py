@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from nearkernel._random_state import random_state_kept
+from nearkernel._base.random_state import random_state_kept
 
 SCRIPT = """
 import random, numpy as np

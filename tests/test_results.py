@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel._result import Result, brief
+from nearkernel._base.result import Result, brief
 
 matplotlib.use("Agg")
 X = np.random.default_rng(0).standard_normal((9, 1))

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import nearkernel as nk
 from nearkernel import estimators
-from nearkernel._npz import npz_arrays
+from nearkernel._base.npz import npz_arrays
 from nearkernel._saved.codec import Encoder
 from nearkernel._saved.file import model_bytes
 from public_calls._good import X_NEW, X, Y
@@ -174,11 +174,11 @@ def of_class(text):
         (lambda d: d.update(format="other"), "its format has another name"),
         (of_class("os:system"), "it names 'os:system', which is not allowed in a model file"),
         (of_class("nearkernel.cli:main"), "which is not allowed in a model file"),
-        (of_class("nearkernel.scale._store:KernelStore"), "which is not allowed in a model file"),
+        (of_class("nearkernel.scale.store:KernelStore"), "which is not allowed in a model file"),
         (of_class("sklearn.pipeline:FeatureUnion"), "which is not allowed in a model file"),
         (of_class("nearkernel.estimators._gone:Gone"), "which is not allowed in a model file"),
-        (of_class("nearkernel.estimators._machine:solve"), "which is not allowed in a model file"),
-        (of_class("nearkernel._status:StatusKind"), "does not support"),
+        (of_class("nearkernel.estimators.kernel_machine:solve"), "which is not allowed in a model file"),
+        (of_class("nearkernel._base.status:StatusKind"), "does not support"),
         (lambda d: d.update(model={"pickle": "x"}), "it contains 'pickle', which this version does not support"),
         (lambda d: d["model"]["state"].append(["__class__", 1]), "it contains '__class__'"),
         (lambda d: d.update(model={"array": "999"}), "is damaged or not a model file: '999'"),

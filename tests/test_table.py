@@ -12,8 +12,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import nearkernel as nk
 from nearkernel.estimators import AutoRegressor, PrepareTable
-from nearkernel.estimators._columns import Category, Moment, Number
-from nearkernel.estimators._frames import frame_of
+from nearkernel.estimators.tables.columns import Category, Moment, Number
+from nearkernel.estimators.tables.frames import frame_of
 
 N = 60
 RNG = np.random.default_rng(0)

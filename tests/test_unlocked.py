@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from nearkernel._unlocked import gram, multiplied, solved
+from nearkernel._run.unlocked import gram, multiplied, solved
 
 rng = np.random.default_rng(5)
 SHAPES = ((1, 1), (7, 3), (40, 1), (33, 50), (5, 0))

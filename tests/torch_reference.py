@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.models._torch_trace import quiet
+from nearkernel.models.interop.torch_trace import quiet
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'nearkernel[torch]'")
 

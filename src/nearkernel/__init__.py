@@ -21,7 +21,7 @@ def __getattr__(name: str) -> _typing.Any:
     if name in _ROOMS:
         return _importlib.import_module(f".{name}", __name__)
     if name == "phase":
-        from ._moved import moved
+        from ._base.rooms import moved
 
         return moved(__name__, {"phase": "learning_rate_phase"})(name)
     if not name.startswith("_"):
@@ -35,7 +35,7 @@ def _hint(name: str) -> str:
     """What may have been meant; private names are asked for by Python itself, and answered without any import."""
     if name.startswith("_"):
         return ""
-    from ._check import nearest
+    from ._base.check import nearest
 
     return nearest(name, sorted({*_offered(), *_ROOMS}))
 

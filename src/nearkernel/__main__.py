@@ -2,8 +2,8 @@
 
 import sys
 
-from ._extra import MissingExtra, needing
-from ._interrupt import run_program
+from ._base.extra import MissingExtra, needing
+from ._run.interrupt import run_program
 
 
 def _command_line() -> None:

@@ -12,20 +12,21 @@ import typer
 from typer.completion import completion_init
 from typer.core import TyperGroup
 
-from . import __version__, _completion
-from ._advise.app import advise
-from ._claims.app import app as claims_app
-from ._curve.app import curve
-from ._extra import MissingExtra, needing
-from ._inspect.app import inspect
-from ._kernel.app import app as kernel_app
-from ._ladder.app import ladder
-from ._options import Debug, Json
-from ._predict.app import apply, predict
-from ._printable import printable
-from ._programs import VARIABLE
-from ._random_state import random_state_kept
-from ._terminal import print_json, typing
+from . import __version__
+from ._base.extra import MissingExtra, needing
+from ._base.printable import printable
+from ._base.random_state import random_state_kept
+from ._commands import completion as _completion
+from ._commands.advise.app import advise
+from ._commands.claims.app import app as claims_app
+from ._commands.curve.app import curve
+from ._commands.inspect.app import inspect
+from ._commands.kernel.app import app as kernel_app
+from ._commands.ladder.app import ladder
+from ._commands.options import Debug, Json
+from ._commands.predict.app import apply, predict
+from ._commands.streams import print_json, typing
+from ._run.programs import VARIABLE
 
 EXIT_CODES = (
     "Exit codes: 0, success; 1, a claim is refuted, a matrix is damaged, a tolerance was not reached, or "
@@ -100,7 +101,7 @@ def nearkernel(
     if json and not version:
         raise ValueError("--json goes after the command, e.g. `nearkernel predict digits --json`.")
     if version and json:
-        from ._versions import versions
+        from ._base.versions import versions
 
         print_json(versions())
     elif version:
@@ -169,11 +170,11 @@ def lab(
             "--page needs --export; to open one page, add its name to the address, e.g. /catapult."
         )
     if export is not None:
-        from .lab._export import write
+        from .lab.export import write
 
         write(export, page or (), json)
         return
-    from .lab._serve import serve
+    from .lab.server.serve import serve
 
     serve(host, port, browser, json, allow_host or ())
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from nearkernel import activations
-from nearkernel.activations._chebyshev import interpolated
-from nearkernel.activations._sums import sums
+from nearkernel.activations.averages.chebyshev import interpolated
+from nearkernel.activations.averages.sums import sums
 
 rng = np.random.default_rng(0)
 

@@ -11,7 +11,7 @@ from scipy.special import erf
 
 import nearkernel as nk
 from nearkernel.activations import get
-from nearkernel.activations._formula import DEEPEST, LONGEST, MOST, Formula, formula, is_formula
+from nearkernel.activations.formula import DEEPEST, LONGEST, MOST, Formula, formula, is_formula
 
 Z = np.linspace(-3, 3, 61)
 

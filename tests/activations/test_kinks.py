@@ -6,7 +6,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel._completion import ACTIVATIONS, KINKED
+from nearkernel._commands.completion import ACTIVATIONS, KINKED
 from nearkernel.activations import get, names
 from nearkernel.dynamics import has_kinks
 

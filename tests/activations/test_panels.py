@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import helpers
-from nearkernel.activations._breaks import on_numpy
-from nearkernel.activations._panels import find_panels
+from nearkernel.activations.averages.breaks import on_numpy
+from nearkernel.activations.averages.panels import find_panels
 
 KINKED = {
     "relu": (jax.nn.relu, [0.0]),

@@ -10,10 +10,11 @@ from sklearn import datasets
 import gaussian_reference as reference
 import helpers
 import nearkernel as nk
-from nearkernel.activations import _series, dual, get
-from nearkernel.activations._breaks import breaks_of
-from nearkernel.activations._grid import Grid
-from nearkernel.activations._jumps import Jumps, averages, quadrant
+from nearkernel.activations import dual, get
+from nearkernel.activations.averages import series as _series
+from nearkernel.activations.averages.breaks import breaks_of
+from nearkernel.activations.averages.grid import Grid
+from nearkernel.activations.averages.jumps import Jumps, averages, quadrant
 
 rng = np.random.default_rng(3)
 KNOWN = reference.SMOOTH | {name: reference.CALLABLES[name] for name in ("hard_tanh", "elu")}

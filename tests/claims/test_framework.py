@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from commands import self_contained
 from nearkernel import claims
-from nearkernel._claims import command, records
-from nearkernel._claims.rows import cells
+from nearkernel._commands.claims import command, records
+from nearkernel._commands.claims.rows import cells
 from nearkernel.cli import app
 
 

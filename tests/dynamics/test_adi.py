@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from helpers import relative_error
-from nearkernel.dynamics._adi import accumulated_pairs, rank_needed, wachspress_shifts
-from nearkernel.dynamics._factor import Spectrum, tridiagonal
+from nearkernel.dynamics.linear.factor import Spectrum, tridiagonal
+from nearkernel.dynamics.orders.rank_one_sum import accumulated_pairs, rank_needed, wachspress_shifts
 
 
 def spectrum_of(condition: float, n: int = 23, seed: int = 0) -> Spectrum:

@@ -5,19 +5,19 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics._cloud import (
+from nearkernel.dynamics.algorithms.losses import get_loss
+from nearkernel.forecasts.mean_field.cloud import (
     CoordinateCloud,
     OutOfDirections,
     PairedCloud,
     PlainCloud,
     sobol_normals,
 )
-from nearkernel.dynamics._cloud_network import CloudNetwork, layout_of
-from nearkernel.dynamics._cloud_start import tilted
-from nearkernel.dynamics._cloud_system import CloudSystem, LazySystem, grams
-from nearkernel.dynamics._drive import Descent, Flow, Signal
-from nearkernel.dynamics._known_matrix import KnownMatrix
-from nearkernel.dynamics._losses import get_loss
+from nearkernel.forecasts.mean_field.cloud_initialization import tilted
+from nearkernel.forecasts.mean_field.cloud_network import CloudNetwork, layout_of
+from nearkernel.forecasts.mean_field.cloud_system import CloudSystem, LazySystem, grams
+from nearkernel.forecasts.mean_field.conditioned_gaussian import KnownMatrix
+from nearkernel.forecasts.mean_field.drivers import Descent, Flow, Signal
 
 RNG = np.random.default_rng(8)
 X, NEW = RNG.normal(size=(4, 3)), RNG.normal(size=(2, 3))

@@ -7,8 +7,8 @@ import pytest
 
 import nearkernel as nk
 from nearkernel import StatusKind
-from nearkernel.dynamics._divergence import growth
-from nearkernel.dynamics._exact import exact_params
+from nearkernel.dynamics.algorithms.divergence import growth
+from nearkernel.dynamics.orders.unexpanded import exact_params
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(8, 4)), RNG.normal(size=8)
@@ -152,7 +152,7 @@ def test_parameters_of_a_run_that_leaves_the_finite_numbers_are_finite():
     "algorithm", (nk.GradientFlow(0.02), pytest.param(nk.GradientFlow(), marks=pytest.mark.slow)), ids=str
 )
 def test_a_flow_that_cannot_be_followed_says_how_far_it_came(monkeypatch, algorithm):
-    from nearkernel.dynamics import _ode
+    from nearkernel.dynamics.algorithms import ode as _ode
 
     monkeypatch.setattr(_ode, "_MOST_STEPS", 64)
     x = np.diag([1.0, 2.0, 5.0, 10.0, 30.0])  # of a shape of its own, so that it is compiled anew
@@ -166,7 +166,7 @@ def test_a_flow_that_cannot_be_followed_says_how_far_it_came(monkeypatch, algori
 
 @pytest.mark.slow
 def test_a_flow_in_function_space_that_cannot_be_followed_is_not_ok(monkeypatch):
-    from nearkernel.dynamics import _ode
+    from nearkernel.dynamics.algorithms import ode as _ode
 
     monkeypatch.setattr(_ode, "_MOST_STEPS", 64)
     x, labels = 30 * np.diag([1.0, 2.0, 5.0, 10.0, 30.0]), np.eye(2)[[0, 1, 0, 1, 1]]
@@ -231,7 +231,7 @@ def test_descent_in_sample_space(order):
 def test_a_head_that_did_not_converge_is_not_ok(monkeypatch):
     from sklearn.exceptions import ConvergenceWarning
 
-    from nearkernel.dynamics import _head
+    from nearkernel.dynamics.features import last_layer as _head
     from nearkernel.estimators import OneStepNetworkRegressor
 
     monkeypatch.setattr(_head, "_MOST_STEPS", 3)

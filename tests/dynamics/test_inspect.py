@@ -9,7 +9,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.dynamics._verdict import CARE, KEPT, PROMISED, TRUST, trusted_until
+from nearkernel.dynamics.inspection.verdict import CARE, KEPT, PROMISED, TRUST, trusted_until
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "before-you-fine-tune.md"
 NET = nk.MLP(3, (16,), 2, "tanh")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics._ridges import ridges_of_descent, ridges_of_flow
+from nearkernel.dynamics.algorithms.ridges import ridges_of_descent, ridges_of_flow
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(19, 4)), RNG.normal(size=(19, 2))

@@ -6,10 +6,10 @@ import pytest
 import scipy.integrate
 
 from helpers import relative_error
-from nearkernel.dynamics._clock import FlowClock, StepClock
-from nearkernel.dynamics._factor import spectrum
-from nearkernel.dynamics._march import march
-from nearkernel.dynamics._rules import chebyshev, integral_rule, lagrange, sum_rule
+from nearkernel.dynamics.linear.factor import spectrum
+from nearkernel.dynamics.orders.clock import FlowClock, StepClock
+from nearkernel.dynamics.orders.time_quadrature import chebyshev, integral_rule, lagrange, sum_rule
+from nearkernel.dynamics.orders.time_stepping import march
 from nearkernel.models import FeatureDerivatives
 from quadratic_problems import F, cubic, problem, psi_array, third_array
 

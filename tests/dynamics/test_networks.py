@@ -75,7 +75,7 @@ def test_so_it_is_with_several_outputs():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", (0, 1, 2))
 def test_slopes_at_the_size_of_the_ladder(seed):
-    from nearkernel.statistics._climb import Settings, climb, slopes
+    from nearkernel.forecasts.theory_ladder import Settings, climb, slopes
 
     settings = Settings(points=100, alphas=(16.0, 32.0, 64.0), widths=(), tol=1e-3)
     rungs = [climb(settings, ("alpha", a, 256, seed), lambda _: None) for a in settings.alphas]

@@ -150,7 +150,7 @@ def test_projectors_are_for_training_to_its_end_on_few_points():
 def test_projectors_of_many_points_are_refused(monkeypatch):
     p = problem(7, 3)
     solution = nk.solve(quadratic(0.001), p.x, p.y, order=1)
-    monkeypatch.setattr("nearkernel.dynamics._projectors._LARGEST", 50_000)
+    monkeypatch.setattr("nearkernel.dynamics.orders.projectors._LARGEST", 50_000)
     with pytest.raises(
         MemoryError, match=r"the projectors of 7 points need 56.3 KiB: .* use at most 6 points"
     ):

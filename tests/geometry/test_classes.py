@@ -96,7 +96,7 @@ def test_gradients_of_convolutions_are_split_too():
 
 
 def test_labels_are_outputs_by_number_by_row_or_by_name():
-    from nearkernel.geometry._classes import output_labels
+    from nearkernel.geometry.curvature.classes import output_labels
 
     for given in (LABELS, np.eye(C)[LABELS], np.array(list("abcd"))[LABELS], LABELS + 0.5):
         np.testing.assert_array_equal(output_labels(given, len(LABELS), C), LABELS)

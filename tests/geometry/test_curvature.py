@@ -178,7 +178,7 @@ def test_overlaps_of_spaces():
 
 @pytest.mark.slow
 def test_many_points_are_summed_in_chunks(monkeypatch):
-    from nearkernel.geometry import _curvature
+    from nearkernel.geometry.curvature import operators as _curvature
 
     monkeypatch.setattr(_curvature, "_ROWS", 5)  # 18 points: three chunks and a rest
     net = nk.MLP(4, (3,), 3, "tanh")

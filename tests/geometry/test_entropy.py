@@ -8,7 +8,7 @@ import pytest
 
 import nearkernel as nk
 from helpers import points
-from nearkernel.geometry._entropy import farthest_points
+from nearkernel.geometry.capacity.metric_entropy import farthest_points
 
 G = nk.geometry
 BITS = np.array([0, 1, 2, 3, 5, 8, 13, 30, 80])

@@ -38,6 +38,6 @@ def test_axes_of_a_cube_are_all_products():
 def test_bad_input_gets_one_clear_line(monkeypatch):
     with pytest.raises(ValueError, match="`eps` must be at least 1e-6 and less than 1; got 1"):
         G.projection_dims(5, 1.0)
-    monkeypatch.setattr("nearkernel.geometry._projection.projection_dims", lambda points, eps: 2)
+    monkeypatch.setattr("nearkernel.geometry.curvature.projection.projection_dims", lambda points, eps: 2)
     with pytest.raises(ValueError, match="none of `tries` = 3 projections preserved distances"):
         G.random_projection(np.random.default_rng(0).normal(size=(60, 300)), 0.1, 0, tries=3)

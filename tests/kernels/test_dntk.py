@@ -93,10 +93,10 @@ def test_bad_input_gets_one_line():
 
 
 def test_too_large_a_tensor_is_refused(monkeypatch):
-    monkeypatch.setattr("nearkernel._memory.available_bytes", lambda: 500)
+    monkeypatch.setattr("nearkernel._run.memory.available_bytes", lambda: 500)
     dntk = nk.kernels.EmpiricalDNTK(quadratic(EPS), W)
     monkeypatch.setattr(
-        "nearkernel.kernels._dntk._Meta._features", lambda self, x, name: np.zeros((len(x), F))
+        "nearkernel.kernels.empirical.dntk._Meta._features", lambda self, x, name: np.zeros((len(x), F))
     )
     with pytest.raises(MemoryError, match=r"the meta-kernel needs 512 bytes.*contract it instead"):
         dntk(P.x)

@@ -105,7 +105,7 @@ def test_tiles_leave_no_seam(name, n):
 
 
 def test_more_than_this_machine_holds_is_refused(name, monkeypatch):
-    monkeypatch.setattr("nearkernel._memory.available_bytes", lambda: 1000)
+    monkeypatch.setattr("nearkernel._run.memory.available_bytes", lambda: 1000)
     with pytest.raises(
         MemoryError, match=r"12 x 12 points needs 1\.1 KiB, but 1000 bytes are free: use fewer"
     ):

@@ -156,6 +156,6 @@ def test_blocks_of_rows_leave_no_seam(monkeypatch):
     (tapped, plain), inputs = kernels("dense")
     x, other = inputs(7), inputs(5)
     expected = [plain(x), plain.full(x), plain.full(x, other)]
-    monkeypatch.setattr("nearkernel.kernels._empirical.BUDGET", 2000)
+    monkeypatch.setattr("nearkernel.kernels.empirical.ntk.BUDGET", 2000)
     for found, value in zip((tapped(x), tapped.full(x), tapped.full(x, other)), expected, strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-12)

@@ -7,7 +7,7 @@ import pytest
 
 from answers import curves
 from nearkernel.lab import Watch
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 from nearkernel.lab.experiments.bias import Bias
 
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import odd_worker as do
 from nearkernel.lab import NAMES, find
-from nearkernel.lab._picture import plain
+from nearkernel.lab.picture import plain
 
 QUICK = {"catapult"}  # the others compile, and move many controls; their pages are opened by other tests
 

@@ -6,7 +6,7 @@ import scipy.linalg
 
 from answers import number, part
 from nearkernel.lab import Watch, find
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 
 Circle = find("circle")
 

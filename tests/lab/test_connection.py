@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nearkernel.lab import _connection
-from nearkernel.lab._gate import SECURITY
+from nearkernel.lab.server import connection as _connection
+from nearkernel.lab.server.gate import SECURITY
 
 
 def connected(lab):

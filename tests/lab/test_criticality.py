@@ -7,7 +7,7 @@ import pytest
 import nearkernel as nk
 from answers import curves, numbers
 from nearkernel.lab import Watch
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 from nearkernel.lab.experiments.criticality import Criticality
 
 CHOSEN = Criticality(activation="arctan(z)", weight_var=2.3, bias_var=0.1, depth=6, width=60)

@@ -7,7 +7,7 @@ import scipy.stats
 
 from answers import number, part
 from nearkernel.lab import Watch, find
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 
 DeepLinear = find("deep-linear")
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nearkernel.lab import NAMES, Cells, Curve, Heat, Picture, Watch, find
-from nearkernel.lab._describe import about, typeset
-from nearkernel.lab._experiment import Stopped
-from nearkernel.lab._picture import plain
+from nearkernel.lab.describe import about, typeset
+from nearkernel.lab.experiment import Stopped
+from nearkernel.lab.picture import plain
 
 # Other settings than the defaults, small where a check trains.
 OTHERS = {

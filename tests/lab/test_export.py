@@ -10,8 +10,8 @@ from playwright.sync_api import expect
 
 from commands import nearkernel
 from nearkernel.lab import NAMES, find
-from nearkernel.lab._export import address, answers, export, frames, moving, script, write
-from nearkernel.lab._files import static
+from nearkernel.lab.export import address, answers, export, frames, moving, script, write
+from nearkernel.lab.static_files import static
 
 
 @pytest.mark.parametrize("name", NAMES)

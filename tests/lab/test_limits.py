@@ -16,9 +16,9 @@ import pytest
 
 import odd_worker as do
 from labs import STRICT, finished, listening, workers
-from nearkernel.lab import _asking
-from nearkernel.lab._claim_run import claim_events
-from nearkernel.lab._limits import Meter, TooMuch
+from nearkernel.lab.claim_run import claim_events
+from nearkernel.lab.server import asking as _asking
+from nearkernel.lab.server.limits import Meter, TooMuch
 
 
 @pytest.fixture(scope="module")

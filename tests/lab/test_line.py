@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from labs import finished
-from nearkernel.lab import _line
-from nearkernel.lab._line import Full, Line, Replaced
+from nearkernel.lab.server import queue as _line
+from nearkernel.lab.server.queue import Full, Line, Replaced
 
 
 class Crowd:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.lab.experiments._padded import (
+from nearkernel.lab.experiments.parts.padded import (
     Switched,
     more_layers,
     more_neurons,

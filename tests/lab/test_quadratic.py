@@ -5,7 +5,7 @@ import pytest
 
 from answers import curves, numbers
 from nearkernel.lab import Watch
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 from nearkernel.lab.experiments.quadratic import Quadratic
 
 CHOSEN = Quadratic(eps=0.25, rate=1.3, bend=0.3, points=5, seed=4)

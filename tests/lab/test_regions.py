@@ -5,7 +5,7 @@ import pytest
 
 from answers import number, part
 from nearkernel.lab import Watch, find
-from nearkernel.lab._experiment import Stopped
+from nearkernel.lab.experiment import Stopped
 
 RegionsResult = find("regions")
 

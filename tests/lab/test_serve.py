@@ -2,7 +2,7 @@
 
 import pytest
 
-from nearkernel.lab._serve import LOCAL, names, serve
+from nearkernel.lab.server.serve import LOCAL, names, serve
 
 
 @pytest.mark.parametrize(

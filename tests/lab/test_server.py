@@ -13,10 +13,10 @@ import pytest
 
 from labs import workers
 from nearkernel import claims
-from nearkernel.activations._formula import DEEPEST, MOST
+from nearkernel.activations.formula import DEEPEST, MOST
 from nearkernel.lab import NAMES, find
-from nearkernel.lab._gate import LONGEST_QUERY, SECURITY
-from nearkernel.lab._picture import plain
+from nearkernel.lab.picture import plain
+from nearkernel.lab.server.gate import LONGEST_QUERY, SECURITY
 
 
 @pytest.fixture(scope="module")

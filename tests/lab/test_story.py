@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nearkernel.lab import NAMES
-from nearkernel.lab._files import static
-from nearkernel.lab._picture import plain
-from nearkernel.lab._story import STORY, thinned
+from nearkernel.lab.picture import plain
+from nearkernel.lab.static_files import static
+from nearkernel.lab.story import STORY, thinned
 
 
 def kept():

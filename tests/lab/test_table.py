@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nearkernel.lab import Watch
-from nearkernel.lab._table import LONGEST, table
 from nearkernel.lab.experiments.own_data import OwnData
+from nearkernel.lab.pasted_rows import LONGEST, table
 
 GOOD = "0,1\n1,2\n2,5\n3,1"
 

@@ -7,7 +7,7 @@ import pytest
 
 import nearkernel as nk
 from helpers import relative_error
-from nearkernel.models import _conv
+from nearkernel.models.layers import conv as _conv
 
 K, L = nk.kernels, nk.layers
 RNG = np.random.default_rng(2)

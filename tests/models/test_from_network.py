@@ -14,7 +14,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.models._from_network import _keras
+from nearkernel.models.interop.jax_libraries import _keras
 
 X, Y, NEW = helpers.points(5, 3), helpers.points(5, 2, 1), helpers.points(4, 3, 2)
 

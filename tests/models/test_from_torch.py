@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics._kinks import jumps
-from nearkernel.models._aten import OPERATIONS
+from nearkernel.dynamics.orders.kink_probe import jumps
+from nearkernel.models.interop.aten import OPERATIONS
 from torch_networks import NETWORKS, Attention, made
 from torch_reference import called, compared, torch
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.models._aten import OPERATIONS
+from nearkernel.models.interop.aten import OPERATIONS
 from torch_operations import CASES
 from torch_reference import compared, torch
 

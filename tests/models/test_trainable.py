@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.models._trainable import Parameter, choose
+from nearkernel.models.interop.trainable import Parameter, choose
 
 NAMES = ("embed.weight", "blocks.0.norm.weight", "blocks.0.mlp.weight", "blocks.0.mlp.bias", "head.weight")
 PARAMETERS = {

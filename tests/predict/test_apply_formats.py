@@ -10,8 +10,8 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel._predict.spreadsheet import as_csv, escaped, unescaped
-from nearkernel._predict.tables import read_table
+from nearkernel._commands.predict.reading.spreadsheet import as_csv, escaped, unescaped
+from nearkernel._commands.predict.reading.tables import read_table
 from nearkernel._saved.file import read_model, write_model
 from nearkernel.estimators import KernelMachine
 

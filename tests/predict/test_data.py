@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from nearkernel._predict.data import EMBEDDED, load
+from nearkernel._commands.predict.reading.data import EMBEDDED, load
 
 ROWS = "\n".join(f"{i},{i * i % 7}.5,{'xyz'[i % 3]},{i % 2}" for i in range(12))
 TABLE = "a,b,colour,label\n" + ROWS + "\n"

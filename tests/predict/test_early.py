@@ -7,10 +7,10 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel._predict.data import Data
-from nearkernel._predict.early import advised, along_training
-from nearkernel._predict.prepare import split
-from nearkernel._predict.shared import shared_kernels
+from nearkernel._commands.predict.early import advised, along_training
+from nearkernel._commands.predict.reading.data import Data
+from nearkernel._commands.predict.reading.prepare import split
+from nearkernel._commands.predict.shared import shared_kernels
 
 N = 400
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel._predict import evidence
+from nearkernel._commands.predict import evidence
 
 
 def rows(n, noise):

@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 from commands import nearkernel
-from nearkernel._predict.data import load
+from nearkernel._commands.predict.reading.data import load
 
 ROWS = "\n".join(f"{i},{i * i % 7}.5,{'äöü'[i % 3]},{i % 2}" for i in range(12))
 TABLE = "a,größe,colour,label\n" + ROWS + "\n"
@@ -125,7 +125,7 @@ def test_a_flipped_byte_in_an_archive_costs_one_line(folder):
 
 
 def test_an_archive_is_not_unpacked_beyond_memory(folder, monkeypatch):
-    from nearkernel import _memory
+    from nearkernel._run import memory as _memory
 
     np.savez_compressed("a.npz", x=np.zeros((1000, 100)), y=np.zeros(1000))
     assert (folder / "a.npz").stat().st_size < 10_000

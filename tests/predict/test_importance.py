@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from commands import nearkernel
-from nearkernel._predict.auto import chosen
-from nearkernel._predict.data import Data, load
-from nearkernel._predict.importance import _over_strata, _spread
-from nearkernel._predict.prepare import split
-from nearkernel.estimators._frames import Column
+from nearkernel._commands.predict.auto import chosen
+from nearkernel._commands.predict.importance import _over_strata, _spread
+from nearkernel._commands.predict.reading.data import Data, load
+from nearkernel._commands.predict.reading.prepare import split
+from nearkernel.estimators.tables.frames import Column
 
 NOISE = 6
 

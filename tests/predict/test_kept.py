@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel._predict.data import load
-from nearkernel._predict.kept import as_written, ids
-from nearkernel._predict.tables import read_table
+from nearkernel._commands.predict.reading.data import load
+from nearkernel._commands.predict.reading.kept import as_written, ids
+from nearkernel._commands.predict.reading.tables import read_table
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 HEAD = "customer;zip;area;note;y"

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from commands import nearkernel
-from nearkernel._predict.data import load
-from nearkernel._predict.leaks import leaks
-from nearkernel._predict.prepare import split
+from nearkernel._commands.predict.leaks import leaks
+from nearkernel._commands.predict.reading.data import load
+from nearkernel._commands.predict.reading.prepare import split
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 

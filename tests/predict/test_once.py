@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from commands import nearkernel
-from nearkernel._predict import shared
-from nearkernel.estimators import _members
+from nearkernel._commands.predict import shared
+from nearkernel.estimators.auto import members as _members
 
 pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from nearkernel._predict.output import check_writable, write_together
+from nearkernel._commands.predict.reporting.output import check_writable, write_together
 
 NAMES = ("a.txt", "b.txt")
 
@@ -29,7 +29,7 @@ def test_an_interruption_while_writing_leaves_the_old_files(tmp_path, monkeypatc
             raise KeyboardInterrupt
         path.write_bytes(data)
 
-    monkeypatch.setattr("nearkernel._predict.output.write_whole", interrupted)
+    monkeypatch.setattr("nearkernel._commands.predict.reporting.output.write_whole", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write_together(tmp_path, {"a.txt": "new", "b.txt": "new"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.txt", "b.txt"]

@@ -10,11 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from commands import nearkernel
-from nearkernel._predict import pictures, scores
-from nearkernel._predict.answers import Answer
-from nearkernel._predict.columns import COLUMNS, for_people
-from nearkernel._predict.pictures import _power_of_ten, short
-from nearkernel._predict.scores import Score
+from nearkernel._commands.predict import scores
+from nearkernel._commands.predict.reading.columns import COLUMNS, for_people
+from nearkernel._commands.predict.reporting import pictures
+from nearkernel._commands.predict.reporting.answers import Answer
+from nearkernel._commands.predict.reporting.pictures import _power_of_ten, short
+from nearkernel._commands.predict.scores import Score
 
 
 @pytest.mark.parametrize(

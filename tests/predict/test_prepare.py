@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nearkernel._predict.data import Data, load
-from nearkernel._predict.prepare import shuffled, split
+from nearkernel._commands.predict.reading.data import Data, load
+from nearkernel._commands.predict.reading.prepare import shuffled, split
 
 
 def table(rows=50, **changes):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nearkernel._predict import scores
+from nearkernel._commands.predict import scores
 
 
 def test_gaussian_log_density_is_that_of_scipy_and_infinite_without_spread():

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from nearkernel._predict.data import load
+from nearkernel._commands.predict.reading.data import load
 
 DAY = datetime.datetime(2024, 1, 1)
 HEAD = ("id", "area", "sold", "kind", "mixed", None, "price")

@@ -10,7 +10,7 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel.scale import _layout
+from nearkernel.scale import blocks as _layout
 
 X = np.random.default_rng(3).normal(size=(130, 3))
 Y = np.sin(X[:, 0])

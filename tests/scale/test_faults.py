@@ -135,7 +135,7 @@ def test_jobs_can_be_sent_to_other_processes():
     """All that a cluster is given, through the pickle that Dask uses, where 64 bits are off."""
     import cloudpickle
 
-    from nearkernel import _executor
+    from nearkernel._run import executor as _executor
 
     x, key = rng.normal(size=(14, 3)), jax.random.key(0)
     sent = []
@@ -186,7 +186,7 @@ def test_a_scheduler_that_dies_is_one_line_and_the_blocks_are_kept(tmp_path, who
     import dask
     import distributed
 
-    from nearkernel import _cluster
+    from nearkernel._run import cluster as _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 2)
     path, options = tmp_path / "K.zarr", {"n_workers": 1, "threads_per_worker": 1, "processes": False}
@@ -229,7 +229,7 @@ def test_a_store_is_filled_by_one_process_at_a_time(tmp_path, whole):
 
 def test_two_builders_that_begin_at_once_make_one_store(tmp_path, whole, monkeypatch):
     """Both find nothing at the path; one of them is first, the other is told so or finds it done."""
-    from nearkernel.scale import _store
+    from nearkernel.scale import store as _store
 
     path, together, write = tmp_path / "K.zarr", threading.Barrier(2), _store._write_layout
     monkeypatch.setattr(_store, "_write_layout", lambda *about: (write(*about), together.wait(20)))
@@ -249,7 +249,7 @@ def test_two_builders_that_begin_at_once_make_one_store(tmp_path, whole, monkeyp
 
 
 def test_a_store_of_another_kernel_that_was_first_is_refused(tmp_path, monkeypatch):
-    from nearkernel.scale import _store
+    from nearkernel.scale import store as _store
 
     path, write = tmp_path / "K.zarr", _store._write_layout
 
@@ -292,7 +292,7 @@ class Full:
     "room", [10, 60_000, 2_000_000], ids=["the inputs", "the first block", "a later block"]
 )
 def test_a_disk_that_becomes_full_leaves_no_half_file(tmp_path, whole, monkeypatch, room):
-    from nearkernel import _files
+    from nearkernel._base import files as _files
 
     path, left = tmp_path / "K.zarr", [room]
     monkeypatch.setattr(_files, "open", lambda *how: Full(open(*how), left), raising=False)
@@ -334,7 +334,7 @@ def test_a_kernel_that_is_not_finite_is_said_before_it_is_written(tmp_path):
 
 
 def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
-    from nearkernel import _cluster
+    from nearkernel._run import cluster as _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     with pytest.raises(
@@ -348,7 +348,7 @@ def test_an_unreachable_scheduler_is_one_line_and_leaves_nothing(tmp_path, monke
 def test_a_scheduler_without_workers_and_a_worker_without_files_are_one_line(tmp_path, monkeypatch):
     import distributed
 
-    from nearkernel import _cluster
+    from nearkernel._run import cluster as _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.scale._fingerprint import describe
+from nearkernel.scale.fingerprint import describe
 
 X = np.random.default_rng(0).normal(size=(20, 3))
 
@@ -361,7 +361,7 @@ SCRIPT = """
 import functools
 import jax, jax.numpy as jnp, numpy as np
 import nearkernel as nk
-from nearkernel.scale._fingerprint import describe
+from nearkernel.scale.fingerprint import describe
 
 FACTOR, WORDS = 3.0, {"one", "two", "three"}
 

@@ -75,7 +75,7 @@ def test_a_tolerance_out_of_reach_gives_exit_code_1_and_the_coefficients(folder)
 
 
 def test_interrupted_it_keeps_what_is_done(monkeypatch):
-    from nearkernel.scale import _store
+    from nearkernel.scale import store as _store
 
     write, count = _store.KernelStore.write, []
 
@@ -136,7 +136,7 @@ def test_interrupted_it_keeps_what_is_done(monkeypatch):
     ],
 )
 def test_bad_input_costs_one_line(folder, words, match, monkeypatch):
-    from nearkernel import _cluster
+    from nearkernel._run import cluster as _cluster
 
     monkeypatch.setattr(_cluster, "_TIMEOUT", 1)
     found = typed(*words)

@@ -7,8 +7,8 @@ import pytest
 
 import nearkernel as nk
 from commands import nearkernel
-from nearkernel._kernel.plan import spoken
-from nearkernel.scale import _rates
+from nearkernel._commands.kernel.plan import spoken
+from nearkernel.scale import rates as _rates
 
 RATES = nk.scale.Rates(cores=2, build=1e8, product=2e8, entries=1e8, flops=3e10, disk=1e9)
 GIB = 2**30

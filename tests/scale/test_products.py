@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.scale._pivoted import Preconditioner, bytes_for, pivoted_cholesky
-from nearkernel.scale._products import Held, Recomputed, products_of
+from nearkernel.scale.pivoted import Preconditioner, bytes_for, pivoted_cholesky
+from nearkernel.scale.products import Held, Recomputed, products_of
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(930, 5))  # more than two tiles, none of them full at the end

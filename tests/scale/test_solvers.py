@@ -93,7 +93,7 @@ def test_the_preconditioner_saves_iterations():
 
 
 def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
-    from nearkernel.dynamics import _by_products
+    from nearkernel.dynamics.linear import by_products as _by_products
 
     assert isinstance(nk.solve(RBF, X, Y, nk.Ridge(0.1)), nk.dynamics.Solution)
     monkeypatch.setattr(_by_products, "_DIRECT", 100)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.scale import _store
-from nearkernel.scale._build import _BlockJob
+from nearkernel.scale import store as _store
+from nearkernel.scale.building import _BlockJob
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(700, 3))

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.kernels import _classic
-from nearkernel.scale import _centres
-from nearkernel.scale._pivoted import Preconditioner, pivoted_cholesky
-from nearkernel.scale._products import Held, Recomputed
-from nearkernel.scale._sums import columns_times, gram_of
+from nearkernel.kernels.classical import stationary as _classic
+from nearkernel.scale import centers as _centres
+from nearkernel.scale.pivoted import Preconditioner, pivoted_cholesky
+from nearkernel.scale.products import Held, Recomputed
+from nearkernel.scale.sums import columns_times, gram_of
 
 rng = np.random.default_rng(11)
 X = rng.normal(size=(2500, 12))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.scale import _whitened
-from nearkernel.scale._whitened import basis_of
+from nearkernel.scale import whitened as _whitened
+from nearkernel.scale.whitened import basis_of
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(900, 7))
@@ -52,7 +52,7 @@ def test_a_ridge_needs_no_eigenvectors(monkeypatch):
         raise AssertionError("eigenvectors were made")
 
     monkeypatch.setattr(_whitened, "eigh", refuse)
-    monkeypatch.setattr("nearkernel.scale._centres.eigh", refuse)
+    monkeypatch.setattr("nearkernel.scale.centers.eigh", refuse)
     found = nk.solve(ROUGH, X, Y, nk.Ridge(0.3), solver=nk.dynamics.Nystrom(centres=X[:200]))
     assert found.at(nk.Ridge(3.0)).relative_residual > found.relative_residual
     with pytest.raises(AssertionError, match="eigenvectors"):

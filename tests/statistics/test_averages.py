@@ -7,10 +7,10 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.statistics._averages import ORDERS
-from nearkernel.statistics._folded import Folded
-from nearkernel.statistics._kinked import Kinked
-from nearkernel.statistics._smooth import Smooth, pivoted_root
+from nearkernel.statistics.averages.base import ORDERS
+from nearkernel.statistics.averages.kinked import Kinked
+from nearkernel.statistics.averages.quadrature import Smooth, pivoted_root
+from nearkernel.statistics.averages.relu_family import Folded
 
 
 def covariance(n: int, rank: int, seed: int = 0, size: float = 1.0) -> np.ndarray:

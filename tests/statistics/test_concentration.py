@@ -8,7 +8,7 @@ import pytest
 import nearkernel as nk
 from drawn import Drawn, controlled
 from helpers import points
-from nearkernel.statistics._concentration import supremum
+from nearkernel.statistics.bounds.concentration import supremum
 
 X = points(6, 4)
 

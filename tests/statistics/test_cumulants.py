@@ -9,9 +9,9 @@ import pytest
 
 import nearkernel as nk
 from joint_moments import moments
-from nearkernel.statistics._cumulants import fourth_cumulants, third_cumulants, ties
-from nearkernel.statistics._responses import responses
-from nearkernel.statistics._trained import Start, polynomial, start_of, trained_law
+from nearkernel.forecasts.order_one.time_responses import responses
+from nearkernel.forecasts.order_one.trained_cumulants import fourth_cumulants, third_cumulants, ties
+from nearkernel.forecasts.order_one.trained_moments import Start, polynomial, start_of, trained_law
 from plain_sums import output_tensors
 from trained_recursion import descended
 

@@ -11,7 +11,7 @@ import scipy.stats
 
 import nearkernel as nk
 from helpers import points
-from nearkernel.statistics._meijer import log_gamma_product
+from nearkernel.statistics.special.gamma_product import log_gamma_product
 
 S = nk.statistics
 X, Y = points(2, 3), np.array([0.7, -0.4])

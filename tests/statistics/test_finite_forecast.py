@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.statistics._responses import responses, responses_at_end
-from nearkernel.statistics._trained import Start, trained_law
+from nearkernel.forecasts.order_one.time_responses import responses, responses_at_end
+from nearkernel.forecasts.order_one.trained_moments import Start, trained_law
 from trained_recursion import descended
 
 L = nk.layers

@@ -60,7 +60,7 @@ def test_wide_networks_are_gaussian_processes(activation, depth, bias_var):
 def test_two_layers_of_a_homogeneous_activation_by_both_ways(monkeypatch):
     net = nk.MLP(16, (1, 1), activation="relu", weight_var=2.0)
     product = posterior(net, X, 2 * Y, NEW, 0.1, widths=(15, 20))
-    monkeypatch.setattr("nearkernel.statistics._scale_mixture.is_homogeneous", lambda net: False)
+    monkeypatch.setattr("nearkernel.forecasts.posteriors.scale_mixture.is_homogeneous", lambda net: False)
     each = posterior(net, X, 2 * Y, NEW, 0.1, widths=(15, 20))
     np.testing.assert_allclose(each.mean, product.mean, rtol=1e-5)
     np.testing.assert_allclose(each.std, product.std, rtol=1e-5)

@@ -7,7 +7,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.statistics._fluctuations import FIELDS
+from nearkernel.statistics.width.fluctuations import FIELDS
 
 pytestmark = pytest.mark.slow
 OUTPUTS = [FIELDS[letter] for letter in "VDFAB"]

@@ -6,7 +6,7 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.statistics._fluctuations import FIELDS
+from nearkernel.statistics.width.fluctuations import FIELDS
 
 L = nk.layers
 ALL = list(FIELDS.values())

@@ -10,11 +10,12 @@ import pytest
 import helpers
 import nearkernel as nk
 from nearkernel.activations import PiecewiseLinear
-from nearkernel.statistics import SampledNeurons, _drift
-from nearkernel.statistics._crossings import Crossings, _cumulants
-from nearkernel.statistics._deltas import with_deltas
-from nearkernel.statistics._drift import drift_roots
-from nearkernel.statistics._fluctuations import FIELDS
+from nearkernel.forecasts.order_half import neuron_drift as _drift
+from nearkernel.forecasts.order_half.kink_crossings import Crossings, _cumulants
+from nearkernel.forecasts.order_half.neuron_drift import drift_roots
+from nearkernel.statistics import SampledNeurons
+from nearkernel.statistics.averages.relu_deltas import with_deltas
+from nearkernel.statistics.width.fluctuations import FIELDS
 
 X, NEW = helpers.points(3, 3, 31), helpers.points(2, 3, 32)
 Y = np.array([0.9, -0.6, 0.4])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nearkernel.statistics import _largest_output
-from nearkernel.statistics._largest_output import log_class_probabilities
+from nearkernel.forecasts.outputs import class_probabilities as _largest_output
+from nearkernel.forecasts.outputs.class_probabilities import log_class_probabilities
 
 
 def test_two_classes_have_a_closed_form():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics._factor import spectrum
-from nearkernel.statistics._pool import Pool
+from nearkernel.dynamics.linear.factor import spectrum
+from nearkernel.forecasts.curves.subset_error import Pool
 
 RNG = np.random.default_rng(21)
 

@@ -6,7 +6,7 @@ import pytest
 
 import nearkernel as nk
 from helpers import hard_tanh
-from nearkernel.statistics._first_move import mean_root
+from nearkernel.statistics.moves.first_move import mean_root
 
 RNG = np.random.default_rng(6)
 X, Y = RNG.normal(size=(6, 5)), RNG.normal(size=6)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.models._maximal_update import widened
-from nearkernel.models._network import leaves as layer_leaves
+from nearkernel.models.networks.maximal_update import widened
+from nearkernel.models.networks.network import leaves as layer_leaves
 
 L = nk.layers
 RNG = np.random.default_rng(8)

@@ -11,9 +11,9 @@ import scipy.stats
 
 import nearkernel as nk
 from joint_moments import moments
-from nearkernel.statistics._edgeworth import Edgeworth
-from nearkernel.statistics._expected_loss import expected_loss
-from nearkernel.statistics._joint_law import JointLaw
+from nearkernel.forecasts.outputs.edgeworth import Edgeworth
+from nearkernel.forecasts.outputs.expected_loss import expected_loss
+from nearkernel.forecasts.outputs.joint_edgeworth import JointLaw
 
 X, NEW = np.array([[0.9, -0.4], [-0.3, 1.1]]), np.array([[-0.8, -0.5], [1.0, 0.6]])
 Y = np.array([0.8, -0.5])

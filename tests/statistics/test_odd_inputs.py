@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 import nearkernel as nk
-from nearkernel.statistics import _price
+from nearkernel.statistics.width import cost_estimate as _price
 
 X_NEW = np.random.default_rng(0).normal(size=(3, 3))
 ZEROS, Y = np.zeros((4, 3)), np.arange(4.0)
@@ -105,7 +105,7 @@ def test_a_price_is_in_words(seconds, words):
 
 
 def test_a_chunk_of_sets_is_as_good_as_all_at_once(monkeypatch):
-    from nearkernel.statistics import _folded
+    from nearkernel.statistics.averages import relu_family as _folded
 
     x = np.random.default_rng(0).normal(size=(5, 3))
     whole = nk.propagate(nk.MLP(3, (8,)), x, order=1)[2]

@@ -7,10 +7,10 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel.statistics._averages import ORDERS
-from nearkernel.statistics._fluctuations import FIELDS
-from nearkernel.statistics._pieces import Pieces
-from nearkernel.statistics._smooth import Smooth
+from nearkernel.statistics.averages.base import ORDERS
+from nearkernel.statistics.averages.piecewise import Pieces
+from nearkernel.statistics.averages.quadrature import Smooth
+from nearkernel.statistics.width.fluctuations import FIELDS
 
 
 class Cut:

@@ -7,11 +7,11 @@ import pytest
 
 import helpers
 import nearkernel as nk
-from nearkernel._precision import in_float64
-from nearkernel.statistics._fluctuations import FIELDS
-from nearkernel.statistics._observables import _hidden
-from nearkernel.statistics._residual import Paths
-from nearkernel.statistics._stages import entries, stages
+from nearkernel._run.precision import in_float64
+from nearkernel.statistics.width.fluctuations import FIELDS
+from nearkernel.statistics.width.observables import _hidden
+from nearkernel.statistics.width.residual_blocks import Paths
+from nearkernel.statistics.width.stages import entries, stages
 
 L = nk.layers
 X = helpers.points(2, 3, 5)

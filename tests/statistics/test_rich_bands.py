@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from nearkernel.forecasts.mean_field.limit import NARROW
 from nearkernel.statistics import Clouds
-from nearkernel.statistics._rich_limit import NARROW
 
 RNG = np.random.default_rng(77)
 X, NEW = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3))

@@ -8,7 +8,8 @@ import pytest
 import scipy.integrate
 
 import nearkernel as nk
-from nearkernel.statistics import Clouds, _rich_limit
+from nearkernel.forecasts.mean_field import limit as _rich_limit
+from nearkernel.statistics import Clouds
 
 RNG = np.random.default_rng(21)
 X, NEW = RNG.normal(size=(3, 3)), RNG.normal(size=(3, 3))

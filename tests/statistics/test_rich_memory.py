@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel import _memory
+from nearkernel._run import memory as _memory
+from nearkernel.forecasts.mean_field.memory import run_bytes, shared_bytes
 from nearkernel.statistics import Clouds
-from nearkernel.statistics._rich_memory import run_bytes, shared_bytes
 
 RNG = np.random.default_rng(5)
 

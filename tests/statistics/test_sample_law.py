@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics._factor import Spectrum
+from nearkernel.dynamics.linear.factor import Spectrum
 from nearkernel.statistics import KernelTask, power_law_task, sample_law, sphere_task
 
 

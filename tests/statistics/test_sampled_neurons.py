@@ -8,9 +8,11 @@ import pytest
 
 import helpers
 import nearkernel as nk
+from nearkernel.forecasts.order_half import kink_crossings as _crossings
+from nearkernel.forecasts.order_one import neuron_average as _sampled
 from nearkernel.kernels import layer_kernels
-from nearkernel.statistics import SampledNeurons, _crossings, _sampled
-from nearkernel.statistics._pair_functions import layers_of, mean_corrections
+from nearkernel.statistics import SampledNeurons
+from nearkernel.statistics.width.pair_functions import layers_of, mean_corrections
 
 X, NEW = helpers.points(4, 3, 21), helpers.points(2, 3, 22)
 Y = np.array([0.8, -0.5, 0.3, 1.1])

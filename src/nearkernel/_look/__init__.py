@@ -5,22 +5,22 @@ that they are given; what is HTML already is an `Html`. `_look.drawing` has the 
 `inline` sets an SVG of its making into a page, where it takes on the page's colors.
 """
 
-from ._formula import formula as formula
-from ._html import Html as Html
-from ._html import beside as beside
-from ._html import code as code
-from ._html import definitions as definitions
-from ._html import dot as dot
-from ._html import figure as figure
-from ._html import footer as footer
-from ._html import heading as heading
-from ._html import inline as inline
-from ._html import joined as joined
-from ._html import page as page
-from ._html import paragraphs as paragraphs
-from ._html import pictures as pictures
-from ._html import reproduce as reproduce
-from ._html import section as section
-from ._html import style as style
-from ._html import table as table
-from ._html import warning as warning
+from .formula import formula as formula
+from .html import Html as Html
+from .html import beside as beside
+from .html import code as code
+from .html import definitions as definitions
+from .html import dot as dot
+from .html import figure as figure
+from .html import footer as footer
+from .html import heading as heading
+from .html import inline as inline
+from .html import joined as joined
+from .html import page as page
+from .html import paragraphs as paragraphs
+from .html import pictures as pictures
+from .html import reproduce as reproduce
+from .html import section as section
+from .html import style as style
+from .html import table as table
+from .html import warning as warning

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._extra import needing
-from .._printable import printable
+from .._base.extra import needing
+from .._base.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

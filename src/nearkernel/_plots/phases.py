@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._axes import given_or_new
+from .axes import given_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

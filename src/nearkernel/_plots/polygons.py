@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._extra import needing
-from ._axes import given_or_new
+from .._base.extra import needing
+from .axes import given_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -64,7 +64,7 @@ class Encoder:
         return self._object(value, name)
 
     def _object(self, value: Any, name: str) -> Any:
-        from ..dynamics._kept import KeptCross
+        from ..dynamics.linear.kept_cross import KeptCross
 
         if id(value) in self._seen:
             return {"same": self._seen[id(value)]}
@@ -209,8 +209,8 @@ def _follows(value: Any, key: str) -> bool:
 def _named_activation(value: Any) -> str | None:
     """The name under which `nk.activations.get` gives this very object."""
     from ..activations import get, names
-    from ..activations._formula import Formula
-    from ..activations._series import Series
+    from ..activations.averages.series import Series
+    from ..activations.formula import Formula
 
     if not isinstance(value, Series):
         return None  # the others are plain numbers

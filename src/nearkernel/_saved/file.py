@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._files import missing, write_alone
-from .._memory import require_fits
+from .._base.files import missing, write_alone
+from .._run.memory import require_fits
 from .codec import Decoder, Encoder
 
 FORMAT, VERSION = "nearkernel model", 2
@@ -54,7 +54,7 @@ def read_model(path: str | os.PathLike) -> tuple[Any, dict[str, Any]]:
     """The model and what was written about it. Nothing that the file holds is run."""
     from sklearn.base import BaseEstimator
 
-    from .._check import shown
+    from .._base.check import shown
 
     file = Path(path)
     if not file.is_file():

@@ -49,6 +49,6 @@ def _path(path: Any) -> Path:
 
 
 def _shown(value: Any) -> str:
-    from .._check import shown
+    from .._base.check import shown
 
     return shown(value)

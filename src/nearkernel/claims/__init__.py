@@ -5,9 +5,9 @@
 One file per claim, in folders by topic. `claims.find(name)` gives its class, whose fields are the settings.
 """
 
-from .. import _quietly as _quietly
-from .._settings import Setting as Setting
-from .._settings import setting as setting
+from .._base.settings import Setting as Setting
+from .._base.settings import setting as setting
+from .._run import quietly as _quietly
 from ._claim import Claim as Claim
 from ._claim import Result as Result
 from ._erratum import Erratum as Erratum

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._settings import Settings
+from .._base.settings import Settings
 from ._erratum import Erratum
 from ._row import Row
 

@@ -6,7 +6,7 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 
-from .._spelling import nearest
+from .._base.spelling import nearest
 from ._claim import Claim
 
 

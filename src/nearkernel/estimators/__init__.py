@@ -7,22 +7,22 @@ They are the only mutable classes of the library. `fit` calls `nk.solve`, which 
 `predict` reuses the factor.
 """
 
-from .. import _quietly as _quietly
-from . import _scikit_learn as _scikit_learn
-from ._auto import AutoClassifier as AutoClassifier
-from ._auto import AutoRegressor as AutoRegressor
-from ._deep_linear import DeepLinearBayes as DeepLinearBayes
-from ._finite import NearlyKernelClassifier as NearlyKernelClassifier
-from ._finite import NearlyKernelRegressor as NearlyKernelRegressor
-from ._machine import KernelMachine as KernelMachine
-from ._networks import NNGPClassifier as NNGPClassifier
-from ._networks import NNGPRegressor as NNGPRegressor
-from ._networks import NTKClassifier as NTKClassifier
-from ._networks import NTKRegressor as NTKRegressor
-from ._one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
-from ._quadratic import QuadraticRegressor as QuadraticRegressor
-from ._recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
-from ._table import PrepareTable as PrepareTable
+from .._run import quietly as _quietly
+from . import scikit_learn as _scikit_learn
+from .auto.auto import AutoClassifier as AutoClassifier
+from .auto.auto import AutoRegressor as AutoRegressor
+from .deep_linear import DeepLinearBayes as DeepLinearBayes
+from .finite_networks import NearlyKernelClassifier as NearlyKernelClassifier
+from .finite_networks import NearlyKernelRegressor as NearlyKernelRegressor
+from .kernel_machine import KernelMachine as KernelMachine
+from .one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
+from .quadratic import QuadraticRegressor as QuadraticRegressor
+from .recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
+from .tables.prepare import PrepareTable as PrepareTable
+from .wide_networks import NNGPClassifier as NNGPClassifier
+from .wide_networks import NNGPRegressor as NNGPRegressor
+from .wide_networks import NTKClassifier as NTKClassifier
+from .wide_networks import NTKRegressor as NTKRegressor
 
 __all__ = [
     "AutoClassifier",

@@ -3,16 +3,16 @@
 An experiment is a frozen settings object that answers by theory at once and, on request, checks by real training.
 """
 
-from .. import _quietly as _quietly
-from .._settings import setting as setting
-from ._experiment import Experiment as Experiment
-from ._experiment import Preset as Preset
-from ._experiment import Watch as Watch
-from ._picture import Answer as Answer
-from ._picture import Cells as Cells
-from ._picture import Curve as Curve
-from ._picture import Heat as Heat
-from ._picture import Number as Number
-from ._picture import Picture as Picture
-from ._registry import NAMES as NAMES
-from ._registry import find as find
+from .._base.settings import setting as setting
+from .._run import quietly as _quietly
+from .experiment import Experiment as Experiment
+from .experiment import Preset as Preset
+from .experiment import Watch as Watch
+from .experiment_list import NAMES as NAMES
+from .experiment_list import find as find
+from .picture import Answer as Answer
+from .picture import Cells as Cells
+from .picture import Curve as Curve
+from .picture import Heat as Heat
+from .picture import Number as Number
+from .picture import Picture as Picture

@@ -20,7 +20,7 @@ class LazyScale(Claim):
     width: int = setting(64, "Neurons in the hidden layer.", low=16, high=256, quick=32)
 
     def run(self, seed: int) -> Result:
-        from ...statistics._climb import ORDERS, Settings, climb
+        from ...forecasts.theory_ladder import ORDERS, Settings, climb
 
         alphas = tuple(64.0 / 2**k for k in reversed(range(self.scales)))
         chosen = Settings(

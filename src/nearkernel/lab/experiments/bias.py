@@ -8,7 +8,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
 _WEIGHTS = 24

@@ -7,7 +7,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
 _LOW, _HIGH = 1e-10, 1e6  # losses beyond are not drawn

@@ -8,10 +8,10 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._circle import CHECK, END, THEORY
-from ._steps import course
+from .parts.circle import CHECK, END, THEORY
+from .parts.steps import course
 
 _ANGLES = np.linspace(-np.pi, np.pi, 128)
 _PARTS = 8  # in which they are forecast, as long as padded training sets: one shape is compiled

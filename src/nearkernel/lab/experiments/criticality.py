@@ -7,10 +7,20 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
-from ...activations._formula import LONGEST, formula, is_formula
+from ..._base.settings import setting
+from ...activations.formula import LONGEST, formula, is_formula
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
-from ._signals import ALIKE, BIAS_VARS, NETWORKS, SQUARES, WEIGHT_VARS, Known, drawn_layers, flow, known_of
+from .parts.signals import (
+    ALIKE,
+    BIAS_VARS,
+    NETWORKS,
+    SQUARES,
+    WEIGHT_VARS,
+    Known,
+    drawn_layers,
+    flow,
+    known_of,
+)
 
 
 @dataclasses.dataclass(frozen=True)

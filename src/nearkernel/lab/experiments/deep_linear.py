@@ -8,9 +8,9 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._deep_linear import CHECK, END, THEORY
+from .parts.deep_linear import CHECK, END, THEORY
 
 _INPUTS = 30
 _DEPTHS = (0, 1, 2, 4, 7, 12, 20, 30)

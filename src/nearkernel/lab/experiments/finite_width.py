@@ -10,7 +10,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
 
 _X, _Y = np.array([[-1.0], [0.7]]), np.array([0.8, -0.5])

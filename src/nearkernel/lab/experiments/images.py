@@ -8,10 +8,10 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
-from ._images import CHECK, END, THEORY
-from ._ridge import PART, Pace, descended, pace
+from .parts.images import CHECK, END, THEORY
+from .parts.ridge import PART, Pace, descended, pace
 
 _TRAIN, _TEST = 80, 80
 _SIZES = (10, 20, 40, 60, _TRAIN)

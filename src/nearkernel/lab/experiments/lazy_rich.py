@@ -9,9 +9,9 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import Points, setting
+from ..._base.settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._lazy_rich import CHECK, END, THEORY
+from .parts.lazy_rich import CHECK, END, THEORY
 
 _GRID = np.linspace(-2, 2, 41)[:, None]
 _MIDDLE = 20  # where the grid is 0

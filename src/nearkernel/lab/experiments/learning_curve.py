@@ -6,9 +6,9 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._datasets import POOL, PROGRAM, pool
+from .parts.datasets import POOL, PROGRAM, pool
 
 _SIZES = (10, 20, 40, 80, 160, POOL)
 _AHEAD = (POOL, 2 * POOL, 4 * POOL)

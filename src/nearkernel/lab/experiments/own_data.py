@@ -7,10 +7,10 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from .._table import LONGEST, Table, table
-from ._ridge import PART, descended, pace
+from ..pasted_rows import LONGEST, Table, table
+from .parts.ridge import PART, descended, pace
 
 _PLACES = 101
 _RIDGES = np.geomspace(1e-4, 1e2, 13)

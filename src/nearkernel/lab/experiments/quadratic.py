@@ -7,9 +7,9 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Curve, Experiment, Heat, Number, Picture, Preset, Watch
-from ._waves import GRID, WAVES, Known, known_of, outputs_of, phi, psi
+from .parts.waves import GRID, WAVES, Known, known_of, outputs_of, phi, psi
 
 _COARSE = GRID[::3]  # of the kernel
 _EPS = np.linspace(-0.6, 0.6, 61)

@@ -7,9 +7,9 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import setting
+from ..._base.settings import setting
 from .. import Answer, Cells, Curve, Experiment, Number, Picture, Preset, Watch
-from ._regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
+from .parts.regions import DRAW, DRAW_TRAINED, END, START, TASKS, TRAIN
 
 _WIDEST = 32
 _POINTS = 80

@@ -11,10 +11,10 @@ import numpy as np
 
 import nearkernel as nk
 
-from ..._settings import Points, setting
+from ..._base.settings import Points, setting
 from .. import Answer, Curve, Experiment, Number, Picture, Preset, Watch
-from ._padded import Switched, more_layers, more_neurons, more_rows, switched
-from ._steps import course
+from .parts.padded import Switched, more_layers, more_neurons, more_rows, switched
+from .parts.steps import course
 
 _GRID = np.linspace(-2, 2, 101)[:, None]
 _BATCH, _BATCHES = 10, 5

@@ -1,0 +1,1 @@
+"""What every module may use: checks of arguments, records, status, public names."""

@@ -1,0 +1,1 @@
+"""The command line: one folder per command, and what commands share."""

@@ -1,0 +1,1 @@
+"""What `nearkernel advise` prints and draws."""

@@ -1,0 +1,199 @@
+"""`nearkernel predict` from options to files: load, split, answer, write, show."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from ..._base.files import write_alone
+from ..._saved.file import model_bytes
+from ..curve.job import Found
+from ..curve.job import run as run_curve
+from ..streams import Progress, console, progress
+from ..streams import print_json as dump
+from .auto import Chosen
+from .job import Network, Result, run
+from .options import Options
+from .reading.columns import cells, loss_of, plain, titles
+from .reading.data import Data, load
+from .reading.prepare import Split, few, split
+from .reporting.output import check_writable, write_together, written_to
+from .reporting.report import report_html
+from .reporting.summary import predictions_csv, result_json
+from .reporting.verdict import headline, next_commands, rows_in_words, verdict
+
+_STEPS = 8  # that a user is told of
+_COLUMNS = 6
+_WIDE = 96  # characters of a table with a column more
+JSON = "result.json"
+FILES = ("report.html", "predictions.csv", JSON)
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A run that went well, and what is to be written of it."""
+
+    options: Options
+    folder: Path
+    data: Data
+    parts: Split
+    network: Network
+    result: Result
+    grown: Found | None  # its learning curve, where one was asked for
+    files: dict[str, str]
+    model: bytes | None
+
+    def write(self) -> None:
+        if self.model is not None:
+            save = Path(str(self.options.save))
+            with written_to("--save", save):
+                write_alone(save, self.model)
+        write_together(self.folder, self.files)
+
+    @property
+    def json(self) -> str:
+        return self.files[JSON]
+
+
+def predict_and_report(options: Options, targets: Sequence[str], out: Path, print_json: bool) -> None:
+    """The whole command, for each of `targets` if there are several; writes nothing unless everything went well."""
+    asked = [(options, out)] if len(targets) < 2 else list(_each(options, targets, out))
+    for _, folder in asked:
+        check_writable(folder, FILES)
+    with progress(_STEPS * len(asked)) as shown:
+        say = _counted(shown, _STEPS * len(asked))
+        outcomes = [_run(*each, say) for each in asked]
+        for outcome in outcomes:
+            outcome.write()
+    if not print_json:
+        for outcome in outcomes:
+            _print_table(outcome)
+    elif len(targets) < 2:
+        sys.stdout.write(outcomes[0].json)
+    else:
+        dump({each.data.target: json.loads(each.json) for each in outcomes})
+
+
+def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple[Options, Path]]:
+    """One run per target. The other targets are not among the columns it is predicted from."""
+    names = [re.sub(r"[^\w.-]+", "_", target).strip(".") or "target" for target in targets]
+    for i, (target, name) in enumerate(zip(targets, names, strict=True)):
+        name = name if names.count(name) == 1 else f"{name}-{i + 1}"
+        others = tuple(each for each in targets if each != target)
+        save = None
+        if options.save is not None:
+            path = Path(options.save)
+            save = str(path.with_name(f"{path.stem}-{name}{path.suffix}"))
+        yield dataclasses.replace(options, target=target, other_targets=others, save=save), out / name
+
+
+def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
+    network = options.imagined()
+    say("loading the data")
+    data = load(
+        options.data, options.target, options.task, options.drop, options.strict, options.other_targets
+    )
+    parts = split(data, options.test_fraction, options.most_rows, options.seed)
+    result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
+    grown = _grown(options, network, data, parts, say) if options.curve else None
+    say("drawing the report")
+    typed = dataclasses.asdict(options)
+    texts = (
+        report_html(data, parts, network, result, typed, grown, next_commands(options, data, result.leaks)),
+        predictions_csv(data, parts, result),
+        result_json(data, parts, network, result, typed, grown),
+    )
+    assert result.auto is not None
+    model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
+    files = dict(zip(FILES, texts, strict=True))
+    return Outcome(options, folder, data, parts, network, result, grown, files, model)
+
+
+def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
+    """How the error of wide networks would fall with more rows, from the rows to learn from alone."""
+    rows = few(parts, options.most_network_rows, options.seed)
+    return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
+
+
+def _counted(shown: Progress, steps: int) -> Callable[[str], None]:
+    """Says what is being done, and counts it."""
+    done = itertools.count()
+
+    def say(what: str) -> None:
+        step = next(done)
+        shown.count(step, max(steps, step + 1))
+        shown.say(what)
+
+    return say
+
+
+def _about(data: Data, parts: Split) -> dict[str, Any]:
+    """What a model file says of the model, for those who apply it."""
+    return {
+        "data": data.name,
+        "task": data.task,
+        "target": data.target,
+        "classes": list(data.classes),
+        "training_rows": len(parts.trained),
+        "target_reading": None if data.reading is None else dataclasses.asdict(data.reading),
+        "ids": list(data.ids),
+    }
+
+
+def _matter(auto: Chosen) -> str:
+    """The columns that matter beyond chance, with what each is worth, in one sentence."""
+    found = [f"{one.column} ({plain(one.cost)})" for one in auto.importance if one.matters]
+    if not found:
+        return "no column beyond chance."
+    return f"{', '.join(found[:_COLUMNS])}{f' and {len(found) - _COLUMNS} more' * (len(found) > _COLUMNS)}."
+
+
+def _print_table(outcome: Outcome) -> None:
+    data, parts, network, result = outcome.data, outcome.parts, outcome.network, outcome.result
+    options, out, grown = outcome.options, outcome.folder, outcome.grown
+    page = console()
+    kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
+    layers = f"{network.words} of infinite width"
+    page.print(f"{data.name}: {data.target} ({kind}), {rows_in_words(parts)}", style="bold", markup=False)
+    page.print(f"{headline(data, result)} {verdict(data, result)}", markup=False)
+    for leak in result.leaks:
+        page.print(f"Warning: {leak.warning(data)}", style="bold", markup=False)
+    trained = network.finite is not None and network.finite.train
+    untrained = "only the last row" if trained else "nothing"
+    page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained", markup=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in titles(data.task, trained):
+        table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
+    for answer in result.answers:
+        table.add_row(*cells(answer, data.task, trained))
+    if network.finite is not None:
+        table.add_section()
+        for each in result.finite:
+            table.add_row(*cells(each, data.task, trained))
+    if trained:
+        page.width = max(page.width, _WIDE)
+    page.print(table)
+    if network.finite is not None:
+        page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
+    assert result.auto is not None
+    if result.auto.importance:
+        page.print(
+            f"What matters (by how much {loss_of(data)} without it): {_matter(result.auto)}", markup=False
+        )
+    if grown is not None:
+        page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
+    for note in (*data.notes, *parts.notes, *result.notes):
+        page.print(f"Note: {note}.", markup=False)
+    written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]
+    page.print(f"Wrote {', '.join(written)}", markup=False)
+    for line in next_commands(options, data, result.leaks):
+        page.print(f"next: {line}", markup=False)

@@ -1,0 +1,1 @@
+"""From a data file to a matrix of numbers."""

@@ -1,0 +1,1 @@
+"""How work is run: threads, clusters, memory, precision, compiled programs, progress, interrupts."""

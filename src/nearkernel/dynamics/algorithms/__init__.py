@@ -1,0 +1,1 @@
+"""Training algorithms and losses."""

@@ -1,0 +1,1 @@
+"""Features learned in one step, or from gradients of a kernel machine."""

@@ -1,0 +1,1 @@
+"""Linearized training of a given network, and how far to trust it."""

@@ -1,0 +1,1 @@
+"""Training to order 0: linear in the parameters, for any kernel."""

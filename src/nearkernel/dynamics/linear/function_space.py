@@ -1,0 +1,171 @@
+"""Any loss in function space: with z = z(0) + K a, training moves the n coefficients a instead of the parameters."""
+
+import copy
+import math
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._base.check import inputs
+from ..._base.status import Status, StatusKind
+from ..._run.precision import in_float64
+from ..algorithms.divergence import judged
+from ..algorithms.losses import AbstractLoss, loss_of_zero, require_loss
+from ..algorithms.ode import integrate
+from ..algorithms.sgd import FullBatches
+from ..algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
+from .base import AbstractSolution, Prediction, end_of, moved_to, status_at
+from .tangent import AbstractTangent
+
+
+class FunctionSpaceSolution(AbstractSolution):
+    r"""A linear(ized) model trained with any differentiable loss, by integrating $\dot a = -\partial L/\partial z$.
+
+    Gradient descent, with or without momentum, is iterated exactly; flows are integrated to a relative error of 1e-8.
+
+    **Fields:** `algorithm`; `status`, an `nk.Status` by the rules of `nk.simulate`, and its `ok`.
+    """
+
+    def __init__(
+        self, tangent: AbstractTangent, x, y, algorithm: SpectralAlgorithm, loss: AbstractLoss, vector: bool
+    ):
+        self._tangent, self._x, self._y, self._loss, self._vector = tangent, x, y, loss, vector
+        self.algorithm = algorithm
+        self._start = tangent.start(x, y.shape[1])
+        require_loss(loss, lambda: self._start, y)
+        self._matrix = tangent.matrix(x)
+        self._weights, self._status = self._integrate(algorithm)
+
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    def _integrate(self, algorithm: Any) -> tuple[np.ndarray, Status]:
+        shape = self._tangent.flat(self._start).shape
+        return trained_by(self._loss, self._matrix, self._start, self._y, shape, algorithm)
+
+    @in_float64
+    def at(self, moment: float) -> Self:
+        """The same training at another finite time `moment` (steps for gradient descent); the kernel matrix is kept."""
+        found = copy.copy(self)
+        found.algorithm = moved_to(self.algorithm, moment)
+        found._weights, found._status = found._integrate(found.algorithm)
+        return found
+
+    @in_float64
+    def loss(self, time: float | None = None) -> float:
+        """The training loss, at the end of training or at `time`."""
+        fitted = self.predict(self._x, time).mean.reshape(self._y.shape)
+        return float(self._loss(jnp.asarray(fitted), jnp.asarray(self._y)))
+
+    def _losses(self) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.algorithm, GradientDescent):
+            return super()._losses()
+        times = self._moments()
+        shape = self._tangent.flat(self._start).shape
+        arguments = (self._loss, self._matrix, self._start, self._y, jnp.zeros(shape))
+        friction = getattr(self.algorithm, "friction", None)
+        found, _ = flow_at(*arguments, times, friction)  # one integration serves all times
+        return times, np.array(
+            [self._loss(_outputs(self._matrix, self._start, a), jnp.asarray(self._y)) for a in found]
+        )
+
+    @in_float64
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new`, at the end or at another finite `time`."""
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        weights = self._weights
+        if time is not None:
+            weights, _ = self._integrate(moved_to(self.algorithm, time))
+        out = self._y.shape[1]
+        moved = self._tangent.unflat(self._tangent.cross(x_new, self._x) @ weights, out)
+        found = self._tangent.start(x_new, out) + moved
+        return Prediction(terms=(found[:, 0] if self._vector else found,))
+
+
+def trained_by(
+    loss: AbstractLoss, matrix: np.ndarray, start: np.ndarray, y: np.ndarray, shape: tuple, algorithm: Any
+) -> tuple[np.ndarray, Status]:
+    """The coefficients a, of that shape, at the end of training from outputs `start`, and how it ended."""
+    if not isinstance(algorithm, GradientDescent | GradientFlow | FullBatches):
+        raise ValueError(
+            f"{type(algorithm).__name__} has no time: for a loss other than 'squared' use GradientFlow or "
+            "GradientDescent."
+        )
+    time = algorithm.end()
+    if math.isinf(time):
+        raise ValueError(
+            "a loss other than 'squared' needs a finite `time` or `steps`: it may have no minimum."
+        )
+    arguments = (loss, matrix, start, y, jnp.zeros(shape))
+    if isinstance(algorithm, GradientDescent):
+        weights = np.array(descend_by(*arguments, algorithm.lr, algorithm.momentum, int(time)))
+    elif isinstance(algorithm, FullBatches):
+        sgd = algorithm.sgd
+        weights = np.array(_scheduled(*arguments, sgd.rates(), sgd.momentum, sgd.kept))
+    else:
+        found, success = flow_at(*arguments, np.array([float(time)]), algorithm.friction)
+        weights = np.array(found[0])
+        if not success:
+            message = f"not converged: the flow is too stiff to follow to {end_of(algorithm)}"
+            return np.full_like(weights, np.nan), Status(StatusKind.stiff, message)
+    ends = [loss(jnp.asarray(z), jnp.asarray(y)) for z in (start, _outputs(matrix, start, weights))]
+    status = judged(
+        status_at(algorithm, 0.0), ends, f"by {end_of(algorithm)}", zero=loss_of_zero(loss, y, start)
+    )
+    return weights, status
+
+
+def _force(loss: AbstractLoss, matrix, start, y, a):
+    """-dL/dz at z = start + K a, in the shape of a."""
+    return -jax.grad(loss)(_outputs(matrix, start, a), y).reshape(a.shape)
+
+
+def _outputs(matrix, start, a):
+    return start + (matrix @ a).reshape(start.shape)
+
+
+@jax.jit(static_argnums=(0,))
+def descend_by(loss, matrix, start, y, a, lr, momentum, steps):
+    def step(_, state):
+        a, velocity = state
+        velocity = momentum * velocity + lr * _force(loss, matrix, start, y, a)
+        return a + velocity, velocity
+
+    return jax.lax.fori_loop(0, steps, step, (a, jnp.zeros_like(a)))[0]
+
+
+@jax.jit(static_argnums=(0,))
+def _scheduled(loss, matrix, start, y, a, rates, momentum, kept):
+    def step(state, rate):
+        a, velocity = state
+        velocity = momentum * velocity + rate * _force(loss, matrix, start, y, a)
+        return (kept * a + velocity, velocity), None
+
+    return jax.lax.scan(step, (a, jnp.zeros_like(a)), rates)[0][0]
+
+
+def flow_at(loss, matrix, start, y, a, times: np.ndarray, friction: float | None):
+    """The coefficients at each of `times`, and whether the solver got to the last."""
+    if times[-1] == 0.0:
+        return a[None], True
+    matrix, every = jnp.asarray(matrix), jnp.asarray([0.0, *times])
+    found, success = _flow(
+        loss, matrix, start, y, a, every, 0.0 if friction is None else friction, friction is None
+    )
+    return found[1:], bool(success)
+
+
+@jax.jit(static_argnums=(0, 7))
+def _flow(loss, matrix, start, y, a, times, friction, first_order: bool):
+    def field(state):
+        position, velocity = state
+        force = _force(loss, matrix, start, y, position)
+        if first_order:
+            return force, jnp.zeros_like(force)
+        return velocity, force - friction * velocity
+
+    (positions, _), success = integrate(field, (a, jnp.zeros_like(a)), times, rtol=1e-8, atol=1e-10)
+    return positions, success

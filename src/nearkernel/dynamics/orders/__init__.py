@@ -1,0 +1,1 @@
+"""Training to orders 1 and 2: the kernel moves."""

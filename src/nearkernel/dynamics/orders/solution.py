@@ -1,0 +1,293 @@
+"""What `solve` returns beyond order 0: a trained model that learned features, as formulas."""
+
+import copy
+import functools
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from ..._base.check import inputs, one_of, targets
+from ..._run.memory import rows_that_fit
+from ..._run.precision import in_float64
+from ..algorithms.regime import regime
+from ..algorithms.spectral import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
+from ..linear.base import FactoredSolution, Prediction, moved_to
+from ..linear.factor import AbstractFactor, Spectrum
+from ..linear.tangent import CurvedTangent
+from .displacements import moved_weights
+from .feature_learning import FeatureLearning, feature_learning
+from .projectors import Projectors, projectors, require_fitted
+from .unexpanded import at_scale, exact_params
+
+_LARGE = 0.1  # of |z^I| / |z^F|: beyond, the next order is no longer small either
+
+
+class NearlyKernelSolution(FactoredSolution):
+    """A model solved to order 1 or 2 in the small parameter; it predicts at any inputs.
+
+    **Fields:** `algorithm`; `order`; `eps`, the small parameter (1 for expanded models): term k is proportional to its
+    k-th power; `status`, `ok`; `regime`, the result of `nk.regime`, or None; `rank` of the kernel matrix, `cutoff`,
+    `lambda_max`; `sum_rank`, the number of terms of the rational sum that replaces the tensor X (0 if none was needed);
+    `passes`, the number of derivative passes over the training data, by kind.
+    """
+
+    _tangent: CurvedTangent
+
+    def __init__(
+        self,
+        tangent: CurvedTangent,
+        x: np.ndarray,
+        y: np.ndarray,
+        algorithm: SpectralAlgorithm,
+        order: int,
+        vector: bool,
+    ):
+        self._tangent, self._x, self._y, self._vector = tangent, x, y, vector
+        self.algorithm, self.order, self.eps = algorithm, order, tangent.eps
+        self._derivatives = tangent.derivatives(x)
+        self._residual = tangent.flat(tangent.start(x, y.shape[1]) - y).T
+        self._factor = self._factor_for(algorithm, order)
+        self.sum_rank = 0
+        self._moved = self._orders(algorithm, order)
+
+    def _factor_for(self, algorithm: SpectralAlgorithm, order: int) -> AbstractFactor:
+        if isinstance(algorithm, DirectOptimization | Ridge):
+            return self._tangent.factor(self._x, algorithm)
+        if order == 1 and math.isinf(algorithm.end()):
+            return self._tangent.rational(self._x)
+        return self._tangent.spectrum(self._x)
+
+    def _orders(self, algorithm: SpectralAlgorithm, order: int) -> list[np.ndarray]:
+        """w_0 .. w_order, each (columns, P), without their powers of eps."""
+        if self._factor.lam_max >= algorithm.limit():
+            return [np.full((len(self._residual), self._derivatives.size), np.inf)] * (order + 1)
+        columns = []
+        for residual in self._residual:
+            moved = moved_weights(self._derivatives, self._factor, residual, algorithm, order)
+            self.sum_rank = max(self.sum_rank, moved.rank)
+            columns.append(moved.weights)
+        return [np.stack(each) for each in zip(*columns, strict=True)]
+
+    @property
+    def passes(self) -> dict[str, int]:
+        return dict(self._derivatives.passes)
+
+    def _at(self, time: float | None) -> list[np.ndarray]:
+        if time is None:
+            return self._moved
+        algorithm = moved_to(self.algorithm, time)
+        self._have_spectrum()
+        return self._orders(algorithm, self.order)
+
+    @in_float64
+    def at(self, moment: float) -> Self:
+        """The same training at another time `moment` (steps for gradient descent); kernels and factors are reused."""
+        algorithm = moved_to(self.algorithm, moment)
+        self._have_spectrum()
+        found = copy.copy(self)
+        found.algorithm, found._moved = algorithm, found._orders(algorithm, self.order)
+        return found
+
+    def _have_spectrum(self) -> None:
+        """Finite times and second orders need all eigenvalues."""
+        if not isinstance(self._factor, Spectrum):
+            self._factor = self._tangent.spectrum(self._x)
+
+    @in_float64
+    def predict(self, x_new: Any, time: float | None = None) -> Prediction:
+        """Outputs at `x_new` (m, d), order by order in `terms`, at the end of training or at another `time`.
+
+        Warns when the first correction is more than a tenth of the linear prediction.
+        """
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        terms = self._scaled(self._terms(x_new, self._at(time)))
+        found = Prediction(tuple(term[:, 0] if self._vector else term for term in terms))
+        if found.correction is not None and found.correction > _LARGE:
+            warnings.warn(
+                f"|z^I|/|z^F| = {found.correction:.2g}: the correction is not small, so the next order may not be "
+                f"small either; trust `simulate` more than order 1 here.{self._instead(found.correction)}",
+                stacklevel=3,
+            )
+        return found
+
+    def _instead(self, correction: float) -> str:
+        """What to use in place of it, where that is known."""
+        if self.regime is None or not self.ok:
+            return ""
+        network = self._tangent.network()
+        assert network is not None
+        return f" The network is {regime(network, self._y, correction)}."
+
+    def _scaled(self, orders: list[np.ndarray]) -> list[np.ndarray]:
+        """With their powers of eps; what diverges does so at every eps."""
+        if not self.ok:
+            return orders
+        return [order * self.eps**k for k, order in enumerate(orders)]
+
+    def _terms(self, x_new: np.ndarray, moved: list[np.ndarray]) -> list[np.ndarray]:
+        """One array (m, out) an order, without powers of eps."""
+        out = self._y.shape[1]
+        terms = [self._tangent.start(x_new, out), *(np.zeros((len(x_new), out)) for _ in moved[1:])]
+        if np.isinf(moved[0]).any():
+            return [np.full_like(term, np.inf) for term in terms]
+        chunk = rows_that_fit(3 * 8 * moved[0].shape[1])
+        for at in range(0, len(x_new), chunk):
+            rows = self._tangent.derivatives(x_new[at : at + chunk])
+            for k, term in enumerate(terms):
+                values = rows.push(moved[k])
+                if k:
+                    values += rows.curve(k, moved)
+                term[at : at + chunk] += self._tangent.unflat(values.T, out)
+        return terms
+
+    @in_float64
+    def residual(self, time: float | None = None) -> np.ndarray:
+        """$z - y$ on the training set, to the order solved, in the shape of `y`, at the end or at `time`."""
+        terms = self._scaled(self._terms(self._x, self._at(time)))
+        found = sum(terms[1:], terms[0]) - self._y
+        return found[:, 0] if self._vector else found
+
+    def _shown(self) -> Mapping[str, object]:
+        return {**super()._shown(), "order": self.order, "eps": self.eps}
+
+    @property
+    @in_float64
+    def weights(self) -> tuple[Any, ...]:
+        """The change of the parameters, order by order: $W^F$, $W^I$, ..., each in the shape of the parameters."""
+        return tuple(map(self._tangent.tree, self._scaled(self._moved)))
+
+    @in_float64
+    def params(self, time: float | None = None) -> Any:
+        """The trained parameters, at the end or at `time`: the initial ones plus all orders."""
+        moved = self._scaled(self._at(time))
+        return self._tangent.arrived(sum(moved[1:], moved[0]))
+
+    @in_float64
+    def effective_kernel(self, x1: Any, x2: Any = None, time: float | None = None) -> np.ndarray:
+        r"""The effective kernel $k^E$: the tangent kernel of the trained model to first order in $\epsilon$.
+
+        Between `x1` and `x2` (`x1` itself if None), at the end of training or at `time`. (n1, n2) for one output,
+        (n1, out, n2, out) for several.
+        """
+        return self._part_of_the_way(x1, x2, 1.0, time)
+
+    @in_float64
+    def trained_kernel(self, x1: Any, x2: Any = None) -> np.ndarray:
+        """The trained kernel $(k + k^E) / 2$ of `x1` and `x2`: the mean of the kernels before and after training."""
+        return self._part_of_the_way(x1, x2, 0.5, None)
+
+    @in_float64
+    def quadratic_form(self, x_new: Any) -> np.ndarray:
+        r"""The quadratic form $\psi(x)[W^F, W^F]$ at `x_new` (m, d), in the shape of predictions.
+
+        It can have any sign, because $\psi$ need not be positive. The weights of order 0 contribute $\epsilon/2$ times
+        this form to the outputs.
+        """
+        return 2 * self._curve(inputs(x_new, "x_new", self._x.shape[1:]))
+
+    @in_float64
+    def deformed_labels(self) -> np.ndarray:
+        r"""Labels for which a linear model gives the first-order solution, $y - \frac{\epsilon}{2} \psi(x)[W^F, W^F]$.
+
+        They have the shape of `y`. A linear model with the same features, fitted to them, has the weights
+        $W^F + \epsilon W^I$, except for the part of $W^I$ orthogonal to the features of the data.
+        """
+        require_fitted("a deformed label", self._factor, self._derivatives.outputs, self.algorithm)
+        return (self._y[:, 0] if self._vector else self._y) - self.eps * self._curve(self._x)
+
+    def _curve(self, x_new: np.ndarray) -> np.ndarray:
+        """1/2 psi[W^F, W^F], without eps."""
+        found = self._tangent.derivatives(x_new).curve(1, self._moved)
+        found = self._tangent.unflat(found.T, self._y.shape[1])
+        return found[:, 0] if self._vector else found
+
+    def _part_of_the_way(self, x1: Any, x2: Any, share: float, time: float | None) -> np.ndarray:
+        """The kernel at initialization plus a `share` of what training added to it."""
+        x1 = inputs(x1, "x1" if x2 is not None else "x", self._x.shape[1:])
+        x2 = x1 if x2 is None else inputs(x2, "x2", self._x.shape[1:])
+        drift = self._drift(x1, x2, None if time is None else self._at(time)[0])
+        return self._shaped(self._kernel(x1, x2) + share * self.eps * drift, len(x1), len(x2))
+
+    def _kernel(self, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
+        """At initialization, (columns, m1, m2)."""
+        found = self._tangent.cross(x1, x2)
+        return np.broadcast_to(found, (len(self._residual), *found.shape))
+
+    def _drift(self, x1: np.ndarray, x2: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
+        """How the kernel moved, (columns, m1, m2), without eps."""
+        moved = self._moved[0] if moved is None else moved
+        there = self._tangent.half_drift(moved, x1, x2)
+        return there + self._tangent.half_drift(moved, x2, x1).transpose(0, 2, 1)
+
+    def _shaped(self, columns: np.ndarray, n1: int, n2: int) -> np.ndarray:
+        out = self._y.shape[1]
+        if out == 1:
+            return columns[0]
+        if len(columns) == 1:
+            return columns.reshape(n1, out, n2, out)
+        found = np.zeros((n1, out, n2, out))  # outputs with weights of their own: no kernel between them
+        for i, block in enumerate(columns):
+            found[:, i, :, i] = block
+        return found
+
+    @in_float64
+    def compressed_prediction(self, x_new: Any, kernel: str = "flat") -> np.ndarray:
+        r"""The prediction at `x_new` in the form of a kernel machine, $z(0) - k' (K')^{-1} e$.
+
+        **Arguments:** `kernel`: "flat", $k'(x_1, x_2) = \frac12 (f + f^E)(x_1) \cdot f(x_2)$, which is not symmetric
+        and reproduces `DirectOptimization`; "trained", the kernel of `trained_kernel`, a separate rule ($Z_A = Z_B =
+        \frac12 K^{-1} \otimes K^{-1}$) that agrees with every algorithm if the number of parameters equals the number
+        of outputs to fit, and with no algorithm if there are more parameters.
+        """
+        one_of(kernel, "kernel", ("flat", "trained"))
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        require_fitted(
+            "a compressed prediction",
+            self._factor,
+            self._derivatives.outputs,
+            self.algorithm,
+        )
+        drift = (
+            self._drift
+            if kernel == "trained"
+            else lambda a, b: self._tangent.half_drift(self._moved[0], a, b)
+        )
+        here = self._kernel(self._x, self._x) + self.eps / 2 * drift(self._x, self._x)
+        there = self._kernel(x_new, self._x) + self.eps / 2 * drift(x_new, self._x)
+        moved = [k @ np.linalg.solve(K, e) for k, K, e in zip(there, here, self._residual, strict=True)]
+        out = self._y.shape[1]
+        found = self._tangent.start(x_new, out) - self._tangent.unflat(np.stack(moved, axis=1), out)
+        return found[:, 0] if self._vector else found
+
+    @in_float64
+    def algorithm_projectors(self) -> Projectors:
+        """$Z_A$, $Z_B$ and $X$ as arrays (N, N, N, N), for few training outputs N; predictions do not need them."""
+        require_fitted("a projector", self._factor, self._derivatives.outputs, self.algorithm)
+        return projectors(self._tangent.spectrum(self._x), self.algorithm)
+
+    @in_float64
+    def feature_learning(self, x_test: Any, y_test: Any) -> FeatureLearning:
+        """Whether feature learning lowers the loss on `x_test`, `y_test`: see `FeatureLearning`."""
+        x_test = inputs(x_test, "x_test", self._x.shape[1:])
+        y_test = targets(y_test, len(x_test), "y_test", "x_test", out=self._y.shape[1])
+        moved = self._moved
+        if self.order < 2:
+            if isinstance(self.algorithm, GradientDescent | GradientFlow):
+                self._have_spectrum()
+            moved = self._orders(self.algorithm, 2)
+        exact = functools.partial(
+            _exact_loss, self._tangent, self._x, self._y, self.algorithm, x_test, y_test
+        )
+        return feature_learning(tuple(self._terms(x_test, moved)), y_test, exact)
+
+
+def _exact_loss(tangent: CurvedTangent, x, y, algorithm, x_test, y_test, eps: float) -> float:
+    """The test loss after training at this scale; nan where training diverges or does not end."""
+    model, start = at_scale(tangent, eps, x, y.shape[1])
+    params = exact_params(model, start, x, y, algorithm)
+    if params is None:
+        return float("nan")
+    return float(0.5 * ((np.asarray(model(params, x_test)) - y_test) ** 2).sum())

@@ -1,0 +1,1 @@
+"""Catapults, margins, stationary noise: what training does beyond its solution."""

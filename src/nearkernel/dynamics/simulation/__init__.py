@@ -1,0 +1,1 @@
+"""Real training by compiled steps."""

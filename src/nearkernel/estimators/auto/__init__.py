@@ -1,0 +1,1 @@
+"""Automatic models of tables: members, metrics, blends, calibration."""

@@ -1,0 +1,23 @@
+"""Which algorithm an estimator trains by."""
+
+from typing import Any
+
+import numpy as np
+
+from ..._base.check import shown
+from ...dynamics import GradientFlow, SpectralAlgorithm, tune
+from ...kernels import AbstractKernel
+
+
+def chosen(algorithm: Any, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> SpectralAlgorithm:
+    """An algorithm itself, or for "ridge" and "flow" the one whose strength or time leave-one-out prefers."""
+    if algorithm is None:
+        return GradientFlow()
+    if isinstance(algorithm, SpectralAlgorithm):
+        return algorithm
+    if algorithm not in ("ridge", "flow"):
+        raise TypeError(
+            "`algorithm` must be one that can be solved, e.g. nk.GradientFlow(), or 'ridge' or 'flow'; got "
+            f"{shown(algorithm)}."
+        )
+    return tune(kernel, x, y, algorithm).algorithm

@@ -1,0 +1,1 @@
+"""From a table of any library to a matrix of numbers."""

@@ -1,0 +1,1 @@
+"""Learning curves: errors over the number of training points."""

@@ -1,0 +1,1 @@
+"""Order 0: networks of infinite width."""

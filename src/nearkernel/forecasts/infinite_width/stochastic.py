@@ -1,0 +1,122 @@
+"""Forecasts of training by random steps: mean and covariance over initializations, batches and noise."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from ..._base.check import inputs
+from ..._run.precision import in_float64
+from ...dynamics import SGD
+from ...dynamics.linear.sgd_moments import (
+    Moments,
+    NewOutputs,
+    Task,
+    error_covariance,
+    moments_after,
+    output_covariance,
+    output_mean,
+    output_variance,
+    start_share,
+    weights_of,
+)
+from ...dynamics.linear.sgd_solution import squared_covariance, status_of_steps
+from ...models import AbstractNetwork
+from ..outputs.kernel_pair import FeaturePair, KernelPair, NetworkPair
+from ..outputs.law import GaussianOutputs, Places
+from ..outputs.with_regime import OfNetworks
+
+
+class StochasticForecast(OfNetworks, GaussianOutputs):
+    r"""Outputs after SGD with the squared loss: exact mean and covariance over initializations, batches and noise.
+
+    Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
+    from the Gaussian with these moments.
+
+    **Fields:** `mean` (m,) or (m, out), like `y`; `cov`, (m, m) or (m, out, m, out); `variance` and `std`, in the shape
+    of the mean; `loss`, the mean of $\frac12 \sum (z - y)^2$ on the training set; `status`, an `nk.Status`, and its
+    `ok`; `algorithm`; `regime`, the result of `nk.regime`, or None.
+    """
+
+    def __init__(
+        self, pair: KernelPair, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SGD, x_new: np.ndarray
+    ):
+        drifting = bool(algorithm.weight_decay) and algorithm.decay_to == "zero"
+        _require_forecast(pair, algorithm, drifting)
+        self._pair, self._x, self._y, self._vector, self._x_new = pair, x, y, vector, x_new
+        self.algorithm = algorithm
+        start, train = pair.both(x, None)
+        weights = weights_of(algorithm, len(x), 1)
+        self._task = Task(train, -y, np.zeros_like(y), weights, start, drifting)
+        self._moments = moments_after(self._task, algorithm)
+        zero = np.zeros((len(x_new), y.shape[1]))
+        self._crossing = pair.both(x_new, x)
+        found = output_mean(NewOutputs(zero, zero, self._crossing[1], np.zeros((1, 1))), self._moments)
+        self.mean = found[:, 0] if vector else found
+        before = 0.5 * float((y**2).sum() + y.shape[1] * np.trace(start))
+        self.loss = _mean_loss(self._task, self._moments)
+        self.status = status_of_steps(algorithm, before, self.loss, y)
+
+    @property
+    def ok(self) -> bool:
+        return self.status.ok
+
+    def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
+        return self._pair.network(), self._y
+
+    def _places(self) -> Places:
+        return Places(self._x_new, self._x, self._y)
+
+    @in_float64
+    def _covariance(self) -> np.ndarray:
+        pairs = self._spread(output_covariance, *self._pair.both(self._x_new, None))
+        return squared_covariance(pairs, len(self._x_new), self._y.shape[1], self._vector)
+
+    @in_float64
+    def _variance(self) -> np.ndarray:
+        kernels = self._pair.start, self._pair.train
+        found = self._spread(output_variance, *(kernel.diag(self._x_new) for kernel in kernels))
+        return found[:, 0] if self._vector else found
+
+    def _spread(self, of: Callable[..., np.ndarray], start: np.ndarray, train: np.ndarray) -> np.ndarray:
+        """`of` the new outputs, from both kernels between them or their diagonals."""
+        zero = np.zeros((len(self._x_new), self._y.shape[1]))
+        share = float(start_share(self._moments.shift, self._task.drifting))
+        new = NewOutputs(zero, zero, self._crossing[1], train)
+        return of(new, self._moments, (self._crossing[0], start), share)
+
+    @functools.cached_property
+    def terms(self) -> tuple[np.ndarray, ...]:
+        return (self.mean,)
+
+    @in_float64
+    def at(self, time: float) -> "StochasticForecast":
+        """The same networks after `time` steps."""
+        later = self.algorithm.at(time)
+        return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new)
+
+    @in_float64
+    def predict(self, x_new: Any) -> "StochasticForecast":
+        """The same networks at other inputs `x_new`."""
+        x_new = inputs(x_new, "x_new", self._x.shape[1:])
+        return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
+
+
+def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:
+    if drifting and not isinstance(pair, FeaturePair):
+        raise ValueError(
+            '`algorithm` with decay_to="zero" can be forecast only for an nk.FeatureModel with Gaussian weights; for '
+            'other models use decay_to="start", or nk.simulate.'
+        )
+    if algorithm.noise and isinstance(pair, NetworkPair):
+        if any(np.any(np.asarray(factor) != 1) for factor in jax.tree.leaves(pair.net.lr_factors())):
+            raise ValueError(
+                "`noise` needs a network in NTK scaling, whose `lr_factors()` are all 1: otherwise use nk.simulate."
+            )
+
+
+def _mean_loss(task: Task, moments: Moments) -> float:
+    mean = task.error + task.matrix @ moments.a
+    return 0.5 * float((mean**2).sum() + np.einsum("iiaa->", error_covariance(task, moments)))

@@ -1,0 +1,1 @@
+"""Order width^(-1/2): neurons that cross a kink."""

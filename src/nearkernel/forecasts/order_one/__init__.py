@@ -1,0 +1,1 @@
+"""Order 1/width: networks of finite width."""

@@ -1,0 +1,1 @@
+"""Distributions of outputs, and what they say of classes and losses."""

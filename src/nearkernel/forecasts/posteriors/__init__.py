@@ -1,0 +1,1 @@
+"""Bayesian networks of infinite and finite width."""

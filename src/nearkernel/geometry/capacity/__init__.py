@@ -1,0 +1,1 @@
+"""Entropy, widths and regularity of function classes."""

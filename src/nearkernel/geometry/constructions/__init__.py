@@ -1,0 +1,1 @@
+"""Networks and codes built by hand to show what a theorem says."""

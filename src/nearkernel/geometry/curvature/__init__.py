@@ -1,0 +1,1 @@
+"""Curvature of a loss, its spectrum, and its structure by classes."""

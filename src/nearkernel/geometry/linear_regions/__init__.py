@@ -1,0 +1,1 @@
+"""Linear regions of networks with piecewise linear activations."""

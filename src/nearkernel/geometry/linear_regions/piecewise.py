@@ -1,0 +1,137 @@
+"""A piecewise linear network as plain matrices, for cutting lines and planes."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..._base.check import numeric
+from ..._run.precision import in_float64
+from ...activations import PiecewiseLinear
+from ...models import MLP, Network
+from ...models.layers.activation import Activation
+from ...models.layers.base import AbstractPiecewiseLayer
+from ...models.networks.network import leaves, missing
+from ...models.params import checked_params
+
+EPS = float(np.finfo(np.float64).eps)
+ROUNDING = (
+    32 * EPS
+)  # values and slopes that are zero to this, relative to the sum of their terms, count as zero
+
+
+class Layers(NamedTuple):
+    """z^{l+1} = s(z^l) W_l + b_l with all scales multiplied in, s(z) = `right` z or `left` z by the sign of z."""
+
+    weights: list[np.ndarray]  # (fan_in, fan_out) each
+    biases: list[np.ndarray]
+    right: float
+    left: float
+
+    @property
+    def in_dim(self) -> int:
+        """Numbers of an input."""
+        return len(self.weights[0])
+
+    def factors(self, on: np.ndarray) -> np.ndarray:
+        """The slope of s, where a neuron is on and where it is off."""
+        return np.where(on, self.right, self.left)
+
+    def shifted(self, origin: np.ndarray, axes: np.ndarray) -> "Layers":
+        """The same network as a function of coordinates u, x = `origin` + u `axes`."""
+        first = (origin @ self.weights[0] + self.biases[0], axes @ self.weights[0])
+        return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
+
+
+def require_piecewise_linear(net: Any) -> None:
+    """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
+    if not isinstance(net, MLP):
+        raise TypeError(
+            f"`net` must be an nk.MLP or nk.Network; got {type(net).__name__}: "
+            'copy its weights into an nk.MLP with parametrization="standard".'
+        )
+    if not isinstance(net.activation, PiecewiseLinear):
+        raise TypeError(
+            '`net` must have a piecewise linear activation, "relu", "leaky_relu(slope)", "abs" or "linear", '
+            f"by name; got {type(net.activation).__name__}: other networks have no linear regions."
+        )
+
+
+def layers_of(net: Any, params: Any) -> Layers:
+    """A network with its parameters, as a function of inputs in rows."""
+    if not isinstance(net, Network):
+        require_piecewise_linear(net)
+    params = checked_params(net, params)
+    if isinstance(net, Network):
+        return _sequence(net, params)
+    weights, biases = [], []
+    for layer, entry in enumerate(params):
+        weight, bias = (numeric(entry[name], "params") for name in ("weight", "bias"))
+        weight_scale, bias_scale = (float(scale) for scale in net.scales(layer))
+        weights.append(weight_scale * weight)
+        biases.append(bias_scale * bias)
+    return Layers(weights, biases, float(net.activation.right), float(net.activation.left))
+
+
+@in_float64
+def _sequence(net: Network, params: Any) -> Layers:
+    """Of a network made of layers: what stands between two activations, as one matrix."""
+    found = missing(net.layers, AbstractPiecewiseLayer)
+    if found:
+        raise TypeError(
+            f"`{found[0]}`, {found[1]!r}, is not piecewise linear: the network has no linear regions."
+        )
+    shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
+    slopes: set[tuple[float, float]] = set()
+    for k, layer in enumerate(net.layers.layers):
+        if isinstance(layer, Activation):
+            if not isinstance(layer.function, PiecewiseLinear):
+                raise TypeError(
+                    f'`layers[{k}]` must be "relu", "leaky_relu(slope)", "abs" or "linear", by name; got {layer!r}: '
+                    "other networks have no linear regions."
+                )
+            slopes.add((float(layer.function.right), float(layer.function.left)))
+            parts.append(Affine([], shape))
+        elif any(isinstance(leaf, Activation) for leaf in leaves(layer)):
+            raise TypeError(
+                f"`layers[{k}]`, {layer!r}, contains an activation; only plain sequences of layers are supported."
+            )
+        else:
+            parts[-1].layers.append((layer, next(rest) if layer.has_params() else None))
+        shape = layer.shape(shape)
+    if len(slopes) > 1:
+        raise TypeError("`net` must have the same activation in all layers.")
+    right, left = next(iter(slopes), (1.0, 1.0))
+    weights, biases = zip(*(part.matrix() for part in parts), strict=True)
+    return Layers(list(weights), list(biases), right, left)
+
+
+class Affine(NamedTuple):
+    """Layers without activations, each with its parameters, and the shape of what enters."""
+
+    layers: list[tuple[Any, Any]]
+    shape: tuple[int, ...]
+
+    def outputs(self, flat: Any) -> Any:
+        x = flat.reshape(1, *self.shape)
+        for layer, own in self.layers:
+            x = layer(own, x)
+        return x.ravel()
+
+    def matrix(self) -> tuple[np.ndarray, np.ndarray]:
+        """(inputs, outputs) and (outputs,)."""
+        zero = jnp.zeros(math.prod(self.shape))
+        return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
+
+
+def two_points(start: Any, end: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two different points (dim,) of input space; numbers will do in one dimension."""
+    first, last = (np.atleast_1d(numeric(value, name)) for value, name in ((start, "start"), (end, "end")))
+    for array, name in ((first, "start"), (last, "end")):
+        if array.shape != (dim,):
+            raise ValueError(f"`{name}` must be a point of shape ({dim},); got {array.shape}.")
+    if np.array_equal(first, last):
+        raise ValueError("`start` and `end` must be two different points.")
+    return first, last

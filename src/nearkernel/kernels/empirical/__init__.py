@@ -1,0 +1,1 @@
+"""Tangent kernels of given parameters."""

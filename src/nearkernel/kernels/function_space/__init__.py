@@ -1,0 +1,1 @@
+"""What a kernel makes: Mercer pairs, its Hilbert space, processes."""

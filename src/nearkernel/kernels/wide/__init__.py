@@ -1,0 +1,1 @@
+"""NNGP and tangent kernels of infinitely wide networks."""

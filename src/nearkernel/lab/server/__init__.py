@@ -1,0 +1,1 @@
+"""The lab's web server and the processes that compute for it."""

@@ -1,0 +1,1 @@
+"""Models as polynomials in their parameters, and their derivatives."""

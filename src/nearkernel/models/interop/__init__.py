@@ -1,0 +1,1 @@
+"""Networks of PyTorch, Flax, Equinox and Keras, and of any function."""

@@ -1,0 +1,1 @@
+"""Layers: the function of one draw beside its law at infinite width."""

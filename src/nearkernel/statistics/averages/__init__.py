@@ -1,0 +1,1 @@
+"""Gaussian averages of products of derivatives of an activation."""

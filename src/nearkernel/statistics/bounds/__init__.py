@@ -1,0 +1,1 @@
+"""Bounds on kernels, eigenvalues and training at finite width."""

@@ -1,0 +1,1 @@
+"""Signals and gradients over depth: criticality and phases."""

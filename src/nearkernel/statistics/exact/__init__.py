@@ -1,0 +1,1 @@
+"""Exact laws of relu and deep linear networks."""

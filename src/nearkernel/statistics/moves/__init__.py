@@ -1,0 +1,1 @@
+"""How far first steps move each layer."""

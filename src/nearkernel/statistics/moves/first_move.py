@@ -1,0 +1,141 @@
+r"""How far the neurons of every layer move in the first step of gradient descent, computed from kernels.
+
+With residuals $e = f - y$ of the first outputs, the tangent kernel $\Theta$ of a layer's preactivations (each layer
+with its own rate), the variance $B$ of its entries between different neurons, and the covariance $G$ of
+$\sqrt N\, df/dz$,
+
+$$\mathbb{E}[(\Delta z_x)^2] = \eta^2 \sum_{ab} e_a e_b\, G_{ab}
+\left[\frac{\Theta_{xa} \Theta_{xb}}{N_l} + \frac{B_{xab}}{N_{l-1}}\right].$$
+
+From layer to layer, $\Theta'$ is the contribution of the layer's own weights, times their rates, plus
+$C\, \mathbb{E}[s' s']\, \Theta$, and
+
+$$B'_{xab} = C^2 \left\{\mathbb{E}[s'_x s'_x s'_a s'_b]\, \Theta_{xa} \Theta_{xb}
++ \frac{N_l}{N_{l-1}}\, \mathbb{E}[s'_x s'_x]\, \mathbb{E}[s'_a s'_b]\, B_{xab}\right\}.$$
+
+$B$ is the contribution of the layers below: every neuron moves with all others of its layer. Outputs move by
+$-\eta\, \Theta e$.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..._base.check import inputs, positive, targets, truth
+from ..._run.precision import in_float64
+from ...activations import AbstractActivation, PiecewiseLinear
+from ...kernels.wide.network import activation_averages
+from ...models import MLP
+from ..averages.piecewise import Pieces
+from ..averages.quadrature import Smooth
+from ..averages.relu_family import Folded
+
+_SPACING, _REACH = 0.05, 40.0  # of the logarithm of the integral's variable
+
+
+@in_float64
+def first_move(net: MLP, x: Any, y: Any, lr: float, *, factors: bool = True) -> np.ndarray:
+    """The root mean square change of preactivations in the first step of gradient descent, layer by layer.
+
+    It is the mean over networks of the root mean square over neurons and inputs, to leading order in the width and in
+    `lr`. `nk.statistics.coordinate_check` measures it.
+
+    **Arguments:** `net`, an `nk.MLP` with a smooth activation or one of the ReLU family, in any parametrization; `x`
+    (n, d) and `y` (n,) or (n, out), training data, one or two dozen points if there are several hidden layers; `lr`;
+    `factors`: whether learning rates are multiplied by `net.lr_factors()`.
+
+    **Returns:** (layers,), hidden layers and outputs.
+    """
+    if not isinstance(net, MLP) or not net.widths:
+        raise TypeError("`net` must be an nk.MLP with hidden layers.")
+    if not all(map(has_moves, net.activations)):
+        raise ValueError("`net` must have smooth activations, or activations of the ReLU family.")
+    x = inputs(x, "x", net.in_shape)
+    y = targets(y, len(x), out=net.out_dim)
+    lr = float(positive(lr, "lr"))
+    wide = MLP(net.in_dim, net.widths, 1, net.activation, net.weight_var, net.bias_var)
+    signals, slopes = zip(*activation_averages(wide, x), strict=True)
+    layers = _layers(net, x, signals, truth(factors, "factors"))
+    kernels = [layer.kernel for layer in layers[:-1]]
+    theta, b = layers[0].own, np.zeros((len(x),) * 3)
+    moves = []
+    for k in range(len(net.widths)):
+        back = slopes[k] * _backward(layers[k + 1 :], slopes[k + 1 :])
+        before = net.widths[k - 1] if k else 1
+        squares = theta[:, :, None] * theta[:, None, :] / net.widths[k] + b / before
+        moves.append((back * squares).mean(axis=0))
+        c, ratio = layers[k + 1].variance, net.widths[k] / before
+        if k + 1 < len(net.widths):
+            straight = _three_slopes(net.activation_of(k + 1), kernels[k])
+            carried = ratio * np.diagonal(slopes[k])[:, None, None] * slopes[k]
+            b = c**2 * (straight * theta[:, :, None] * theta[:, None, :] + carried * b)
+        theta = layers[k + 1].own + c * slopes[k] * theta
+    moves.append(theta.T @ theta / (len(x) * net.out_dim))
+    return lr * np.array([mean_root(each, layers[-1].kernel, y) for each in moves])
+
+
+class _Layer(NamedTuple):
+    own: np.ndarray  # what its own parameters add to the tangent kernel, with their rates
+    variance: float  # of its weights, times the fan-in
+    kernel: np.ndarray  # covariance of its outputs
+
+
+def _layers(net: MLP, x: np.ndarray, signals: Any, factors: bool) -> list[_Layer]:
+    rates = net.lr_factors() if factors else [{"weight": 1.0, "bias": 1.0} for _ in net.sizes[1:]]
+    found = []
+    for k, (rate, fan_in) in enumerate(zip(rates, net.sizes[:-1], strict=True)):
+        dense = net.dense(k)
+        weight, bias = (float(scale) ** 2 for scale in net.scales(k))
+        signal = x @ x.T / fan_in if k == 0 else signals[k - 1]
+        variance = float(dense.weight_var) if dense.parametrization == "standard" else weight * fan_in
+        own = float(rate["weight"]) * weight * fan_in * signal + float(rate["bias"]) * bias
+        found.append(_Layer(own, variance, variance * signal + float(dense.bias_var)))
+    return found
+
+
+def _backward(above: list[_Layer], slopes: tuple) -> Any:
+    """Covariance, times the width, of derivatives by what leaves an activation."""
+    total: Any = above[-1].variance
+    for layer, slope in zip(above[:-1], slopes, strict=True):
+        total = total * layer.variance * slope
+    return total
+
+
+def has_moves(activation: AbstractActivation) -> bool:
+    """Whether averages of four slopes are known."""
+    return activation.smooth or isinstance(activation, PiecewiseLinear)
+
+
+def _three_slopes(activation: AbstractActivation, kernel: np.ndarray) -> np.ndarray:
+    """E[s'_x s'_x s'_a s'_b] as [x, a, b]."""
+    few = lambda four: len(set(four)) < 4
+    if not activation.breaks:
+        found = Smooth(activation, float(np.diagonal(kernel).max())).averages(kernel, few)
+    elif activation.smooth:
+        found = Pieces(activation).averages(kernel, False, few)
+    else:
+        assert isinstance(activation, PiecewiseLinear)
+        found = Folded(activation).averages(kernel, False)
+    return np.einsum("xxab->xab", found.four(1, 1, 1, 1))
+
+
+def mean_root(form: np.ndarray, cov: np.ndarray, y: np.ndarray) -> float:
+    r"""E[(sum_k e_k^T Q e_k)^(1/2)] for Q = `form` and e_k ~ N(y_k, `cov`), the columns of `y` (n, out).
+
+    $\mathbb{E}\sqrt{M} = \frac{1}{2 \sqrt\pi} \int_0^\infty t^{-3/2} (1 - \mathbb{E}\, e^{-tM})\, dt$, in ln t.
+    """
+    values, vectors = np.linalg.eigh(cov)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    lam, turn = np.linalg.eigh(root.T @ form @ root)
+    lam = np.maximum(lam, 0.0)
+    across = ((turn.T @ root.T @ form @ y) ** 2).sum(axis=1)
+    at_mean = float(np.einsum("ak,ab,bk->", y, form, y))
+    mean = at_mean + y.shape[1] * lam.sum()
+    if mean <= 0:
+        return 0.0
+    u = np.arange(-_REACH, _REACH + _SPACING, _SPACING)
+    t = np.exp(u)[:, None] / mean
+    grown = 1.0 + 2.0 * t * lam
+    exponent = -t[:, 0] * at_mean + (2.0 * t**2 * across / grown).sum(axis=1)
+    transform = np.exp(np.minimum(exponent, 0.0) - 0.5 * y.shape[1] * np.log(grown).sum(axis=1))
+    return float(np.sqrt(mean / (4 * np.pi)) * _SPACING * (np.exp(-u / 2) * (1.0 - transform)).sum())

@@ -1,0 +1,1 @@
+"""Networks of finite width at initialization, to order 1/width."""
