@@ -28,23 +28,23 @@ test: lint docs browser  ## set up .venv, lint, check types, build the documenta
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/test_docs.py tests/test_notebooks.py \
-	  tests/models/test_from_torch*.py tests/test_inspect_command.py
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/project/test_docs.py tests/project/test_notebooks.py \
+	  tests/models/test_from_torch*.py tests/commands/test_inspect_command.py
 
 test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
-	$(BIN)/python tests/portable.py -n $(JOBS) --dist worksteal
+	$(BIN)/python tests/support/portable.py -n $(JOBS) --dist worksteal
 
 test-lowest: $(MADE)  ## run the core's tests with the lowest versions that pyproject.toml allows
-	$(BIN)/python tests/versions.py lowest
+	$(BIN)/python tests/support/versions.py lowest
 
 test-newest: $(MADE)  ## run the core's tests with the newest versions that pyproject.toml allows
-	$(BIN)/python tests/versions.py newest
+	$(BIN)/python tests/support/versions.py newest
 
 test-wheel: $(DEV_READY)  ## build the wheel, install it with each extra into an empty environment, and use it there
-	$(BIN)/python -m pytest -m slow tests/test_package.py
+	$(BIN)/python -m pytest -m slow tests/project/test_package.py
 
 lint: $(DEV_READY)  ## ruff (lint and format), codespell and mypy
 	$(BIN)/ruff check .

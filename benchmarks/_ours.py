@@ -11,7 +11,7 @@ from _worker import load, serve, start_jax
 import nearkernel as nk
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from networks import network
+from support.networks import network
 
 
 def _net(activation, widths=(512, 512, 512), in_dim=784, out_dim=1, weight_var=1.5, bias_var=0.1):
@@ -58,7 +58,7 @@ def forecast(folder, activation, times, cached, **variances):
 
 
 def layers(folder, shape, layers, float32=False):
-    """NNGP and NTK of a network made of layers (see tests/architectures.py), in one pass."""
+    """NNGP and NTK of a network made of layers (see tests/support/architectures.py), in one pass."""
     start_jax()
     net, (x,) = network(tuple(shape), layers), load(folder, "x")
 

@@ -21,17 +21,17 @@ _RIDGE = 1e-2  # of nearly-kernel solutions, which have no end without one
 COEFFICIENT = 0.5 / 2**0.5
 
 
-def target(d: int, seed: int) -> nk.models.MultiIndexPolynomial:
+def target(d: int, seed: int) -> nk.theory.MultiIndexPolynomial:
     """[He2(z1) - He2(z2) + He2(z1) He2(z2)] / sqrt(8) of two random directions: r = 2, p = 4, variance 1, kappa 1."""
     u = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, 2)))[0].T
     terms = {(2, 0): COEFFICIENT, (0, 2): -COEFFICIENT, (2, 2): COEFFICIENT}
-    return nk.models.MultiIndexPolynomial(u, terms)
+    return nk.theory.MultiIndexPolynomial(u, terms)
 
 
-def hermite(d: int, k: int, seed: int = 0) -> nk.models.MultiIndexPolynomial:
+def hermite(d: int, k: int, seed: int = 0) -> nk.theory.MultiIndexPolynomial:
     """He_k of one random direction, variance 1. For k > 2 its average Hessian is 0."""
     u = np.random.default_rng(seed).normal(size=(1, d))
-    return nk.models.MultiIndexPolynomial(
+    return nk.theory.MultiIndexPolynomial(
         u / np.linalg.norm(u), {(k,): 1 / np.sqrt(float(np.prod(range(1, k + 1))))}
     )
 
@@ -137,7 +137,7 @@ def seen_by(predict: Predictor, x: np.ndarray, directions: np.ndarray, step: flo
     """Overlap of the directions in which a predictor varies with the true ones: its gradients by finite differences."""
     rows = [(predict(x + step * e) - predict(x - step * e)) / (2 * step) for e in np.eye(x.shape[1])]
     vectors = np.linalg.eigh(np.array(rows) @ np.array(rows).T)[1]
-    return nk.dynamics.subspace_overlap(vectors[:, -len(directions) :].T, directions)
+    return nk.theory.subspace_overlap(vectors[:, -len(directions) :].T, directions)
 
 
 def errors_over_n(
@@ -181,7 +181,7 @@ def share_over_n(f: Callable, d: int, sizes: Sequence[int], seeds: int = 3, widt
     for i, n in enumerate(sizes):
         for seed in range(seeds):
             x = np.random.default_rng([seed, n, d]).normal(size=(n, d))
-            made = nk.one_step_features(x, f(x), width, jax.random.key(seed), subspace=f.directions)
+            made = nk.theory.one_step_features(x, f(x), width, jax.random.key(seed), subspace=f.directions)
             found[i] += made.share / seeds
     return found
 
@@ -259,4 +259,4 @@ def leading(matrix: np.ndarray, directions: np.ndarray) -> float:
     """Overlap of the eigenvectors with the largest absolute eigenvalues with the true directions."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     order = np.argsort(-np.abs(values))[: len(directions)]
-    return nk.dynamics.subspace_overlap(vectors[:, order].T, directions)
+    return nk.theory.subspace_overlap(vectors[:, order].T, directions)

@@ -1,4 +1,4 @@
-"""The networks of tests/architectures.py in neural-tangents.
+"""The networks of tests/support/architectures.py in neural-tangents.
 
 PYTHON _stax.py ../tests/golden/architectures.npz     # in its environment: the values that tests compare with
 """
@@ -68,7 +68,7 @@ def network(layers, rank, width=64):
 def golden(path):
     """NNGP and NTK of all architectures, of 4 inputs and with 4 more, into one file."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from architectures import GOLDEN
+    from support.architectures import GOLDEN
 
     found = {}
     for seed, (name, (shape, layers)) in enumerate(GOLDEN.items()):

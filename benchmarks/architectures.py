@@ -17,7 +17,7 @@ from _common import Worker, beside, data, deviations, in_turn, report, table_of
 from _record import keep
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from architectures import FLATTEN, GLOBAL, RELU, attention, conv, dense, pool, residual
+from support.architectures import FLATTEN, GLOBAL, RELU, attention, conv, dense, pool, residual
 
 CONV = conv(weight_var=2.0, bias_var=0.0)
 # Operations an entry of both kernels needs, at least: window sums along two axes; relu with root and polynomials; ...

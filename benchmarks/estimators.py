@@ -30,6 +30,7 @@ from _common import report, table
 
 import nearkernel as nk
 from nearkernel._run.executor import run
+from nearkernel.forecasts import SampledNeurons
 from nearkernel.forecasts.order_one.neuron_average import (
     Draw,
     NeuronJob,
@@ -42,7 +43,6 @@ from nearkernel.forecasts.order_one.neuron_average import (
 from nearkernel.forecasts.order_one.one_neuron import _derivatives, _Neurons, _Run, _sizes
 from nearkernel.forecasts.order_one.time_responses import responses
 from nearkernel.forecasts.order_one.trained_moments import start_of, trained_law
-from nearkernel.statistics import SampledNeurons
 from nearkernel.statistics.averages.base import ORDERS, Averages
 from nearkernel.statistics.width.recursion import (
     DDNTK_TENSORS,

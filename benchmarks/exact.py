@@ -49,10 +49,10 @@ def large() -> list[dict[str, str]]:
     """L = 100, n = 1000, P = 500, n_0 = 1000."""
     rng = np.random.default_rng(0)
     x, y, widths = rng.normal(size=(500, 1000)), rng.normal(size=500), (1000,) * 100
-    first, _ = seconds(lambda: S.deep_linear_log_evidence(x, y, widths))
-    later, _ = seconds(lambda: S.deep_linear_log_evidence(x, y, widths), 5)
-    best, _ = seconds(lambda: S.best_prior_var(x, y, widths))
-    full, law = seconds(lambda: S.deep_linear_posterior(x, y, widths))
+    first, _ = seconds(lambda: nk.theory.deep_linear_log_evidence(x, y, widths))
+    later, _ = seconds(lambda: nk.theory.deep_linear_log_evidence(x, y, widths), 5)
+    best, _ = seconds(lambda: nk.theory.best_prior_var(x, y, widths))
+    full, law = seconds(lambda: nk.theory.deep_linear_posterior(x, y, widths))
     quantile, _ = seconds(lambda: law.quantile(x[:100], [0.05, 0.95]))
     data = interpolation(x, y)
     alone, _ = seconds(lambda: log_evidence(data, widths, 1.0), 5)
@@ -118,14 +118,14 @@ def against_integrals() -> list[dict[str, str]]:
             scale = sum(np.meshgrid(*[w**2] * width, indexing="ij")) * 1.3**2 / (3 * width)
             weights = np.prod(np.meshgrid(*[weight] * width, indexing="ij"), axis=0)
             normal = np.exp(-t / (2 * scale)) / np.sqrt((2 * np.pi * scale) ** points * np.linalg.det(gram))
-            exact = np.exp(S.deep_linear_log_evidence(x[:points], y[:points], (width,), 1.3))
+            exact = np.exp(nk.theory.deep_linear_log_evidence(x[:points], y[:points], (width,), 1.3))
             worst = max(worst, abs(np.sum(weights * normal) / exact - 1))
     return [row("evidence against numerical integration, tiny networks: relative error", worst, 1e-8)]
 
 
 def posterior_draws() -> list[dict[str, str]]:
     rng = np.random.default_rng(2)
-    law = S.deep_linear_posterior(rng.normal(size=(4, 9)), rng.normal(size=4), (5, 3, 6), 1.2)
+    law = nk.theory.deep_linear_posterior(rng.normal(size=(4, 9)), rng.normal(size=4), (5, 3, 6), 1.2)
     new, size, q = rng.normal(size=(5, 9)), 400_000, np.array([0.01, 0.1, 0.5, 0.9, 0.99])
     below = np.mean((law.sample(size, jax.random.key(0)) @ new.T)[:, :, None] <= law.quantile(new, q), axis=0)
     worst = np.abs((below - q) / np.sqrt(q * (1 - q) / size)).max()
@@ -152,7 +152,7 @@ def limit_theorem() -> list[dict[str, str]]:
 
 
 def spectra() -> list[dict[str, str]]:
-    law = S.marchenko_pastur(0.5)
+    law = nk.theory.marchenko_pastur(0.5)
     took, values = seconds(lambda: law.sample(2000, jax.random.key(0)))
     distance = law.compare(values).distance
     n, d = 400, 600
@@ -164,7 +164,7 @@ def spectra() -> list[dict[str, str]]:
     ]
     for width in (100, 1000):
         net = nk.MLP(d, (width,), 1, "relu", weight_var=2.0)
-        bulk = S.kernel_bulk(nk.kernels.NTK(net), n, d)
+        bulk = nk.theory.kernel_bulk(nk.kernels.NTK(net), n, d)
         values = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, net.init(jax.random.key(1)))(x))
         rows.append(
             row(
@@ -179,13 +179,13 @@ def spectra() -> list[dict[str, str]]:
 
 def entropy() -> list[dict[str, str]]:
     axes = 1 / np.arange(1, 1001)
-    took, found = seconds(lambda: G.ellipsoid_entropy(axes, np.arange(0, 200)))
+    took, found = seconds(lambda: nk.theory.ellipsoid_entropy(axes, np.arange(0, 200)))
     rng = np.random.default_rng(4)
     functions = (
         rng.normal(size=(600, 400))
         @ np.linalg.cholesky(nk.kernels.Laplace(0.3)(np.linspace(0, 1, 400)[:, None])).T
     )
-    pairs = [G.stable_pair(functions, n, jax.random.key(0)) for n in range(1, 8)]
+    pairs = [nk.theory.stable_pair(functions, n, jax.random.key(0)) for n in range(1, 8)]
     share = max(pair.error / (1.5 * pair.radius) for pair in pairs)
     constant = max(max(pair.encoder_constant, pair.decoder_constant) for pair in pairs)
     return [

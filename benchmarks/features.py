@@ -41,7 +41,7 @@ def measure(seed: int) -> dict[str, float]:
     few, truth = new[:FEW], values[:FEW]
     for name, learner in KERNELS.items():
         found[name] = least_error(learner(x, y, seed), few, truth) / truth.var()
-    found["overlap"] = nk.dynamics.subspace_overlap(model.directions(2), f.directions)
+    found["overlap"] = nk.theory.subspace_overlap(model.directions(2), f.directions)
     found["share"] = model.features_.share_in(f.directions)
     found["fit, s"] = took
     return found
@@ -51,7 +51,7 @@ def heads(seed: int) -> float:
     """How far the head by gradient descent is from the closed form, relative, on new inputs."""
     f = target(D, seed)
     x, y, new, _ = draw(f, D, N, seed, 1000)
-    features = nk.one_step_features(x, y, 200, jax.random.key(seed))
+    features = nk.theory.one_step_features(x, y, 200, jax.random.key(seed))
     exact, steps = (features.fit(x, y, 1e-3 * N, descent).predict(new) for descent in (False, True))
     return float(np.abs(steps - exact).max() / np.abs(exact).max())
 

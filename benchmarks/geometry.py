@@ -59,7 +59,7 @@ def small() -> list[dict[str, str]]:
     density = G.spectral_density(hessian, outliers=20, probes=32)
     errors = [abs(density.moment(k).mean / np.mean(exact**k) - 1) for k in (1, 2, 3, 4)]
     sharp = abs(G.sharpness(net, params, x, y, "cross_entropy") / exact[-1] - 1)
-    parts = [part.dense() for part in G.gauss_newton_classes(net, params, x, labels)]
+    parts = [part.dense() for part in nk.theory.gauss_newton_classes(net, params, x, labels)]
     off = np.abs(sum(parts[:4]) - parts[4]).max() / np.abs(parts[4]).max()
     return [
         *(

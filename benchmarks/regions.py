@@ -31,7 +31,7 @@ def seconds(function):
 def on_a_line() -> list[dict[str, str]]:
     net = nk.MLP(100, (100,) * 10, 1, "relu", weight_var=2.0, bias_var=0.1)
     params, (start, end) = drawn(net), 3 * np.random.default_rng(1).normal(size=(2, 100))
-    took, found = seconds(lambda: G.breakpoints(net, params, start, end))
+    took, found = seconds(lambda: nk.theory.breakpoints(net, params, start, end))
     knots = np.concatenate([[0.0], found, [1.0]])
     slope = jax.jit(jax.vmap(jax.grad(lambda t: net(params, (start + t * (end - start))[None])[0, 0])))
     with jax.enable_x64(True):
@@ -39,8 +39,8 @@ def on_a_line() -> list[dict[str, str]]:
         rates = np.asarray(slope(inner.ravel())).reshape(inner.shape)
     off = np.abs(rates - rates[:, :1]).max(axis=1) > 1e-9 * np.abs(rates).max()
     unseen = np.abs(np.diff(rates[:, 0])) <= 1e-12 * np.abs(rates).max()
-    levels, params = nk.examples.sawtooth(16)
-    pieces = len(G.breakpoints(levels, params, 0, 1)) + 1
+    levels, params = nk.theory.sawtooth(16)
+    pieces = len(nk.theory.breakpoints(levels, params, 0, 1)) + 1
     return [
         asked("breakpoints, 10 layers of 100: seconds, first call", took, 5),
         asked("how many there are", len(found), None),
@@ -74,11 +74,11 @@ def in_the_plane() -> list[dict[str, str]]:
 def toolbox() -> list[dict[str, str]]:
     x = np.random.default_rng(0).uniform(size=(2000, 2))
     nk.kernels.RBF(0.1)(x[:300])  # compiled
-    took, chosen = seconds(lambda: nk.kernels.DPP(nk.kernels.RBF(0.1), x).sample(jax.random.key(0), 100))
-    process = nk.kernels.DPP(nk.kernels.RBF(0.1), x)
+    took, chosen = seconds(lambda: nk.theory.DPP(nk.kernels.RBF(0.1), x).sample(jax.random.key(0), 100))
+    process = nk.theory.DPP(nk.kernels.RBF(0.1), x)
     again, _ = seconds(lambda: process.sample(jax.random.key(1), 100))
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
-    pairs = nk.kernels.mercer(nk.kernels.RBF(1.0), nodes[:, None], weights / weights.sum(), rank=10)
+    pairs = nk.theory.mercer(nk.kernels.RBF(1.0), nodes[:, None], weights / weights.sum(), rank=10)
     c = np.sqrt(0.0625 + 0.25)  # a = 1/4, b = 1/2: a Gaussian kernel of length 1 on a standard normal measure
     exact = np.sqrt(0.5 / (0.75 + c)) * (0.5 / (0.75 + c)) ** np.arange(10)
     return [
@@ -99,9 +99,9 @@ def average_case() -> list[dict[str, str]]:
     for depth in (1, 2, 4, 8):
         for width, size in ((8, 1600), (32, 400), (128, 100)):
             net = nk.MLP(1, (width,) * depth, 1, "relu", weight_var=2.0, bias_var=1.0)
-            near = G.measure_crossings(net, -1, 1, size, jax.random.key(depth))
-            whole = G.measure_crossings(net, -1e5, 1e5, size, jax.random.key(depth + 50))
-            theory = G.mean_crossings(net, -1, 1).mean() / 2
+            near = nk.theory.measure_crossings(net, -1, 1, size, jax.random.key(depth))
+            whole = nk.theory.measure_crossings(net, -1e5, 1e5, size, jax.random.key(depth + 50))
+            theory = nk.theory.mean_crossings(net, -1, 1).mean() / 2
             rows.append(
                 {
                     "layers": str(depth),

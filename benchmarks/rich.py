@@ -16,7 +16,7 @@ from _common import report, table
 from _record import keep
 
 import nearkernel as nk
-from nearkernel.statistics import Clouds
+from nearkernel.forecasts import Clouds
 
 DIM, NEW, SEEDS = 10, 10, 16
 

@@ -41,7 +41,7 @@ def measured_v(networks: int) -> list[dict[str, str]]:
     """V of the last layer, one input: a line for each kind of loop."""
     net = nk.MLP(10, (WIDTH,) * (LAYERS - 1), 1, "tanh", weight_var=1.5, bias_var=0.1)
     x = np.random.default_rng(0).normal(size=(1, 10))
-    observe, key = nk.statistics.observables(net, x, "four_point"), jax.random.key(0)
+    observe, key = nk.theory.observables(net, x, "four_point"), jax.random.key(0)
 
     with jax.enable_x64(True):
 
@@ -103,12 +103,12 @@ def propagated(inputs: int, limit: float) -> dict[str, str]:
     return limited(name, limit, lambda: nk.propagate(net, x, order=1))
 
 
-def forecast(train: int, new: int) -> nk.statistics.FiniteForecast:
+def forecast(train: int, new: int) -> nk.results.FiniteForecast:
     net = nk.MLP(4, (128,) * 3, 1, "tanh", weight_var=1.5, bias_var=0.15)
     rng = np.random.default_rng(train)
     x, x_new = rng.normal(size=(train, 4)), rng.normal(size=(new, 4))
     law = nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1)
-    assert isinstance(law, nk.statistics.FiniteForecast)
+    assert isinstance(law, nk.results.FiniteForecast)
     return law
 
 
@@ -128,7 +128,7 @@ def depths(rows: int, deepest: int, limit: float) -> dict[str, str]:
     net = nk.MLP(4, (128,) * deepest, 1, "tanh", weight_var=1.0)
     x = np.random.default_rng(rows).normal(size=(rows, 4))
     name = f"depth_losses, tanh, 1 to {deepest} hidden layers, {rows} rows"
-    return limited(name, limit, lambda: nk.statistics.depth_losses(net, x, np.sin(x.sum(axis=1))))
+    return limited(name, limit, lambda: nk.theory.depth_losses(net, x, np.sin(x.sum(axis=1))))
 
 
 def sampled(
@@ -141,7 +141,7 @@ def sampled(
     net = nk.MLP(5, (512,) * depth, 1, "tanh", weight_var=1.5, bias_var=0.15)
     rng = np.random.default_rng(train)
     x, x_new = rng.normal(size=(train, 5)), rng.normal(size=(new, 5))
-    options, found = nk.statistics.SampledNeurons(tolerance=1e-9, most=neurons), []
+    options, found = nk.forecasts.SampledNeurons(tolerance=1e-9, most=neurons), []
 
     def run() -> None:
         with warnings.catch_warnings():

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 
 def network():
-    from torch_networks import made
+    from support.pytorch.networks import made
 
     net, batch, _ = made("resnet18")
     return net, batch

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nearkernel.activations import dual, get
+from nearkernel.activations import get
+from nearkernel.theory import dual
 
 CALLABLES = {
     "erf": lambda z: jax.scipy.special.erf(z),

@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 def said(net: nk.MLP) -> str:
     """A network in a few words."""
     name = getattr(net.activation, "name", type(net.activation).__name__.lower())
-    if isinstance(net.activation, nk.activations.PiecewiseLinear):
+    if isinstance(net.activation, nk.results.PiecewiseLinear):
         name = {0.0: "relu", 1.0: "linear"}.get(net.activation.left, f"leaky relu {net.activation.left:g}")
     widths = ", ".join(map(str, net.widths))
     return f"{name}, widths {widths}, C_W = {float(net.weight_var):g}, C_b = {float(net.bias_var):g}"
@@ -41,7 +41,7 @@ def exact() -> list[list[str]]:
         nk.MLP(5, (9, 14, 11), 1, "relu", weight_var=2.0, bias_var=0.1),
         nk.MLP(5, (20, 20), 1, "relu", weight_var=1.7),
     ):
-        law = nk.statistics.input_gradient(net, 1)
+        law = nk.theory.input_gradient(net, 1)
 
         def variance(params, net=net):
             """Of dz/dx_1 given the hidden layers: the last layer is integrated out, which tames the fourth moment."""
@@ -64,7 +64,7 @@ def exact() -> list[list[str]]:
         nk.MLP(3, (5, 9), 2, "leaky_relu(0.3)", weight_var=1.3),
         nk.MLP(3, (6, 4, 5), 2, "linear", weight_var=1.0),
     ):
-        law = nk.statistics.relu_ntk(net, points)
+        law = nk.theory.relu_ntk(net, points)
 
         def kernel(params, net=net):
             full = nk.kernels.EmpiricalNTK(net, params).full(jnp.asarray(points))[0, :, 0]
@@ -83,7 +83,7 @@ def exact() -> list[list[str]]:
         nk.MLP(3, (8, 20), 1, "relu", weight_var=2.0),
         nk.MLP(3, (64,) * 4, 1, "relu", weight_var=2.0),
     ):
-        law = nk.statistics.gaussianity(net, points, 100_000, jax.random.key(2))
+        law = nk.theory.gaussianity(net, points, 100_000, jax.random.key(2))
         theory = 3 * (np.prod([1 + 5 / n for n in net.widths]) - 1)
         found.append(row("excess kurtosis of z", net, theory, law.kurtosis[0], law.kurtosis_sem[0]))
     return found
@@ -93,7 +93,7 @@ def laws() -> list[list[str]]:
     """The law of the whole gradient, by the test of Kolmogorov and Smirnov."""
     found = []
     for net in (nk.MLP(6, (10, 15), 1, "relu", 2.0, 0.3), nk.MLP(20, (32,) * 12, 1, "relu", 2.0)):
-        law, x = nk.statistics.input_gradient(net), RNG.normal(size=net.in_dim)
+        law, x = nk.theory.input_gradient(net), RNG.normal(size=net.in_dim)
 
         def squared(index, net=net, x=x):
             params = net.init(jax.random.fold_in(jax.random.key(3), index))
@@ -136,7 +136,7 @@ def bounds() -> list[list[str]]:
 
     for widths in ((64,), (64,) * 4):
         net = nk.MLP(4, widths, 1, "relu", weight_var=2.0)
-        law = nk.statistics.largest_eigenvalue(net, x)
+        law = nk.theory.largest_eigenvalue(net, x)
         for name in ("row", "frobenius", "trace"):
             add(f"{name}, λ_max of the mean NTK", net, getattr(law, name), law.mean)
         largest = draws(
@@ -151,7 +151,7 @@ def bounds() -> list[list[str]]:
             )
     for n in (128, 8192):
         net = nk.MLP(4, (n,), 1, "tanh", 1.5, 0.1)
-        law = nk.statistics.concentration(net, x)
+        law = nk.theory.concentration(net, x)
 
         def spectrum(params, net=net, n=n, mean=law.mean):
             s = net.activation(net.layer_outputs(params, jnp.asarray(x))[0])
@@ -167,7 +167,7 @@ def bounds() -> list[list[str]]:
     for activation in ("tanh", "relu", "gelu"):
         for depth in (1, 3):
             net = nk.MLP(4, (64,) * depth, 1, activation, 1.5, 0.1)
-            law = nk.statistics.smallest_eigenvalue(net, x)
+            law = nk.theory.smallest_eigenvalue(net, x)
             add("Hermite, λ_min of the NNGP", net, law.nngp_bound, law.nngp, False)
             add("Hermite, λ_min of the NTK", net, law.ntk_bound, law.ntk, False)
     return found

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from nearkernel._look.drawing import BLUE, GREY, ORANGE, png_and_svg
-from nearkernel.dynamics import Verdict
 from nearkernel.dynamics.inspection.verdict import CARE, PROMISED, TRUST
+from nearkernel.results import Verdict
 
 HERE = Path(__file__).parent
 GUIDE = HERE / "guides" / "before-you-fine-tune.md"

@@ -130,17 +130,17 @@ def posterior_width() -> plt.Figure:
         net = nk.MLP(12, (1,), activation="erf")
         law = [
             np.mean(
-                nk.statistics.posterior(net, x[:24], scale * hidden, x[24:], 0.03, widths=(int(n),)).std ** 2
+                nk.forecasts.posterior(net, x[:24], scale * hidden, x[24:], 0.03, widths=(int(n),)).std ** 2
             )
             for n in widths
         ]
         limit = np.mean(
-            nk.statistics.posterior(nk.kernels.NNGP(net), x[:24], scale * hidden, x[24:], 0.03).std ** 2
+            nk.forecasts.posterior(nk.kernels.NNGP(net), x[:24], scale * hidden, x[24:], 0.03).std ** 2
         )
         axes.loglog(widths, law, color=colour, label=f"targets x {scale:g}, random scale")
         axes.axhline(limit, color=colour, ls=":", lw=1)
         for n in (10, 30, 100):
-            found = nk.statistics.measure_posterior(
+            found = nk.theory.measure_posterior(
                 nk.MLP(12, (n,), activation="erf"),
                 x[:24],
                 scale * hidden,

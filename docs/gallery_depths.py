@@ -66,7 +66,7 @@ def _trained(depth: int, sets: list[tuple[np.ndarray, np.ndarray]]) -> tuple[flo
 def best_depth() -> plt.Figure:
     """Expected losses over the depth at several widths, with trained networks, and the best depth over the width."""
     sets = _sets()
-    theory = [nk.statistics.depth_losses(_network(64, _DEEPEST), *each) for each in sets]
+    theory = [nk.theory.depth_losses(_network(64, _DEEPEST), *each) for each in sets]
     drawn, axes = axes_row(2, 3.4)
     depths = theory[0].depths
     for width, colour in ((_WIDTH, BLUE), (128, GREEN), (512, ORANGE), (np.inf, GREY)):
@@ -105,5 +105,5 @@ def _gelu(sets: list[tuple[np.ndarray, np.ndarray]]) -> dict[float, np.ndarray]:
     critical = nk.critical("gelu")
     net = nk.MLP(10, (64,) * 6, 1, "gelu", critical.weight_var, critical.bias_var)
     scale = np.sqrt((critical.fixed_point - critical.bias_var) / critical.weight_var)  # the first layer at K*
-    found = [nk.statistics.depth_losses(net, scale * x, y) for x, y in sets]
+    found = [nk.theory.depth_losses(net, scale * x, y) for x, y in sets]
     return {width: np.mean([each.at(width) for each in found], axis=0) for width in (_WIDTH, np.inf)}

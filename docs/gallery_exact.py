@@ -23,8 +23,8 @@ def deep_linear() -> plt.Figure:
     depths = np.unique(np.round(np.geomspace(1, 2000, 25)).astype(int))
     for nu0, colour in ((0.4, BLUE), (1.0, GREEN), (2.5, ORANGE)):
         x, y = _data(100, nu0)
-        flat = nk.statistics.deep_linear_log_evidence(x, y, ())
-        gains = [nk.statistics.deep_linear_log_evidence(x, y, (400,) * n) - flat for n in depths]
+        flat = nk.theory.deep_linear_log_evidence(x, y, ())
+        gains = [nk.theory.deep_linear_log_evidence(x, y, (400,) * n) - flat for n in depths]
         best = int(depths[np.argmax(gains)]) if max(gains) > 0 else 0
         print(f"  nu0 = {nu0}: gain at most {max(0.0, *gains):.1f} nats, at depth {best}")
         axes[0].plot(depths, gains, "o-", ms=3, lw=1.3, color=colour, label=f"ν₀ = {nu0:g}")
@@ -34,7 +34,7 @@ def deep_linear() -> plt.Figure:
     axes[0].legend()
     lambdas = np.geomspace(0.05, 100, 60)
     for nu0, colour in ((0.4, BLUE), (2.5, ORANGE)):
-        limit = [nk.statistics.limiting_scale(nu0, 10**3, (10**6,) * round(1e3 * lam)) for lam in lambdas]
+        limit = [nk.theory.limiting_scale(nu0, 10**3, (10**6,) * round(1e3 * lam)) for lam in lambdas]
         axes[1].plot(lambdas, limit, color=colour, lw=1.4, label=f"limit, ν₀ = {nu0:g}")
         axes[1].axhline(nu0, color=colour, ls="--", lw=1)
         for points, mark in ((20, "^"), (200, "o")):
@@ -42,10 +42,10 @@ def deep_linear() -> plt.Figure:
             wide = 50 * points
             for lam in (0.1, 0.3, 1, 3, 10, 30):
                 layers = (wide,) * round(lam * wide / points)
-                scale = 2 * points * nk.statistics.deep_linear_posterior(x, y, layers).scale
+                scale = 2 * points * nk.theory.deep_linear_posterior(x, y, layers).scale
                 axes[1].plot(lam, scale, mark, color=colour, ms=4.5)
-            var = nk.statistics.best_prior_var(x, y, (wide,) * 5)
-            best = 2 * points * nk.statistics.deep_linear_posterior(x, y, (wide,) * 5, var).scale
+            var = nk.theory.best_prior_var(x, y, (wide,) * 5)
+            best = 2 * points * nk.theory.deep_linear_posterior(x, y, (wide,) * 5, var).scale
             print(
                 f"  nu0 = {nu0}, P = {points}: plain prior at lambda = 30: {scale:.3f}; best prior: {best:.3f}"
             )
@@ -69,7 +69,7 @@ def products() -> plt.Figure:
     for n_out, n_in in zip((1, *sizes[:0:-1]), sizes[::-1], strict=True):
         product = product @ (rng.normal(size=(draws, n_out, n_in)) / np.sqrt(n_in))
     log = np.log(np.sum(product**2, axis=(1, 2)))
-    law = nk.statistics.gaussian_product(sizes)
+    law = nk.theory.gaussian_product(sizes)
     test = scipy.stats.kstest(log, law.cdf)
     normal = scipy.stats.norm(law.normal[0], np.sqrt(law.normal[1]))
     grid = np.linspace(-6, 3, 300)
@@ -85,7 +85,7 @@ def products() -> plt.Figure:
     axes[0].legend()
     depths = np.unique(np.round(np.geomspace(1, 3000, 14)).astype(int))
     for width, colour in ((10, ORANGE), (100, PURPLE), (1000, BLUE), (10_000, GREEN)):
-        laws = [nk.statistics.gaussian_product((width,) * n) for n in depths]
+        laws = [nk.theory.gaussian_product((width,) * n) for n in depths]
         middle = np.array([one.log_mean for one in laws]) / 2
         spread = np.sqrt([one.log_var for one in laws]) / 2
         axes[1].plot(depths, np.exp(middle), color=colour, label=f"width {width}")
@@ -103,7 +103,7 @@ def products() -> plt.Figure:
 def marchenko_pastur() -> plt.Figure:
     """Eigenvalues of noise, of a tangent kernel and of random features beside their laws."""
     drawn, axes = axes_row(3, 3.2)
-    law = nk.statistics.marchenko_pastur(0.4)
+    law = nk.theory.marchenko_pastur(0.4)
     found = law.compare(law.sample(1000, jax.random.key(0)))
     print(f"  noise, 1000 x 2500: distance {found.distance:.4f}, outside {found.below + found.above}")
     _bars(axes[0], found.eigenvalues, 50)
@@ -117,7 +117,7 @@ def marchenko_pastur() -> plt.Figure:
     x *= np.sqrt(d) / np.linalg.norm(x, axis=1, keepdims=True)
     net = nk.MLP(d, (1000,), 1, "relu", weight_var=2.0)
     kernel = nk.kernels.NTK(net)
-    law = nk.statistics.kernel_bulk(kernel, n, d)
+    law = nk.theory.kernel_bulk(kernel, n, d)
     values = np.linalg.eigvalsh(kernel(x))
     finite = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, net.init(jax.random.key(0)))(x))
     found, other = law.compare(values[:-1]), law.compare(finite[:-1])
@@ -139,11 +139,11 @@ def marchenko_pastur() -> plt.Figure:
     features = nk.kernels.RandomFeatures(d, size, jax.random.key(2), "erf", weight_var=2.0)
     values = np.linalg.eigvalsh(features(x))
     layer = _layer_kernel(x, 2.0)
-    law = nk.statistics.sampled_spectrum(np.linalg.eigvalsh(layer), n / size)
+    law = nk.theory.sampled_spectrum(np.linalg.eigvalsh(layer), n / size)
     grid = np.linspace(0.01, 1.05 * values[-1], 500)
     share = np.cumsum(law.density(grid)) * (grid[1] - grid[0])
     off = np.abs(np.interp(values, grid, share) - (np.arange(n) + 0.5) / n).max()
-    plain = nk.statistics.marchenko_pastur(n / size, values.mean())
+    plain = nk.theory.marchenko_pastur(n / size, values.mean())
     noise = plain.compare(values).distance
     print(f"  {size} random features: distance {off:.3f} from the general law, {noise:.3f} from noise")
     _bars(axes[2], values, 50)
@@ -175,9 +175,9 @@ def entropy() -> plt.Figure:
         (nk.kernels.Laplace(0.3), "Laplace", BLUE),
         (nk.kernels.RBF(0.05), "Gaussian", ORANGE),
     ):
-        ball = nk.geometry.kernel_axes(kernel, x)
-        found = nk.geometry.ellipsoid_entropy(ball, bits)
-        widths = np.array([nk.geometry.ellipsoid_width(ball, int(n)) for n in bits])
+        ball = nk.theory.kernel_axes(kernel, x)
+        found = nk.theory.ellipsoid_entropy(ball, bits)
+        widths = np.array([nk.theory.ellipsoid_width(ball, int(n)) for n in bits])
         axes[0].fill_between(
             bits, found.lower, found.upper, color=colour, alpha=0.3, lw=0, label=f"εₙ, {name}"
         )
@@ -197,9 +197,9 @@ def entropy() -> plt.Figure:
     walk = np.interp(t, np.linspace(0, 1, 65), np.concatenate([[0], np.cumsum(rng.choice([-1, 1], 64))]) / 64)
     axes[1].plot(t, walk, color=GREY, lw=1.2, label="f")
     for n, colour in ((7, ORANGE), (31, BLUE)):
-        code = nk.examples.lipschitz_code(np.interp(np.linspace(0, 1, n + 2)[1:], t, walk))
-        back = nk.examples.lipschitz_decode(code, t)
-        bound = nk.geometry.lipschitz_entropy(n).upper[0]
+        code = nk.theory.lipschitz_code(np.interp(np.linspace(0, 1, n + 2)[1:], t, walk))
+        back = nk.theory.lipschitz_decode(code, t)
+        bound = nk.theory.lipschitz_entropy(n).upper[0]
         print(f"  {n} bits: error {np.abs(walk - back).max():.4f}, entropy number {bound:.4f}")
         axes[1].plot(t, back, color=colour, lw=1.3, label=f"{n} bits")
     axes[1].set(title="codes of a Lipschitz f", xlabel="x")
@@ -208,8 +208,8 @@ def entropy() -> plt.Figure:
     gram = nk.kernels.Laplace(0.3)(x[::2])
     functions = rng.normal(size=(600, 400)) @ np.linalg.cholesky(gram).T / 20
     tried = np.arange(1, 8)
-    pairs = [nk.geometry.stable_pair(functions, int(n), jax.random.key(0)) for n in tried]
-    bounds = nk.geometry.set_entropy(functions, tried)
+    pairs = [nk.theory.stable_pair(functions, int(n), jax.random.key(0)) for n in tried]
+    bounds = nk.theory.set_entropy(functions, tried)
     for pair in pairs:
         print(
             f"  n = {pair.bits}, {pair.dims} numbers: error {pair.error:.3f}, 3 eps_n at least {1.5 * pair.radius:.3f}"

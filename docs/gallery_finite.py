@@ -30,9 +30,9 @@ def finite_width() -> plt.Figure:
         estimates = []
         for width in widths:
             net = _network(int(width), depth)
-            observable = nk.statistics.trained_observables(net, _X, _Y, _DESCENT, _NEW)
+            observable = nk.theory.trained_observables(net, _X, _Y, _DESCENT, _NEW)
             estimates.append(nk.measure(observable, net, 4000, jax.random.key(int(width) + depth)))
-        limit = nk.statistics.extrapolated(estimates[1:], [int(width) for width in widths[1:]])
+        limit = nk.theory.extrapolated(estimates[1:], [int(width) for width in widths[1:]])
         exact = {"mean": 1000 * theory.terms[1], "cov": 1000 * theory.cov_terms[1]}
         for panel, name in zip(axes, ("mean", "cov"), strict=False):
             value = float(exact[name].ravel()[0])

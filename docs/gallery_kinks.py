@@ -53,7 +53,7 @@ def kink_shift() -> plt.Figure:
     drawn, axes = axes_row(2, 3.3)
     rate = float(0.4 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
     descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512, 2048])
-    many = nk.statistics.SampledNeurons(tolerance=1e-9, most=2**15)
+    many = nk.forecasts.SampledNeurons(tolerance=1e-9, most=2**15)
     law = nk.forecast(_network(10**8), _X, _Y, descent, _NEW, order=0.5, neurons=many)  # the limit
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
     estimates = []

@@ -14,7 +14,7 @@ def catapult() -> plt.Figure:
     width = 1e4
     drawn, axes = axes_row(2, 3.6)
     for ratio, colour in ((1.5, GREEN), (2.3, BLUE), (3.0, ORANGE), (3.7, PURPLE)):
-        z, ntk = nk.dynamics.catapult(0.8, 1.0, 0.0, 1 / width, ratio, 400)
+        z, ntk = nk.theory.catapult(0.8, 1.0, 0.0, 1 / width, ratio, 400)
         print(f"  lr ntk = {ratio}: peak loss {0.5 * (z**2).max():.3g}, at the end {ratio * ntk[-1]:.3f}")
         axes[0].plot(np.abs(z) + 1e-12, ratio * ntk, ".-", color=colour, lw=0.8, ms=4)
         axes[1].plot(0.5 * z[:110] ** 2 + 1e-20, color=colour, label=f"lr · ntk(0) = {ratio}")
@@ -43,7 +43,7 @@ def lr_phases() -> plt.Figure:
         ("linear model", nk.expand(net, theta, degree=1), GREEN, ":"),
     )
     for name, model, colour, line in models:
-        found = [nk.learning_rate_phase(model, theta, x, y, ratio / top, 600) for ratio in ratios]
+        found = [nk.theory.learning_rate_phase(model, theta, x, y, ratio / top, 600) for ratio in ratios]
         names = [phase.name for phase in found]
         fine = np.array(names) != "divergent"
         kept = [phase for phase in found if phase.name != "divergent"]
@@ -87,7 +87,7 @@ def movement() -> plt.Figure:
                 top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, factors)(x))[-1]
                 descent = nk.GradientDescent(1 / top, 1500)
                 end = nk.simulate(net, theta, x, y, descent, nk.Record(every=1500), lr_factors=factors).params
-                moved = nk.dynamics.movement(net, theta, end, x, lr_factors=factors)
+                moved = nk.theory.movement(net, theta, end, x, lr_factors=factors)
                 found[i, seed] = moved.weights, moved.features, moved.kernel
         typical = np.exp(np.log(found).mean(axis=1))
         slopes = np.polyfit(np.log(widths), np.log(typical), 1)[0]
@@ -172,7 +172,7 @@ def density() -> plt.Figure:
     )
     axes[0].set_title(f"Hessian, {classes} classes")
     axes[0].legend()
-    split = nk.geometry.gauss_newton_classes(net, params, x, labels)._asdict()
+    split = nk.theory.gauss_newton_classes(net, params, x, labels)._asdict()
     names = ("total", "between", "cross", "same", "within")
     colours = (GREY, ORANGE, PURPLE, GREEN, BLUE)
     for row, (name, colour) in enumerate(zip(names, colours, strict=True)):
@@ -210,7 +210,7 @@ def collapse() -> plt.Figure:
         for i, step in enumerate(run.history["time"][:-1]):
             with jax.enable_x64(True):
                 kept = ravel_pytree(params)[1](run.history["flat"][i])
-            features, classifier = nk.geometry.last_layer(net, kept, x)
+            features, classifier = nk.theory.last_layer(net, kept, x)
             found = nk.geometry.collapse(features, labels, classifier)
             error = np.mean(np.argmax(features @ classifier[0].T + classifier[1], axis=1) != labels)
             rows.append(
@@ -240,7 +240,7 @@ def bias() -> plt.Figure:
     truth[:4] = 1.0, -1.5, 0.8, 2.0
     x = rng.normal(size=(20, d))
     alphas = np.geomspace(1e-5, 10, 61)
-    path = np.array([nk.dynamics.implicit_minimizer(x, x @ truth, alpha) for alpha in alphas])
+    path = np.array([nk.theory.implicit_minimizer(x, x @ truth, alpha) for alpha in alphas])
     least = np.linalg.lstsq(x, x @ truth, rcond=None)[0]
     drawn, axes = axes_row(2, 3.5)
     axes[0].plot(alphas, path[:, 4:], color=GREY, lw=0.6, alpha=0.6)
@@ -250,9 +250,9 @@ def bias() -> plt.Figure:
         np.full(4, alphas[-1]), least[:4], "s", color=GREEN, ms=5, clip_on=False, label="minimum norm"
     )
     alpha = 0.1
-    net = nk.models.DiagonalNetwork(d, alpha)
+    net = nk.theory.DiagonalNetwork(d, alpha)
     end = nk.simulate(net, net.init(), x, x @ truth, nk.GradientFlow(), tol=1e-8).params
-    found = nk.dynamics.implicit_minimizer(x, x @ truth, alpha)
+    found = nk.theory.implicit_minimizer(x, x @ truth, alpha)
     print(f"  flow at alpha = {alpha}: {np.abs(net.weights(end) - found).max():.1e} from the minimizer")
     axes[0].plot(
         np.full(4, alpha), net.weights(end)[:4], "x", color=PURPLE, ms=6, label="gradient flow, trained"
@@ -266,7 +266,7 @@ def bias() -> plt.Figure:
         errors = []
         for n in points:
             each = [rng.normal(size=(n, d)) for _ in range(12)]
-            away = [np.linalg.norm(nk.dynamics.implicit_minimizer(x, x @ truth, alpha) - truth) for x in each]
+            away = [np.linalg.norm(nk.theory.implicit_minimizer(x, x @ truth, alpha) - truth) for x in each]
             errors.append(np.mean(away) / np.linalg.norm(truth))
         print(
             f"  alpha = {alpha:g}: error below 5 % from {points[np.argmax(np.array(errors) < 0.05)]} points on"
@@ -288,7 +288,7 @@ def margin() -> plt.Figure:
     times = np.geomspace(1, 2000, 60)
     drawn, axes = axes_row(2, 3.4)
     for loss, colour, line in (("exponential", BLUE, "-"), ("logistic", ORANGE, "--")):
-        path = nk.dynamics.margin_flow(x, labels, times, loss)
+        path = nk.theory.margin_flow(x, labels, times, loss)
         axes[0].plot(times, path.direction_error, line, color=colour, label=loss)
         axes[1].plot(times, path.margin_gap / path.limit.margin, line, color=colour)
         slopes = [
@@ -334,7 +334,7 @@ def sgd() -> plt.Figure:
     linear = nk.from_function(lambda p, x: x @ p)
     drawn, axes = axes_row(2, 3.6)
     ratios = np.geomspace(0.02, 1.2, 40)
-    exact = [nk.dynamics.sgd_stationary(phi, y, nk.SGD(ratio / top, 5, 1)) for ratio in ratios]
+    exact = [nk.theory.sgd_stationary(phi, y, nk.SGD(ratio / top, 5, 1)) for ratio in ratios]
     axes[0].plot(ratios, [law.dissipation for law in exact], color=BLUE, label="linear model: exact")
     x = rng.normal(size=(60, 2))
     target = np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=60)
@@ -350,7 +350,7 @@ def sgd() -> plt.Figure:
     ):
         for i, ratio in enumerate((0.05, 0.1, 0.2, 0.4)):
             algorithm = nk.SGD(ratio / scale, 5, 120_000)
-            sides = nk.dynamics.fluctuation_observables(model, begin, *data, algorithm)
+            sides = nk.theory.fluctuation_observables(model, begin, *data, algorithm)
             run = nk.simulate(
                 model, begin, *data, algorithm, nk.Record(sides, every=20), key=jax.random.key(i)
             )
@@ -379,7 +379,7 @@ def sgd() -> plt.Figure:
     expected = [1.5]
     for _ in range(steps):
         scaled = np.sqrt(1 + expected[-1] ** 2) * ones
-        spread = nk.dynamics.sgd_stationary(scaled, signs, nk.SGD(lr, batch, 1)).covariance[0, 0]
+        spread = nk.theory.sgd_stationary(scaled, signs, nk.SGD(lr, batch, 1)).covariance[0, 0]
         expected.append(expected[-1] * (1 - lr * spread * n))
     print(
         f"  valley: mean of 100 runs {runs[:, -1].mean():.3f}, theory {expected[30 * (runs.shape[1] - 1)]:.3f}"

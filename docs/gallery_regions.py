@@ -47,18 +47,18 @@ def kinks() -> plt.Figure:
     """How many pieces there can be, and how many there are."""
     drawn, axes = axes_row(2, 3.5)
     depths = np.arange(1, 11)
-    bound = [nk.geometry.region_bounds(nk.MLP(1, (16,) * depth)).layers for depth in depths]
+    bound = [nk.theory.region_bounds(nk.MLP(1, (16,) * depth)).layers for depth in depths]
     built, mean, sem = [], [], []
     for depth in depths:
-        net, params = nk.examples.sawtooth(8 * int(depth)) if depth < 3 else (None, None)
+        net, params = nk.theory.sawtooth(8 * int(depth)) if depth < 3 else (None, None)
         if net is not None:
-            built.append(len(nk.geometry.breakpoints(net, params, 0, 1)) + 1)
+            built.append(len(nk.theory.breakpoints(net, params, 0, 1)) + 1)
         net = nk.MLP(1, (16,) * depth, 1, "relu", weight_var=2.0, bias_var=1.0)
-        found = nk.geometry.measure_crossings(net, -1e4, 1e4, 200, jax.random.key(depth))
+        found = nk.theory.measure_crossings(net, -1e4, 1e4, 200, jax.random.key(depth))
         mean.append(1 + 16 * found.mean.sum())
         sem.append(16 * np.sqrt(np.sum(found.sem**2)))
     neurons = np.arange(2, 42, 2)
-    two = [nk.geometry.region_bounds(nk.MLP(1, (2,) * (n // 2))).layers for n in neurons]
+    two = [nk.theory.region_bounds(nk.MLP(1, (2,) * (n // 2))).layers for n in neurons]
     axes[0].plot(neurons, two, color=ORANGE, ls="--", lw=1.2, label="bound, 2 neurons per layer")
     axes[0].plot(neurons, 2.0 ** (neurons / 2), color=ORANGE, label="sawtooth, 2 neurons per layer")
     axes[0].plot(16 * depths[: len(built)], built, "o", color=ORANGE, ms=5, mfc="white")
@@ -80,7 +80,7 @@ def kinks() -> plt.Figure:
         (256, 100, SKY, 0.12),
     ):
         net = nk.MLP(1, (width,) * 10, 1, "relu", weight_var=2.0, bias_var=1.0)
-        found = nk.geometry.measure_crossings(net, -1, 1, size, jax.random.key(width))
+        found = nk.theory.measure_crossings(net, -1, 1, size, jax.random.key(width))
         axes[1].errorbar(
             layers + shift,
             found.mean / 2,
@@ -92,7 +92,7 @@ def kinks() -> plt.Figure:
             label=f"width {width}",
         )
         print(f"  width {width}, layer 10: {found.mean[-1] / 2:.4f} +- {found.sem[-1] / 2:.4f}", end="")
-        theory = nk.geometry.mean_crossings(net, -1, 1) / 2
+        theory = nk.theory.mean_crossings(net, -1, 1) / 2
         print(f", infinite width {theory[-1]:.4f}")
     axes[1].plot(layers, theory, color="black", lw=1.2, label="infinite width")
     axes[1].set(xlabel="layer", ylim=(0, None), title="kinks per neuron and unit length, on [-1, 1]")
@@ -106,7 +106,7 @@ def kernel_processes() -> plt.Figure:
     drawn, axes = axes_row(3, 3.1)
     nodes, weights = np.polynomial.legendre.leggauss(200)
     kernel = nk.kernels.NTK(nk.MLP(1, (1, 1), 1, "relu", weight_var=2.0, bias_var=0.3))
-    pairs = nk.kernels.mercer(kernel, nodes[:, None], weights / 2, rank=5)
+    pairs = nk.theory.mercer(kernel, nodes[:, None], weights / 2, rank=5)
     grid = np.linspace(-1.6, 1.6, 241)
     for i, colour in enumerate((BLUE, ORANGE, GREEN, PURPLE)):
         function = pairs.functions(grid[:, None])[:, i]
@@ -120,14 +120,14 @@ def kernel_processes() -> plt.Figure:
         (nk.kernels.NNGP(nk.MLP(1, (1,), 1, "erf", weight_var=20.0, bias_var=2.0)), BLUE, "erf NNGP"),
         (nk.kernels.Laplace(0.7), ORANGE, "Laplace"),
     ):
-        for i, path in enumerate(nk.kernels.gp_samples(k, grid[:, None], 3, jax.random.key(2))):
+        for i, path in enumerate(nk.theory.gp_samples(k, grid[:, None], 3, jax.random.key(2))):
             spread = np.sqrt(k.diag(grid[:, None]).mean())
             axes[1].plot(grid, path / spread, color=colour, lw=1.2, label=name if i == 0 else None)
     axes[1].set(xlabel="x", title="Gaussian processes", ylim=(-4.2, 2.8))
     axes[1].legend(fontsize=8.5, loc="lower left", ncols=2)
 
     x = np.random.default_rng(0).uniform(size=(2000, 2))
-    chosen = nk.kernels.DPP(nk.kernels.RBF(0.1), x).sample(jax.random.key(0), 100)
+    chosen = nk.theory.DPP(nk.kernels.RBF(0.1), x).sample(jax.random.key(0), 100)
     chance = np.random.default_rng(1).choice(2000, 100, replace=False)
     for points, colour, mark, name in (
         (chance, GREY, "x", "by chance"),

@@ -44,7 +44,7 @@ def _rate() -> float:
 def _rich(richness: float, x_new=None, neurons: int = 8192):
     x, y, new = _data()
     model = nk.Scaled(_network(64, "mean_field"), 1 / richness)
-    clouds = nk.statistics.Clouds(neurons=neurons, scrambles=4, every=_STEPS)
+    clouds = nk.forecasts.Clouds(neurons=neurons, scrambles=4, every=_STEPS)
     descent = nk.GradientDescent(_rate() * richness**2, _STEPS)
     return nk.forecast(model, x, y, descent, new if x_new is None else x_new, clouds=clouds)
 
@@ -232,7 +232,7 @@ def kernel_movement() -> plt.Figure:
             for seed in range(seeds):
                 start = model.init(jax.random.key(seed))
                 end = nk.simulate(model, start, x, y, descent, nk.Record(every=_STEPS)).params
-                found[i, j, seed] = nk.dynamics.movement(model, start, end, both).kernel
+                found[i, j, seed] = nk.theory.movement(model, start, end, both).kernel
     drawn, (panel,) = axes_row(1, 3.4)
     panel.plot(grid, limit, color=BLUE, label="theory: infinite width")
     for values, width, color, mark in zip(found, widths, (GREY, ORANGE), ("x", "o"), strict=True):

@@ -29,7 +29,7 @@ def gradients() -> plt.Figure:
         net = nk.MLP(d, (n,) * depth, 1, "relu", weight_var=2.0)
         found = squares(net)
         for panel, coordinates in zip(axes, (d, 1), strict=True):
-            law = nk.statistics.input_gradient(net, coordinates)
+            law = nk.theory.input_gradient(net, coordinates)
             logs = np.log(found[:, :coordinates].sum(axis=1))
             (low, high), (mean, variance) = np.quantile(logs, [0.0005, 0.9995]), law.normal
             y = np.linspace(low, high, 300)
@@ -80,7 +80,7 @@ def phases() -> plt.Figure:
         axes, ("tanh", "gelu"), (4.0, 3.0), (1.0, 0.4), strict=True
     ):
         weight_vars, bias_vars = np.linspace(0.05, most_weight, 60), np.linspace(0.0, most_bias, 50)
-        found = nk.phase_diagram(name, weight_vars, bias_vars)
+        found = nk.statistics.phase_diagram(name, weight_vars, bias_vars)
         levels = [0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.6]
         norm = matplotlib.colors.TwoSlopeNorm(1.0, 0.0, 1.6)
         shown = np.clip(found.chi_perp, 0.0, 1.59).T

@@ -17,7 +17,8 @@ from fine_tuning_study import parameters
 from scipy.stats import spearmanr
 
 import nearkernel as nk
-from nearkernel.dynamics import Squared, has_kinks
+from nearkernel.dynamics import Squared
+from nearkernel.theory import has_kinks
 
 SEEDS, HEADS, LEFT_OUT, STEPS, PIECES = 2, 8, 10, 100, 6
 NETWORKS = [

@@ -114,10 +114,10 @@ def documented() -> dict[str, str]:
     for page in sorted((ROOT / "docs/api").glob("*.md")):
         for name in re.findall(r"^::: nearkernel\.([\w.]+)$", page.read_text("utf-8"), re.MULTILINE):
             found[name] = f"api/{page.stem}.html#nearkernel.{name}"
-    top = (ROOT / "src/nearkernel/_api.py").read_text("utf-8")
-    for room, name in re.findall(r"^from \.(\w+) import (\w+) as \2$", top, re.MULTILINE):
-        if f"{room}.{name}" in found:
-            found[name] = found[f"{room}.{name}"]
+    top = (ROOT / "src/nearkernel/__init__.py").read_text("utf-8")
+    for name in re.findall(r"^    from \.\S+ import \w+ as (\w+)$", top, re.MULTILINE):
+        for full in [full for full in found if full.endswith(f".{name}")]:
+            found.setdefault(name, found[full])
     return found
 
 

@@ -67,14 +67,14 @@ def cases() -> list[Case]:
     ]
 
 
-def measured(case: Case, x: np.ndarray, fields: list[str], size: int) -> nk.statistics.Estimate:
+def measured(case: Case, x: np.ndarray, fields: list[str], size: int) -> nk.results.Estimate:
     """At infinite width, from WIDTHS; the wider, the fewer networks."""
     found = []
     for n in WIDTHS:
         net = case.net(n)
-        observable = nk.statistics.observables(net, x, fields)
+        observable = nk.theory.observables(net, x, fields)
         found.append(nk.measure(observable, net, size * WIDTHS[0] // n, jax.random.key(n)))
-    return nk.statistics.extrapolated(found, [n * case.shape[-1] for n in WIDTHS])
+    return nk.theory.extrapolated(found, [n * case.shape[-1] for n in WIDTHS])
 
 
 def rows(case: Case, quick: bool, report: Callable[[str], None]) -> list[list[str]]:

@@ -1,49 +1,65 @@
 """Predict what a neural network does after training, without training it, and check it against real training."""
 
-import importlib as _importlib
-import typing as _typing
+from typing import TYPE_CHECKING
 
-if _typing.TYPE_CHECKING:
-    from ._api import *  # noqa: F403
+from ._base.rooms import public as _public
 
 __version__ = "0.2.0"
 
-
-_ROOMS = (
-    "activations", "claims", "dynamics", "estimators", "geometry", "kernels", "layers", "models", "scale", "statistics",
-)  # fmt: skip
-
-
-def __getattr__(name: str) -> _typing.Any:
-    """Everything is imported when it is first used, so that the command line answers at once."""
-    if name == "__all__":  # asked for by `from nearkernel import *`
-        return list(_offered())
-    if name in _ROOMS:
-        return _importlib.import_module(f".{name}", __name__)
-    if name == "phase":
-        from ._base.rooms import moved
-
-        return moved(__name__, {"phase": "learning_rate_phase"})(name)
-    if not name.startswith("_"):
-        globals().update(_offered())
-        if name in globals():
-            return globals()[name]
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{_hint(name)}")
-
-
-def _hint(name: str) -> str:
-    """What may have been meant; private names are asked for by Python itself, and answered without any import."""
-    if name.startswith("_"):
-        return ""
-    from ._base.check import nearest
-
-    return nearest(name, sorted({*_offered(), *_ROOMS}))
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_offered(), *_ROOMS})
-
-
-def _offered() -> dict[str, _typing.Any]:
-    api = _importlib.import_module("._api", __name__)
-    return {name: value for name, value in vars(api).items() if not name.startswith("_")}
+if TYPE_CHECKING:
+    from . import activations as activations
+    from . import claims as claims
+    from . import dynamics as dynamics
+    from . import estimators as estimators
+    from . import forecasts as forecasts
+    from . import geometry as geometry
+    from . import kernels as kernels
+    from . import layers as layers
+    from . import models as models
+    from . import results as results
+    from . import scale as scale
+    from . import statistics as statistics
+    from . import theory as theory
+    from ._base.status import Status as Status
+    from ._base.status import StatusKind as StatusKind
+    from ._run.cache import cache as cache
+    from ._run.precision import precision as precision
+    from ._run.progress import progress as progress
+    from ._saved.verbs import load as load
+    from ._saved.verbs import save as save
+    from .dynamics.algorithms.adaptive import Adam as Adam
+    from .dynamics.algorithms.adaptive import Optax as Optax
+    from .dynamics.algorithms.regime import regime as regime
+    from .dynamics.algorithms.sgd import SGD as SGD
+    from .dynamics.algorithms.spectral import DirectOptimization as DirectOptimization
+    from .dynamics.algorithms.spectral import GradientDescent as GradientDescent
+    from .dynamics.algorithms.spectral import GradientFlow as GradientFlow
+    from .dynamics.algorithms.spectral import Ridge as Ridge
+    from .dynamics.inspection.inspect import inspect as inspect
+    from .dynamics.simulation.simulate import Record as Record
+    from .dynamics.simulation.simulate import simulate as simulate
+    from .dynamics.solving import solve as solve
+    from .forecasts.curves.curve import learning_curve as learning_curve
+    from .forecasts.forecasting import forecast as forecast
+    from .forecasts.posteriors.kernel_posterior import posterior as posterior
+    from .models.expansion.features import FeatureModel as FeatureModel
+    from .models.expansion.quadratic import QuadraticModel as QuadraticModel
+    from .models.expansion.taylor import expand as expand
+    from .models.interop.function import from_function as from_function
+    from .models.interop.jax_libraries import from_network as from_network
+    from .models.interop.pytorch import from_torch as from_torch
+    from .models.interop.pytorch import to_torch as to_torch
+    from .models.interop.trainable import LoRA as LoRA
+    from .models.networks.maximal_update import MaximalUpdate as MaximalUpdate
+    from .models.networks.mlp import MLP as MLP
+    from .models.networks.network import Network as Network
+    from .models.networks.presets import CNN as CNN
+    from .models.networks.presets import ResMLP as ResMLP
+    from .models.networks.presets import Transformer as Transformer
+    from .models.networks.richness import richness as richness
+    from .models.networks.scaled import Scaled as Scaled
+    from .statistics.depth.critical import critical as critical
+    from .statistics.measuring import measure as measure
+    from .statistics.width.propagation import propagate as propagate
+else:
+    __getattr__, __dir__ = _public(__name__, __file__)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-import gaussian_reference as reference
-from nearkernel.activations import dual, get, moments
+from nearkernel.activations import get
+from nearkernel.theory import dual, moments
+from support.references import gaussian_averages as reference
 
 PAIRS = [(0.04, 6.0), (1.9, 1.9)]
 GAPS = [0.0, 1e-12, 0.4, 1.0, 1.6, 2.0]
@@ -85,7 +86,7 @@ def test_small_signals_keep_their_size_at_criticality(name, weight_var):
 @pytest.mark.parametrize("slopes", [(1.0, 0.0), (1.0, 0.3), (1.0, -1.0), (0.7, 0.2)])
 def test_piecewise_linear_kernels_follow_the_angle(slopes):
     """c' = [sin t + (pi - t) cos t]/pi for relu, and its mixtures with the identity."""
-    from nearkernel.activations import PiecewiseLinear
+    from nearkernel.results import PiecewiseLinear
 
     t = np.linspace(0.0, np.pi, 17)
     right, left = slopes

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-import helpers
 import nearkernel as nk
 from nearkernel._commands.completion import ACTIVATIONS, KINKED
 from nearkernel.activations import get, names
-from nearkernel.dynamics import has_kinks
+from nearkernel.theory import has_kinks
+from support import helpers
 
 CALLABLES = {
     "hard tanh": (jax.nn.hard_tanh, (-1.0, 1.0), (-1.0, 1.0)),
@@ -41,7 +41,7 @@ def test_callables_are_looked_at(name):
 
 
 def test_an_activation_of_ones_own_is_looked_at_too():
-    class Own(nk.activations.PiecewiseLinear):
+    class Own(nk.results.PiecewiseLinear):
         breaks = nk.activations.AbstractActivation.breaks
         kinks = nk.activations.AbstractActivation.kinks
 

@@ -6,7 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nearkernel.activations import AbstractActivation, Monomial, PiecewiseLinear, dual, get, moments, names
+from nearkernel.activations import AbstractActivation, get, names
+from nearkernel.results import Monomial, PiecewiseLinear
+from nearkernel.theory import dual, moments
 
 FORMULAS = {
     "linear": lambda z: z,

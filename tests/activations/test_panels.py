@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 from nearkernel.activations.averages.breaks import on_numpy
 from nearkernel.activations.averages.panels import find_panels
+from support import helpers
 
 KINKED = {
     "relu": (jax.nn.relu, [0.0]),

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-import gaussian_reference as reference
-from nearkernel.activations import dual, get, moments
+from nearkernel.activations import get
 from nearkernel.activations.averages.breaks import on_numpy, slope_of
 from nearkernel.activations.averages.quadrature import pair_quadrature
 from nearkernel.activations.averages.series import series
+from nearkernel.theory import dual, moments
+from support.references import gaussian_averages as reference
 
 KINKED = ("relu", "leaky_relu(0.3)", "abs")
 GAPS = np.array([0.0, 1e-12, 1.0, 2.0])

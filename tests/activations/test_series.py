@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import gaussian_reference as reference
-import helpers
-from nearkernel.activations import dual, get, moments
+from nearkernel.activations import get
+from nearkernel.theory import dual, moments
+from support import helpers
+from support.references import gaussian_averages as reference
 
 FUNCTIONS = {"hard_tanh": helpers.hard_tanh, "elu": jax.nn.elu, "wavy": helpers.wavy}
 KNOWN = reference.SMOOTH | reference.CALLABLES

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 from sklearn import datasets
 
-import gaussian_reference as reference
-import helpers
 import nearkernel as nk
-from nearkernel.activations import dual, get
+from nearkernel.activations import get
 from nearkernel.activations.averages import series as _series
 from nearkernel.activations.averages.breaks import breaks_of
 from nearkernel.activations.averages.grid import Grid
 from nearkernel.activations.averages.jumps import Jumps, averages, quadrant
+from nearkernel.theory import dual
+from support import helpers
+from support.references import gaussian_averages as reference
 
 rng = np.random.default_rng(3)
 KNOWN = reference.SMOOTH | {name: reference.CALLABLES[name] for name in ("hard_tanh", "elu")}

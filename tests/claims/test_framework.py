@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from commands import self_contained
 from nearkernel import claims
 from nearkernel._commands.claims import command, records
 from nearkernel._commands.claims.rows import cells
 from nearkernel.cli import app
+from support.commands import self_contained
 
 
 @pytest.fixture(autouse=True)

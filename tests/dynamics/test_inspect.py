@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
 from nearkernel.dynamics.inspection.verdict import CARE, KEPT, PROMISED, TRUST, trusted_until
+from support import helpers
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "before-you-fine-tune.md"
 NET = nk.MLP(3, (16,), 2, "tanh")
@@ -34,7 +34,7 @@ def test_a_linear_model_is_predicted_exactly_and_its_check_is_zero(algorithm, lo
     run = nk.simulate(LINEAR, PARAMS, X, Y, algorithm, loss=loss)
     np.testing.assert_allclose(found.prediction, LINEAR(run.params, X_NEW), atol=1e-6)
     np.testing.assert_allclose(found.loss[-1], run.history["loss"][-1], rtol=1e-6)
-    assert found.check.max() < 1e-9 and set(found.verdicts) == {nk.dynamics.Verdict.trust}
+    assert found.check.max() < 1e-9 and set(found.verdicts) == {nk.results.Verdict.trust}
     assert found.trusted_until == algorithm.end() == found.moments[-1]
     for one, other in zip(jax.tree.leaves(found.params), jax.tree.leaves(run.params), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
@@ -85,7 +85,7 @@ def test_linearizing_again_on_the_way_comes_nearer_to_training():
 
 def test_a_rate_that_is_too_large_is_not_trusted():
     found = nk.inspect(NET, PARAMS, X, Y, algorithm=nk.GradientDescent(10.0, 1000))
-    assert found.verdict is nk.dynamics.Verdict.distrust and found.predictions is None
+    assert found.verdict is nk.results.Verdict.distrust and found.predictions is None
 
 
 def test_the_default_rate_is_that_of_the_largest_eigenvalue():
@@ -106,7 +106,7 @@ def test_halfway_is_when_the_residual_of_a_point_stays_below_half():
 
 
 def test_verdicts_by_the_check():
-    verdict = nk.dynamics.Verdict.of
+    verdict = nk.results.Verdict.of
     assert [verdict(TRUST), verdict(CARE), verdict(CARE + 1e-9), verdict(np.inf), verdict(np.nan)] == [
         "trust",
         "with care",
@@ -122,7 +122,7 @@ def test_the_promise_of_a_verdict_is_that_of_the_study():
         for line in GUIDE.read_text(encoding="utf-8").splitlines()
         if line.startswith("| linearized ")
     ]
-    for verdict in nk.dynamics.Verdict:
+    for verdict in nk.results.Verdict:
         found = [row for row in rows if row[1] == verdict.value]
         assert len(found) == 2
         if verdict not in PROMISED:

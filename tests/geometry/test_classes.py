@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import nearkernel as nk
-from helpers import compiled
+from support.helpers import compiled
 
 G = nk.geometry
 RNG = np.random.default_rng(11)
@@ -50,7 +50,7 @@ def test_the_gauss_newton_matrix_is_the_sum_of_its_four_parts():
         FLAT
     )  # (n, C, P)
     weights = np.exp(-compiled(lambda flat: losses_of_labels(NET(UNRAVEL(flat), X)))(FLAT))
-    split = G.gauss_newton_classes(NET, THETA, X, LABELS)
+    split = nk.theory.gauss_newton_classes(NET, THETA, X, LABELS)
     found = [part.dense() for part in split]
     scale = np.abs(found[4]).max()
     assert np.abs(sum(found[:4]) - found[4]).max() < 1e-10 * scale
@@ -62,7 +62,7 @@ def test_the_gauss_newton_matrix_is_the_sum_of_its_four_parts():
 
 @pytest.mark.parametrize("layer", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_backpropagated_gradients_are_the_sum_of_their_parts(layer):
-    split = G.gradient_classes(NET, THETA, X, np.eye(C)[LABELS], layer)
+    split = nk.theory.gradient_classes(NET, THETA, X, np.eye(C)[LABELS], layer)
 
     def outputs(z):
         return z if layer == 2 else NET.affine(1, THETA[1], NET.activation(z))
@@ -86,12 +86,12 @@ def test_gradients_of_convolutions_are_split_too():
     L = nk.layers
     conv = nk.Network((5, 1), [L.Conv(2, (3,)), L.Activation("tanh"), L.Flatten(), L.Dense(C)])
     params = conv.init(jax.random.key(1))
-    split = G.gradient_classes(conv, params, X[..., None], LABELS, 1)
+    split = nk.theory.gradient_classes(conv, params, X[..., None], LABELS, 1)
     assert split.total.shape == (10, 10)
     np.testing.assert_allclose(sum(split[:4]), split.total, atol=1e-14)
     dense = nk.Network(5, [L.Dense(6, 1.5, 0.1), L.Activation("tanh"), L.Dense(C, 1.5, 0.1)])
     for layer in (1, 2):
-        one, other = (G.gradient_classes(net, THETA, X, LABELS, layer) for net in (dense, NET))
+        one, other = (nk.theory.gradient_classes(net, THETA, X, LABELS, layer) for net in (dense, NET))
         np.testing.assert_allclose(one.total, other.total, atol=1e-13)
 
 
@@ -106,7 +106,7 @@ def test_labels_are_outputs_by_number_by_row_or_by_name():
 
 
 def test_second_moments_of_features_are_between_plus_within():
-    split = G.feature_classes(X, LABELS)
+    split = nk.theory.feature_classes(X, LABELS)
     np.testing.assert_allclose(split.total, X.T @ X / len(X), atol=1e-14)
     np.testing.assert_allclose(split.between + split.within, split.total, atol=1e-14)
     means = np.stack([X[LABELS == c].mean(axis=0) for c in range(C)])
@@ -117,23 +117,26 @@ def test_second_moments_of_features_are_between_plus_within():
     "call, message",
     [
         (
-            lambda: G.gauss_newton_classes(NET, THETA, X, np.zeros(len(X))),
+            lambda: nk.theory.gauss_newton_classes(NET, THETA, X, np.zeros(len(X))),
             "`labels` must have at least 2 classes",
         ),
         (
-            lambda: G.gauss_newton_classes(NET, THETA, X, LABELS % 3 + 0.5),
+            lambda: nk.theory.gauss_newton_classes(NET, THETA, X, LABELS % 3 + 0.5),
             "`labels` has 3 classes, but the model has 4",
         ),
-        (lambda: G.gauss_newton_classes(NET, THETA, X, LABELS[:5]), "`labels` must have shape \\(17,\\)"),
-        (lambda: G.gradient_classes(NET, THETA, X, LABELS, 3), "`layer` must be at most 2"),
-        (lambda: G.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` has 2 classes"),
         (
-            lambda: G.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1),
+            lambda: nk.theory.gauss_newton_classes(NET, THETA, X, LABELS[:5]),
+            "`labels` must have shape \\(17,\\)",
+        ),
+        (lambda: nk.theory.gradient_classes(NET, THETA, X, LABELS, 3), "`layer` must be at most 2"),
+        (lambda: nk.theory.gradient_classes(NET, THETA, X, LABELS % 2 + 3, 1), "`labels` has 2 classes"),
+        (
+            lambda: nk.theory.gradient_classes(nk.expand(NET, THETA), THETA, X, LABELS, 1),
             "must be an nk.MLP or nk.Network",
         ),
-        (lambda: G.feature_classes(X[:, 0], LABELS), "`features` must have shape"),
+        (lambda: nk.theory.feature_classes(X[:, 0], LABELS), "`features` must have shape"),
         (
-            lambda: G.feature_classes(X, np.array([0, "a"] * 8 + [0], object)),
+            lambda: nk.theory.feature_classes(X, np.array([0, "a"] * 8 + [0], object)),
             "`labels` must all be numbers or all be texts; got",
         ),
     ],

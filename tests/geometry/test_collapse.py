@@ -69,10 +69,10 @@ def test_metrics_follow_their_definitions():
 def test_the_last_layer_of_a_network_gives_its_outputs():
     net = nk.MLP(4, (9,), 3, "relu", weight_var=1.3, bias_var=0.2)
     theta, x = net.init(jax.random.key(0)), RNG.normal(size=(5, 4))
-    features, (weights, biases) = nk.geometry.last_layer(net, theta, x)
+    features, (weights, biases) = nk.theory.last_layer(net, theta, x)
     np.testing.assert_allclose(features @ weights.T + biases, net(theta, x), atol=1e-12)
     net, x = nk.CNN((4, 4, 1), (5, 6), 3), RNG.normal(size=(2, 4, 4, 1))
-    features, (weights, biases) = nk.geometry.last_layer(net, theta := net.init(jax.random.key(0)), x)
+    features, (weights, biases) = nk.theory.last_layer(net, theta := net.init(jax.random.key(0)), x)
     assert features.shape == (2, 6)
     np.testing.assert_allclose(features @ weights.T + biases, net(theta, x), atol=1e-12)
 
@@ -86,7 +86,7 @@ def test_the_last_layer_of_a_network_gives_its_outputs():
         (lambda: collapse(np.full((2, 2), np.nan), [0, 1]), "`features` holds 4 NaN"),
         (lambda: collapse(np.eye(4), [0, 0, 1, 1], np.eye(3)), "`classifier` must be weights \\(2, 4\\)"),
         (
-            lambda: nk.geometry.last_layer(nk.MLP(2, ()), None, np.eye(2)),
+            lambda: nk.theory.last_layer(nk.MLP(2, ()), None, np.eye(2)),
             "`model` must be an nk.MLP with hidden",
         ),
     ],

@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import nearkernel as nk
-from helpers import compiled
+from support.helpers import compiled
 
 G = nk.geometry
 RNG = np.random.default_rng(7)
@@ -165,15 +165,15 @@ def test_a_density_of_low_rank_ends_early():
 
 def test_overlaps_of_spaces():
     basis = np.linalg.qr(RNG.normal(size=(P, 6)))[0]
-    overlap = nk.dynamics.subspace_overlap
+    overlap = nk.theory.subspace_overlap
     assert overlap((basis[:, :3] @ RNG.normal(size=(3, 3))).T, basis[:, :3].T) == pytest.approx(1.0)
     assert overlap(basis[:, 3:].T, basis[:, :3].T) == pytest.approx(0.0, abs=1e-12)
     assert overlap(basis[:, 1:4].T, basis[:, :2].T) == pytest.approx(0.5)
     operator = G.Hessian(NET, THETA, X, Y)
     gradient = operator.gradient()
-    assert G.gradient_share(operator, np.column_stack([gradient, basis])) == pytest.approx(1.0)
+    assert nk.theory.gradient_share(operator, np.column_stack([gradient, basis])) == pytest.approx(1.0)
     share = np.sum((basis.T @ gradient) ** 2) / np.sum(gradient**2)
-    assert G.gradient_share(operator, basis) == pytest.approx(share)
+    assert nk.theory.gradient_share(operator, basis) == pytest.approx(share)
 
 
 @pytest.mark.slow

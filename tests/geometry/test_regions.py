@@ -118,15 +118,15 @@ def test_zaslavsky_is_reached_in_general_position(n):
     ]  # where two lines meet
     reach = 1.5 * np.abs(corners).max(initial=1.0) + 2 * np.max(np.abs(b) / np.linalg.norm(w, axis=0))
     found = G.regions(net, params, ((-reach, reach), (-reach, reach)))
-    assert found.count == len(found) == nk.examples.zaslavsky(n, 2) == G.region_bounds(net).layers
+    assert found.count == len(found) == nk.theory.zaslavsky(n, 2) == nk.theory.region_bounds(net).layers
     no_bias = [{"weight": w, "bias": np.zeros(n)}, params[1]]
-    assert G.regions(net, no_bias, BOX).count == nk.examples.zaslavsky(n, 2, central=True) == 2 * n
+    assert G.regions(net, no_bias, BOX).count == nk.theory.zaslavsky(n, 2, central=True) == 2 * n
 
 
 def test_zaslavsky_in_other_dimensions():
-    assert [nk.examples.zaslavsky(n, 1) for n in (0, 1, 6)] == [1, 2, 7]
-    assert [nk.examples.zaslavsky(n, 9) for n in (0, 4, 9)] == [1, 16, 512]
-    assert nk.examples.zaslavsky(0, 3, central=True) == 1 and nk.examples.zaslavsky(4, 3, central=True) == 14
+    assert [nk.theory.zaslavsky(n, 1) for n in (0, 1, 6)] == [1, 2, 7]
+    assert [nk.theory.zaslavsky(n, 9) for n in (0, 4, 9)] == [1, 16, 512]
+    assert nk.theory.zaslavsky(0, 3, central=True) == 1 and nk.theory.zaslavsky(4, 3, central=True) == 14
     rng = np.random.default_rng(0)  # three dimensions, by a linear program a pattern
     w, b = rng.normal(size=(3, 6)), 0.1 * rng.normal(size=6)
     count = 0
@@ -134,7 +134,7 @@ def test_zaslavsky_in_other_dimensions():
         rows = np.column_stack([-(np.array(signs) * w).T, np.ones(6)])
         found = linprog([0, 0, 0, -1], rows, np.array(signs) * b, bounds=[(None, None)] * 3 + [(None, 1.0)])
         count += found.x[3] > 1e-9
-    assert count == nk.examples.zaslavsky(6, 3) == 42
+    assert count == nk.theory.zaslavsky(6, 3) == 42
 
 
 def test_polygons_of_one_linear_region_have_one_label():
@@ -162,7 +162,7 @@ def test_lines_through_the_polygons_have_their_breakpoints(widths):
     params = drawn(net, 4)
     found, ends = G.regions(net, params, BOX), uniform(BOX, 20, seed=1)
     for start, end in zip(ends[::2], ends[1::2], strict=True):
-        knots = np.concatenate([[0.0], G.breakpoints(net, params, start, end), [1.0]])
+        knots = np.concatenate([[0.0], nk.theory.breakpoints(net, params, start, end), [1.0]])
         inner = (knots[:-1, None] + np.diff(knots)[:, None] * [0.01, 0.99])[..., None] * (end - start) + start
         labels = found.labels[found.locate(inner.reshape(-1, 2))].reshape(-1, 2)
         assert np.all(labels[:, 0] == labels[:, 1]) and np.all(labels[1:, 0] != labels[:-1, 1])

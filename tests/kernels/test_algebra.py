@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 X, Y = helpers.points(6, 4), helpers.points(3, 4, 1)
 A = nk.kernels.RBF(1.2)

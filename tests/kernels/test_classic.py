@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process import kernels as sk
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 X, Y = helpers.points(9, 4), helpers.points(5, 4, 1)
 

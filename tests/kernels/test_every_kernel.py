@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import helpers
+from support import helpers
 
 D = 5
 KERNELS = helpers.kernels(D)

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
-from nearkernel.activations import dual, get
+from nearkernel.activations import get
+from nearkernel.theory import dual
+from support import helpers
 
 X = helpers.points(4, 3)
 

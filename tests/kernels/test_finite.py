@@ -54,11 +54,9 @@ def test_small_inputs_see_the_slope_at_zero_alone(name, size):
 
 
 def test_moments_go_down_to_a_variance_of_zero():
-    found = nk.activations.moments(nk.activations.get("tanh"), np.array([0.0, 1e-30, 1e-22]))
+    found = nk.theory.moments(nk.activations.get("tanh"), np.array([0.0, 1e-30, 1e-22]))
     np.testing.assert_allclose(found.value, [0.0, 1e-30, 1e-22], rtol=1e-10)
-    np.testing.assert_allclose(
-        nk.activations.moments(nk.activations.get("sigmoid"), 0.0).value, 0.25, rtol=1e-12
-    )
+    np.testing.assert_allclose(nk.theory.moments(nk.activations.get("sigmoid"), 0.0).value, 0.25, rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_moments_go_down_to_a_variance_of_zero():
             lambda: nk.MLP(3, activation="leaky_relu(1e999)"),
             r"'leaky_relu\(1e999\)' has too large a slope: use",
         ),
-        (lambda: nk.activations.PiecewiseLinear(1.0, np.inf), "`left` must be finite; got inf"),
+        (lambda: nk.results.PiecewiseLinear(1.0, np.inf), "`left` must be finite; got inf"),
     ],
 )
 def test_what_overflows_is_named(make, message):
@@ -167,7 +165,7 @@ def test_kernels_of_other_inputs_do_not_mix():
     ):
         K.Mahalanobis(three, np.eye(4))
     with pytest.raises(TypeError, match=r"`right` must be a kernel, e.g. nk.kernels.RBF.*; got 3.0"):
-        K.Sum(three, 3.0)
+        nk.results.Sum(three, 3.0)
     with pytest.raises(ValueError, match=r"`factor` must be at least 0; got -1.0"):
-        K.Multiple(three, -1.0)
+        nk.results.Multiple(three, -1.0)
     assert ((three + K.RBF(1.0)) * 2.0).input_dim() == 3

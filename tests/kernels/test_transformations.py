@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 D = 4
 X = helpers.points(5, D)

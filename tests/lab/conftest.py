@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from labs import ODD, STRICT, listening
+from support.labs import ODD, STRICT, listening
 
 
 @pytest.fixture(scope="module")

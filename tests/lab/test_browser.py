@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-import odd_worker as do
 from nearkernel.lab import NAMES, find
 from nearkernel.lab.picture import plain
+from support import odd_worker as do
 
 QUICK = {"catapult"}  # the others compile, and move many controls; their pages are opened by other tests
 

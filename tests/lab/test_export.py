@@ -8,10 +8,10 @@ import subprocess
 import pytest
 from playwright.sync_api import expect
 
-from commands import nearkernel
 from nearkernel.lab import NAMES, find
 from nearkernel.lab.export import address, answers, export, frames, moving, script, write
 from nearkernel.lab.static_files import static
+from support.commands import nearkernel
 
 
 @pytest.mark.parametrize("name", NAMES)

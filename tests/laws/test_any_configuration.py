@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import nearkernel as nk
-from any_configuration import N, data, definite_kernels, kernels, networks, numbers, regularized
 from nearkernel import estimators
+from support.any_configuration import N, data, definite_kernels, kernels, networks, numbers, regularized
 
 K = nk.kernels
 

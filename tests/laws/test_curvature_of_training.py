@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.dynamics import subspace_overlap as overlap
+from nearkernel.theory import subspace_overlap as overlap
 
 G = nk.geometry
 
@@ -74,9 +74,9 @@ def test_outliers_of_the_hessian_are_one_fewer_than_classes():
         later = G.top_eigenpairs(G.Hessian(net, more, x, y, "cross_entropy"), classes - 1).vectors
         assert overlap(later.T, late.T) > max(0.6, overlap(later.T, early.T))  # the top space settles
         assert (
-            G.gradient_share(G.Hessian(net, theta, x, y, "cross_entropy"), early) > 0.2
+            nk.theory.gradient_share(G.Hessian(net, theta, x, y, "cross_entropy"), early) > 0.2
         )  # of thousands of directions
-        split = G.gauss_newton_classes(net, params, x, own)
+        split = nk.theory.gauss_newton_classes(net, params, x, own)
         tops = [G.top_eigenpairs(part, 1).values[0] for part in split]
         assert tops[2] < 0.5 * min(tops[0], tops[1])  # deviations within a class are the bulk
 
@@ -102,7 +102,7 @@ def test_a_classifier_collapses_past_zero_error():
     for steps in (100, 9900):
         descent = nk.GradientDescent(0.002, steps, momentum=0.9)
         params = nk.simulate(nk.from_function(outputs), params, x, y, descent, loss=loss).params
-        features, (weights, biases) = G.last_layer(net, params, x)
+        features, (weights, biases) = nk.theory.last_layer(net, params, x)
         errors.append(np.mean(np.argmax(features @ weights.T + biases, axis=1) != labels))
         found.append(G.collapse(features, labels, (weights, biases)))
     before, after = found

@@ -19,7 +19,7 @@ def log_movement(scaling: str, width: int, seed: int) -> np.ndarray:
     top = np.linalg.eigvalsh(nk.kernels.EmpiricalNTK(net, theta, factors)(X))[-1]
     descent = nk.GradientDescent(1 / top, 1000)
     end = nk.simulate(net, theta, X, Y, descent, nk.Record(every=1000), lr_factors=factors).params
-    moved = nk.dynamics.movement(net, theta, end, X, lr_factors=factors)
+    moved = nk.theory.movement(net, theta, end, X, lr_factors=factors)
     return np.log([moved.weights, moved.features, moved.kernel])
 
 

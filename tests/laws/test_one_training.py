@@ -98,12 +98,12 @@ def test_every_function_trains_with_the_factors_of_the_network(name):
     for found in (solution.params(), inspection.params):
         np.testing.assert_allclose(outputs(model, found), end, rtol=1e-8)
     assert inspection.eigenvalues[0] == pytest.approx(top)
-    assert nk.dynamics.movement(model, params, step.end, X).ntk_start == pytest.approx(top)
-    assert nk.learning_rate_phase(model, params, X, Y, lr, 2).ratio == pytest.approx(lr * top)
-    few = nk.dynamics.sample_space_descent(model, params, X, Y, lr, 1, NEW)
+    assert nk.theory.movement(model, params, step.end, X).ntk_start == pytest.approx(top)
+    assert nk.theory.learning_rate_phase(model, params, X, Y, lr, 2).ratio == pytest.approx(lr * top)
+    few = nk.theory.sample_space_descent(model, params, X, Y, lr, 1, NEW)
     np.testing.assert_allclose(few.outputs[1][4:], end, rtol=1e-9)
     np.testing.assert_allclose(few.kernel[0], ntk, rtol=1e-10, atol=1e-12)
-    assert nk.dynamics.output_modes(model, params, X[:1]).ntk == pytest.approx(ntk[0, 0])
+    assert nk.theory.output_modes(model, params, X[:1]).ntk == pytest.approx(ntk[0, 0])
     for optimizer in (nk.SGD(lr, None, 1), nk.Optax(optax.sgd(lr), 1)):
         same = nk.simulate(model, params, X, Y, optimizer)
         np.testing.assert_allclose(outputs(model, same.params), end, rtol=1e-12)
@@ -131,7 +131,7 @@ def test_orders_of_training_are_those_of_the_network(name):
         nk.kernels.EmpiricalNTK(model, theta)(X)
         for theta in (params, nk.simulate(model, params, X, Y, nk.GradientDescent(lr, 1)).params)
     ]
-    mu = nk.kernels.EmpiricalDNTK(model, params)(X) @ (outputs(model, params, X) - Y)
+    mu = nk.theory.EmpiricalDNTK(model, params)(X) @ (outputs(model, params, X) - Y)
     np.testing.assert_allclose((kernels[1] - kernels[0]) / lr, -(mu + mu.T), rtol=1e-3, atol=1e-4)
 
 
@@ -191,7 +191,7 @@ def test_plain_training_is_asked_for_by_the_number_one():
     np.testing.assert_allclose(half.history["loss"], slower.history["loss"], rtol=1e-13)
     assert abs(own.history["loss"][-1] - plain.history["loss"][-1]) > 0.01
     kernel = nk.kernels.EmpiricalNTK(net, params, 1.0)
-    features = nk.models.effective_features(net, params, X)[:, 0]
+    features = nk.theory.effective_features(net, params, X)[:, 0]
     np.testing.assert_allclose(kernel(X), features @ features.T, rtol=1e-11)
     solution = nk.solve(nk.expand(net, params, lr_factors=1.0), X, Y, step)
     inspection = nk.inspect(net, params, X, Y, NEW, step, lr_factors=1.0)
@@ -249,7 +249,7 @@ def test_sgd_balances_its_fluctuations_with_the_factors(name):
     """The mean change of |theta|^2/2 in units of the factors is -lr times dissipation plus lr times fluctuation."""
     model, sgd = MODELS[name], nk.SGD(0.01, 2, 500)
     params = model.init(7)
-    sides = nk.dynamics.fluctuation_observables(model, params, X, Y, sgd)
+    sides = nk.theory.fluctuation_observables(model, params, X, Y, sgd)
     away = jax.tree.map(lambda leaf: np.asarray(leaf) + 0.1, params)
     factors = model.lr_factors()
 
@@ -257,11 +257,11 @@ def test_sgd_balances_its_fluctuations_with_the_factors(name):
         parts = jax.tree.map(lambda t, p, f: jnp.sum((t - p) ** 2) / f, theta, params, factors)
         return 0.5 * sum(jax.tree.leaves(parts))
 
-    change = nk.dynamics.step_change(size, model, params, X, Y, sgd)
+    change = nk.theory.step_change(size, model, params, X, Y, sgd)
     with jax.enable_x64(True):
         expected = 0.01 * (sides["fluctuation"](away) - sides["dissipation"](away))
         assert float(change(away)) == pytest.approx(float(expected), rel=1e-6)
-    run = nk.dynamics.sgd_until_stationary(model, params, X, Y, nk.SGD(0.01, 2, 400), 0)
+    run = nk.theory.sgd_until_stationary(model, params, X, Y, nk.SGD(0.01, 2, 400), 0)
     with jax.enable_x64(True):
         first = [float(sides[side](params)) for side in ("dissipation", "fluctuation")]
     np.testing.assert_allclose(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from quadratic_problems import (
+from support.references.quadratic_problems import (
     F,
     Known,
     cubic,
@@ -28,7 +28,7 @@ def run(model):
     algorithm = nk.GradientDescent(LR, steps=STEPS)
     record = nk.Record(["outputs", "features", "kernel", "weights"], every=1)
     found = nk.simulate(model, START, P.x, P.y, algorithm, record)
-    features = nk.models.effective_features(model, found.params, EVERYTHING)[:, 0]
+    features = nk.theory.effective_features(model, found.params, EVERYTHING)[:, 0]
     return np.asarray(model(found.params, EVERYTHING))[:, 0], features @ features.T, found
 
 
@@ -90,7 +90,7 @@ def test_outputs_and_kernel_close_order_by_order(model, order):
     eps, errors = (2e-3, 5e-4), []
     for e in eps:
         z, kernel, _ = run(model(e))
-        found = nk.dynamics.sample_space_descent(model(e), START, P.x, P.y, LR, STEPS, P.x_new, order)
+        found = nk.theory.sample_space_descent(model(e), START, P.x, P.y, LR, STEPS, P.x_new, order)
         assert found.outputs.shape == (STEPS + 1, 7) and found.kernel.shape == (STEPS + 1, 7, 7)
         errors.append([np.linalg.norm(found.outputs[-1] - z), np.linalg.norm(found.kernel[-1] - kernel)])
     slopes = [slope(eps, column) for column in zip(*errors, strict=True)]
@@ -101,23 +101,23 @@ def test_one_step_is_the_formula():
     """z, k and mu after one step, against the cubic model itself: no error in z and mu's effect on z of the next."""
     eps, tiny = 0.05, 1e-3
     model = cubic(eps)
-    f = nk.models.effective_features(model, START, EVERYTHING)[:, 0]
+    f = nk.theory.effective_features(model, START, EVERYTHING)[:, 0]
     e = np.asarray(model(START, P.x))[:, 0] - P.y
     after = START - tiny * f[:5].T @ e
-    mu_before, mu_after = (nk.kernels.EmpiricalDNTK(model, w)(EVERYTHING) for w in (START, after))
-    nu, kappa = nk.kernels.EmpiricalDDNTK(model, START)(EVERYTHING)
+    mu_before, mu_after = (nk.theory.EmpiricalDNTK(model, w)(EVERYTHING) for w in (START, after))
+    nu, kappa = nk.theory.EmpiricalDDNTK(model, START)(EVERYTHING)
     turned = kappa[:, :, :, :5] @ e
     change = -tiny * (nu[:, :, :, :5] @ e + turned + turned.swapaxes(1, 2))
     assert np.abs(mu_after - mu_before - change).max() < 0.02 * np.abs(change).max()
-    found = nk.dynamics.sample_space_descent(model, START, P.x, P.y, tiny, 1, P.x_new, order=2)
+    found = nk.theory.sample_space_descent(model, START, P.x, P.y, tiny, 1, P.x_new, order=2)
     np.testing.assert_allclose(found.outputs[1], np.asarray(model(after, EVERYTHING))[:, 0], rtol=1e-12)
 
 
 def test_bad_input_of_the_recursion_gets_one_line():
     with pytest.raises(ValueError, match="`order` must be 0, 1 or 2; got 3"):
-        nk.dynamics.sample_space_descent(quadratic(0.1), START, P.x, P.y, LR, STEPS, order=3)
+        nk.theory.sample_space_descent(quadratic(0.1), START, P.x, P.y, LR, STEPS, order=3)
     with pytest.raises(ValueError, match=r"`y` must have one value per output at `x`; got \(4,\)"):
-        nk.dynamics.sample_space_descent(quadratic(0.1), START, P.x, P.y[:4], LR, STEPS)
+        nk.theory.sample_space_descent(quadratic(0.1), START, P.x, P.y[:4], LR, STEPS)
 
 
 def test_the_first_order_at_finite_steps_is_its_recursion():

@@ -6,11 +6,11 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import nearkernel as nk
-from helpers import points
-from nearkernel.models import FeatureDerivatives, ModelDerivatives
 from nearkernel.models.expansion import derivatives as _derivatives
 from nearkernel.models.expansion import feature_derivatives as _feature_derivatives
-from quadratic_problems import F, cubic, problem, psi_array, third_array
+from nearkernel.results import FeatureDerivatives, ModelDerivatives
+from support.helpers import points
+from support.references.quadratic_problems import F, cubic, problem, psi_array, third_array
 
 D = 3
 NET = nk.MLP(D, (4,), out_dim=2, activation="tanh", bias_var=0.3)
@@ -175,4 +175,4 @@ def test_the_degree_is_the_models():
 def test_features_of_too_many_points_are_refused(monkeypatch):
     monkeypatch.setattr("nearkernel._run.memory.available_bytes", lambda: 100)
     with pytest.raises(MemoryError, match=r"features of 5 points needs .* but 100 bytes are free: use fewer"):
-        nk.models.effective_features(NET, PARAMS, X)
+        nk.theory.effective_features(NET, PARAMS, X)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from helpers import relative_error
 from nearkernel.models.layers import conv as _conv
+from support.helpers import relative_error
 
 K, L = nk.kernels, nk.layers
 RNG = np.random.default_rng(2)

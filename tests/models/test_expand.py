@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 NET, X = nk.MLP(3, (6,), 2, "tanh", bias_var=0.5), helpers.points(4, 3)
 HERE, THERE = NET.init(jax.random.key(1)), NET.init(jax.random.key(2))

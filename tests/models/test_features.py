@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 
 def phi(x):

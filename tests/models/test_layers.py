@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from helpers import points, to_float64
+from support.helpers import points, to_float64
 
 L = nk.layers
 NHWC = ("NHWC", "HWIO", "NHWC")

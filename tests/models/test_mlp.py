@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-import helpers
 import nearkernel as nk
+from support import helpers
 
 KEY = jax.random.key(3)
 SCALINGS = ["ntk", "standard", "mean_field"]

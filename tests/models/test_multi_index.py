@@ -13,7 +13,7 @@ D, R = 5, 2
 RNG = np.random.default_rng(0)
 U = np.linalg.qr(RNG.normal(size=(D, R)))[0].T
 COEFFICIENTS = {(0, 0): 0.3, (1, 0): -0.7, (2, 0): 0.5, (1, 1): 0.4, (2, 1): -0.2, (1, 3): 0.1, (0, 4): 0.05}
-F = nk.models.MultiIndexPolynomial(U, COEFFICIENTS)
+F = nk.theory.MultiIndexPolynomial(U, COEFFICIENTS)
 
 
 def by_hand(x):
@@ -66,7 +66,7 @@ def test_directions_that_are_not_orthonormal_are_rewritten():
     def g(z):
         return z[:, 0] ** 3 + z[:, 1] * z[:, 2] - 2 * z[:, 2] + 1
 
-    found = nk.models.MultiIndexPolynomial.of(g, mixed, 3)
+    found = nk.theory.MultiIndexPolynomial.of(g, mixed, 3)
     x = RNG.normal(size=(20, D))
     np.testing.assert_allclose(found(x), g(x @ mixed.T), rtol=1e-10)
     # nabla^2 f = 6 z_0 m_0 m_0^T + m_1 m_2^T + m_2 m_1^T, and z_0 has mean 0
@@ -76,9 +76,9 @@ def test_directions_that_are_not_orthonormal_are_rewritten():
 
 
 def test_kappa_is_infinite_where_the_hessian_misses_a_direction():
-    assert nk.models.MultiIndexPolynomial(U, {(2, 0): 0.5, (0, 2): -0.25}).kappa == pytest.approx(2 / 2**0.5)
-    assert nk.models.MultiIndexPolynomial(U, {(2, 0): 0.5, (0, 4): 1.0}).kappa == np.inf
-    assert nk.models.MultiIndexPolynomial(U, {(4, 0): 0.5}).kappa == np.inf
+    assert nk.theory.MultiIndexPolynomial(U, {(2, 0): 0.5, (0, 2): -0.25}).kappa == pytest.approx(2 / 2**0.5)
+    assert nk.theory.MultiIndexPolynomial(U, {(2, 0): 0.5, (0, 4): 1.0}).kappa == np.inf
+    assert nk.theory.MultiIndexPolynomial(U, {(4, 0): 0.5}).kappa == np.inf
 
 
 def test_the_nonlinear_part_has_no_constant_and_no_slope():
@@ -92,21 +92,21 @@ def test_the_nonlinear_part_has_no_constant_and_no_slope():
     "call, message",
     [
         (
-            lambda: nk.models.MultiIndexPolynomial(2 * U, {(2, 0): 1.0}),
+            lambda: nk.theory.MultiIndexPolynomial(2 * U, {(2, 0): 1.0}),
             "`directions` must be orthonormal rows",
         ),
-        (lambda: nk.models.MultiIndexPolynomial(U, {(2,): 1.0}), "tuples of 2 powers"),
-        (lambda: nk.models.MultiIndexPolynomial(U, {(2, -1): 1.0}), "must be at least 0; got -1"),
-        (lambda: nk.models.MultiIndexPolynomial(U, {}), "`coefficients` must be a dictionary"),
-        (lambda: nk.models.MultiIndexPolynomial(U, {(2, 0): np.nan}), "`coefficients` holds 1 NaN"),
+        (lambda: nk.theory.MultiIndexPolynomial(U, {(2,): 1.0}), "tuples of 2 powers"),
+        (lambda: nk.theory.MultiIndexPolynomial(U, {(2, -1): 1.0}), "must be at least 0; got -1"),
+        (lambda: nk.theory.MultiIndexPolynomial(U, {}), "`coefficients` must be a dictionary"),
+        (lambda: nk.theory.MultiIndexPolynomial(U, {(2, 0): np.nan}), "`coefficients` holds 1 NaN"),
         (lambda: F(np.ones((2, 3))), "`x` has 3 features per row; 5 expected"),
         (
-            lambda: nk.models.MultiIndexPolynomial.of(lambda z: np.sin(z[:, 0]), U, 3),
+            lambda: nk.theory.MultiIndexPolynomial.of(lambda z: np.sin(z[:, 0]), U, 3),
             "`g` is not a polynomial of degree 3",
         ),
-        (lambda: nk.models.MultiIndexPolynomial.of(lambda z: z, U, 3), r"`g` must map \(n, r\) to \(n,\)"),
+        (lambda: nk.theory.MultiIndexPolynomial.of(lambda z: z, U, 3), r"`g` must map \(n, r\) to \(n,\)"),
         (
-            lambda: nk.models.MultiIndexPolynomial.of(lambda z: z[:, 0], np.ones((2, 5)), 1),
+            lambda: nk.theory.MultiIndexPolynomial.of(lambda z: z[:, 0], np.ones((2, 5)), 1),
             "`directions` must be linearly independent",
         ),
     ],

@@ -47,7 +47,7 @@ def changed(leaf):
         lambda params: nk.expand(NET, params),
         lambda params: nk.simulate(NET, params, X, Y, nk.GradientDescent(0.1, 1)),
         lambda params: nk.geometry.Hessian(NET, params, X, Y),
-        lambda params: nk.geometry.breakpoints(NET, params, np.zeros(3), np.ones(3)),
+        lambda params: nk.theory.breakpoints(NET, params, np.zeros(3), np.ones(3)),
     ],
     ids=["call", "kernel", "expand", "simulate", "curvature", "line"],
 )
@@ -110,7 +110,7 @@ def test_learning_rate_factors_are_checked(factors, message):
     for use in (
         lambda: nk.kernels.EmpiricalNTK(NET, PARAMS, factors),
         lambda: nk.simulate(NET, PARAMS, X, Y, nk.GradientDescent(0.1, 1), lr_factors=factors),
-        lambda: nk.learning_rate_phase(NET, PARAMS, X, Y, 0.1, 1, lr_factors=factors),
+        lambda: nk.theory.learning_rate_phase(NET, PARAMS, X, Y, 0.1, 1, lr_factors=factors),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             use()
@@ -120,7 +120,7 @@ def test_a_factor_for_each_entry_is_what_it_says():
     """No layer can be contracted with such factors: the Jacobian is."""
     rng = np.random.default_rng(1)
     factors = jax.tree.map(lambda leaf: rng.uniform(0.5, 2.0, leaf.shape), PARAMS)
-    jacobian = nk.models.effective_features(NET, PARAMS, X)[:, 0]
+    jacobian = nk.theory.effective_features(NET, PARAMS, X)[:, 0]
     flat = np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(factors)])
     expected = (jacobian * flat) @ jacobian.T
     np.testing.assert_allclose(nk.kernels.EmpiricalNTK(NET, PARAMS, factors)(X), expected, rtol=1e-12)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from helpers import compiled
-from quadratic_problems import (
+from support.helpers import compiled
+from support.references.quadratic_problems import (
     DIRECTIONS,
     F,
     R,
@@ -55,9 +55,9 @@ def test_the_cubic_model_is_its_formula():
 
 
 def test_tensors_may_be_arrays_or_products():
-    arrays = nk.CubicModel(phi, jax_psi, jax_third, 0.3)
+    arrays = nk.models.CubicModel(phi, jax_psi, jax_third, 0.3)
     np.testing.assert_allclose(outputs(arrays, W), outputs(cubic(0.3), W), rtol=1e-12)
-    mixed = nk.CubicModel(phi, jax_psi, third, 0.3)
+    mixed = nk.models.CubicModel(phi, jax_psi, third, 0.3)
     np.testing.assert_allclose(outputs(mixed, W), outputs(cubic(0.3), W), rtol=1e-12)
     one, other = (
         nk.solve(model, P.x, P.y, nk.Ridge(0.1), order=1).predict(P.x_new).terms
@@ -70,18 +70,20 @@ def test_tensors_may_be_arrays_or_products():
 def test_of_an_array_the_symmetric_part_counts():
     crooked = nk.QuadraticModel(phi, lambda x: jax_psi(x) + SKEW - SKEW.T, 0.3)
     np.testing.assert_allclose(outputs(crooked, W), outputs(quadratic(0.3), W), rtol=1e-12)
-    turned = nk.CubicModel(phi, psi, lambda x: jax_third(x) + SKEW[:, :, None] - SKEW.T[:, :, None], 0.3)
+    turned = nk.models.CubicModel(
+        phi, psi, lambda x: jax_third(x) + SKEW[:, :, None] - SKEW.T[:, :, None], 0.3
+    )
     np.testing.assert_allclose(outputs(turned, W), outputs(cubic(0.3), W), rtol=1e-9)
 
 
 def test_effective_features_move_with_the_weights():
-    features = nk.models.effective_features(quadratic(0.3), W[:1], P.x)
+    features = nk.theory.effective_features(quadratic(0.3), W[:1], P.x)
     assert features.shape == (5, 1, F)
     np.testing.assert_allclose(features[:, 0], P.x[:, :F] + 0.3 * psi_array(P.x) @ W[0], atol=1e-12)
-    moved = nk.models.effective_features(cubic(0.3), W[:1], P.x)[:, 0]
+    moved = nk.theory.effective_features(cubic(0.3), W[:1], P.x)[:, 0]
     bent = np.einsum("njkl,k,l->nj", third_array(P.x), W[0], W[0])
     np.testing.assert_allclose(moved, features[:, 0] + 0.3**2 / 2 * bent, atol=1e-12)
-    both = nk.models.effective_features(quadratic(0.3, out_dim=2), W[:2], P.x).reshape(5, 2, 2, F)
+    both = nk.theory.effective_features(quadratic(0.3, out_dim=2), W[:2], P.x).reshape(5, 2, 2, F)
     assert not both[:, 0, 1].any() and not both[:, 1, 0].any()  # outputs have weights of their own
     np.testing.assert_allclose(both[:, 0, 0], features[:, 0], atol=1e-12)
 
@@ -89,7 +91,7 @@ def test_effective_features_move_with_the_weights():
 def test_an_expansion_of_the_second_degree_is_the_model_itself():
     tay = nk.expand(quadratic(0.3), W[:1], degree=2)
     np.testing.assert_allclose(outputs(tay, W[1:2]), outputs(quadratic(0.3), W[1:2]), rtol=1e-11)
-    here, there = (nk.models.effective_features(m, W[1:2], P.x) for m in (tay, quadratic(0.3)))
+    here, there = (nk.theory.effective_features(m, W[1:2], P.x) for m in (tay, quadratic(0.3)))
     np.testing.assert_allclose(here, there, atol=1e-11)
 
 
@@ -113,7 +115,11 @@ def test_eps_may_be_traced():
             r"`phi` must be a function \(n, d\) -> \(n, f\); got int",
         ),
         (lambda: nk.QuadraticModel(phi, None), TypeError, "`psi` must be a function x -> .* got NoneType"),
-        (lambda: nk.CubicModel(phi, psi, 1.0), TypeError, "`Psi` must be a function x -> .* got float"),
+        (
+            lambda: nk.models.CubicModel(phi, psi, 1.0),
+            TypeError,
+            "`Psi` must be a function x -> .* got float",
+        ),
         (lambda: quadratic("much"), TypeError, "`eps` must be one number; got 'much'"),
         (lambda: quadratic(np.ones(2)), TypeError, "`eps` must be one number; got an array"),
         (lambda: quadratic(float("nan")), ValueError, "`eps` must be a number; got nan"),
@@ -142,12 +148,12 @@ def test_eps_may_be_traced():
             r"`psi\(x, u\)` must return \(n, f\) = \(5, 11\); it returns \(11,\)",
         ),
         (
-            lambda: nk.CubicModel(phi, psi, lambda x, u, v: u * v)(W, P.x),
+            lambda: nk.models.CubicModel(phi, psi, lambda x, u, v: u * v)(W, P.x),
             ValueError,
             r"`Psi\(x, u, v\)` must return \(n, f\) = \(5, 11\); it returns \(11,\)",
         ),
         (
-            lambda: nk.CubicModel(phi, psi, jax_psi)(W, P.x),
+            lambda: nk.models.CubicModel(phi, psi, jax_psi)(W, P.x),
             ValueError,
             r"`Psi\(x\)` must return \(n, f, f, f\) = \(5, 11, 11, 11\); it returns \(5, 11, 11\)",
         ),

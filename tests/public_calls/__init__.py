@@ -1,6 +1,6 @@
 """Every public function, class and method that takes arguments, with good ones and the kind of each.
 
-`tests/test_bad_inputs.py` puts bad values in the place of good ones. A new public name belongs here.
+`tests/public_calls/test_bad_inputs.py` puts bad values in the place of good ones. A new public name belongs here.
 """
 
 from . import dynamics, geometry, kernels, layers, models, statistics

@@ -69,7 +69,7 @@ def nearly():
 @functools.cache
 def rich_forecast():
     return nk.forecast(
-        RICH, X, Y, nk.GradientDescent(0.01, 2), X_NEW, clouds=nk.statistics.Clouds(neurons=64, scrambles=2)
+        RICH, X, Y, nk.GradientDescent(0.01, 2), X_NEW, clouds=nk.forecasts.Clouds(neurons=64, scrambles=2)
     )
 
 
@@ -86,7 +86,7 @@ def finite_forecast():
 
 @functools.cache
 def kink_forecast():
-    few = nk.statistics.SampledNeurons(most=64, scrambles=2)
+    few = nk.forecasts.SampledNeurons(most=64, scrambles=2)
     return nk.forecast(RELU, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=0.5, neurons=few)
 
 
@@ -97,17 +97,17 @@ def sampled_forecast():
 
 @functools.cache
 def posterior():
-    return S.posterior(RBF, X, Y, X_NEW, 0.1)
+    return nk.forecasts.posterior(RBF, X, Y, X_NEW, 0.1)
 
 
 @functools.cache
 def one_step():
-    return nk.one_step_features(X, Y, 4, KEY)
+    return nk.theory.one_step_features(X, Y, 4, KEY)
 
 
 @functools.cache
 def deep_linear():
-    return S.deep_linear_posterior(X[:2], Y[:2], (5,))
+    return nk.theory.deep_linear_posterior(X[:2], Y[:2], (5,))
 
 
 @functools.cache
@@ -132,12 +132,12 @@ def estimate():
 
 @functools.cache
 def stable():
-    return G.stable_pair(X, 2, KEY)
+    return nk.theory.stable_pair(X, 2, KEY)
 
 
 @functools.cache
 def polynomial():
-    return M.MultiIndexPolynomial.of(target, np.eye(2, 3), 2)
+    return nk.theory.MultiIndexPolynomial.of(target, np.eye(2, 3), 2)
 
 
 def method(make: Callable, name: str) -> Callable:

@@ -23,7 +23,6 @@ from ._good import (
     Call,
     D,
     K,
-    M,
     X,
     Y,
     key,
@@ -229,7 +228,7 @@ CALLS = [
     Call("regime", nk.regime, dict(model=("model", NET), y=y, correction=("positive", 0.05))),
     Call(
         "learning_rate_phase",
-        nk.learning_rate_phase,
+        nk.theory.learning_rate_phase,
         dict(
             model=model,
             params=params,
@@ -240,10 +239,10 @@ CALLS = [
             lr_factors=("factors", NET.lr_factors()),
         ),
     ),
-    Call("phase_of", D.phase_of, dict(losses=("vector", np.array([2.0, 1.0, 0.5])))),
+    Call("phase_of", nk.theory.phase_of, dict(losses=("vector", np.array([2.0, 1.0, 0.5])))),
     Call(
         "phase_boundaries",
-        D.phase_boundaries,
+        nk.theory.phase_boundaries,
         dict(
             losses=("function", lambda lr: [1.0, min(abs(1 - lr), 2.0)]),
             ntk=("positive", 1.0),
@@ -252,7 +251,7 @@ CALLS = [
     ),
     Call(
         "movement",
-        D.movement,
+        nk.theory.movement,
         dict(
             model=model,
             start=params,
@@ -263,7 +262,7 @@ CALLS = [
     ),
     Call(
         "catapult",
-        D.catapult,
+        nk.theory.catapult,
         dict(
             z=("array", 1.0),
             ntk=("array", 1.0),
@@ -275,9 +274,9 @@ CALLS = [
     ),
     Call(
         "first_gradient",
-        D.first_gradient,
+        nk.theory.first_gradient,
         dict(
-            target=("target", M.MultiIndexPolynomial(np.eye(2, 3), {(2, 0): 1.0})),
+            target=("target", nk.theory.MultiIndexPolynomial(np.eye(2, 3), {(2, 0): 1.0})),
             weights=("inputs", X),
             head=("vector", np.ones(6)),
             bias=("vector", np.zeros(6)),
@@ -286,12 +285,12 @@ CALLS = [
     ),
     Call(
         "gradient_moment",
-        D.gradient_moment,
+        nk.theory.gradient_moment,
         dict(model=model, params=params, x=x, y=y, batch_size=("whole", 2), loss=("choice", "squared")),
     ),
     Call(
         "fluctuation_observables",
-        D.fluctuation_observables,
+        nk.theory.fluctuation_observables,
         dict(
             model=model,
             origin=params,
@@ -304,12 +303,12 @@ CALLS = [
     ),
     Call(
         "sgd_stationary",
-        D.sgd_stationary,
+        nk.theory.sgd_stationary,
         dict(features=("inputs", X[:, :2]), y=y, sgd=("algorithm", nk.SGD(0.01, 2, 3))),
     ),
     Call(
         "sgd_until_stationary",
-        functools.partial(D.sgd_until_stationary, sgd=nk.SGD(0.001, 2, 400)),
+        functools.partial(nk.theory.sgd_until_stationary, sgd=nk.SGD(0.001, 2, 400)),
         dict(
             model=model,
             params=params,
@@ -322,31 +321,33 @@ CALLS = [
     ),
     Call(
         "implicit_minimizer",
-        D.implicit_minimizer,
+        nk.theory.implicit_minimizer,
         dict(
             x=("inputs", X[:2]), y=("targets", Y[:2]), alpha=("positive", 0.5), theta0=("vector", np.ones(3))
         ),
     ),
     Call(
         "implicit_potential",
-        D.implicit_potential,
+        nk.theory.implicit_potential,
         dict(beta=("vector", np.ones(3)), alpha=("positive", 0.5), theta0=("vector", np.ones(3))),
     ),
-    Call("max_margin", D.max_margin, dict(x=("inputs", X[:2]), labels=("labels", LABELS[:2]))),
-    Call("kernel_margin", D.kernel_margin, dict(kernel=("kernel", RBF), x=x, labels=("labels", LABELS))),
+    Call("max_margin", nk.theory.max_margin, dict(x=("inputs", X[:2]), labels=("labels", LABELS[:2]))),
+    Call(
+        "kernel_margin", nk.theory.kernel_margin, dict(kernel=("kernel", RBF), x=x, labels=("labels", LABELS))
+    ),
     Call(
         "KernelMargin.__call__",
-        lambda x_new: D.kernel_margin(RBF, X, LABELS)(x_new),
+        lambda x_new: nk.theory.kernel_margin(RBF, X, LABELS)(x_new),
         dict(x_new=x_new),
     ),
     Call(
         "normalized_margin",
-        D.normalized_margin,
+        nk.theory.normalized_margin,
         dict(net=("net", RELU), params=("params", RELU.init(0)), x=x, labels=("labels", LABELS)),
     ),
     Call(
         "margin_flow",
-        D.margin_flow,
+        nk.theory.margin_flow,
         dict(
             x=("inputs", X[:2]),
             labels=("labels", LABELS[:2]),
@@ -356,7 +357,7 @@ CALLS = [
     ),
     Call(
         "one_step_features",
-        nk.one_step_features,
+        nk.theory.one_step_features,
         dict(
             x=x,
             y=y,
@@ -369,24 +370,28 @@ CALLS = [
     ),
     Call(
         "one_step_bound",
-        D.one_step_bound,
+        nk.theory.one_step_bound,
         dict(
-            target=("model", M.MultiIndexPolynomial(np.eye(1, 3), {(2,): 1.0})),
+            target=("model", nk.theory.MultiIndexPolynomial(np.eye(1, 3), {(2,): 1.0})),
             points=("whole", 3),
             width=("whole", 3),
         ),
     ),
-    Call("query_bound", D.query_bound, dict(dim=("whole", 3), degree=("steps", 4), queries=("number", 2.0))),
+    Call(
+        "query_bound",
+        nk.theory.query_bound,
+        dict(dim=("whole", 3), degree=("steps", 4), queries=("number", 2.0)),
+    ),
     Call(
         "output_modes",
-        D.output_modes,
+        nk.theory.output_modes,
         dict(model=model, params=params, x=("inputs", X[:1]), lr_factors=("factors", NET.lr_factors())),
     ),
     Call(
         "mode_catapult",
-        D.mode_catapult,
+        nk.theory.mode_catapult,
         dict(
-            modes=("record", D.ModesResult(1.0, np.ones(2), np.ones(2))),
+            modes=("record", nk.results.ModesResult(1.0, np.ones(2), np.ones(2))),
             y=("number", 0.0),
             lr=("array", 0.1),
             steps=("steps", 3),
@@ -394,7 +399,7 @@ CALLS = [
     ),
     Call(
         "step_change",
-        D.step_change,
+        nk.theory.step_change,
         dict(
             observable=("function", lambda params: 1.0),
             model=model,
@@ -417,7 +422,7 @@ CALLS = [
     Call("OneStepFeatures.fit", method(one_step, "fit"), dict(x=x, y=y, ridge=("positive", 0.1))),
     Call(
         "recursive_features",
-        D.recursive_features,
+        nk.theory.recursive_features,
         dict(
             kernel=("kernel object", K.Laplace(2.0)),
             x=x,
@@ -429,7 +434,7 @@ CALLS = [
     ),
     Call(
         "sample_space_descent",
-        D.sample_space_descent,
+        nk.theory.sample_space_descent,
         dict(
             model=model,
             params=params,
@@ -443,15 +448,19 @@ CALLS = [
     ),
     Call(
         "subspace_overlap",
-        D.subspace_overlap,
+        nk.theory.subspace_overlap,
         dict(found=("inputs", np.eye(2, 3)), true=("inputs", np.eye(2, 3)[::-1])),
     ),
     Call(
         "average_gradient_outer_product",
-        D.average_gradient_outer_product,
+        nk.theory.average_gradient_outer_product,
         dict(function=("observable", lambda x: x[:, 0] ** 2), x=x),
     ),
-    Call("walk_density", nk.examples.walk_density, dict(steps=("vector", np.array([1, 1, 1])))),
-    Call("has_kinks", D.has_kinks, dict(model=model)),
-    Call("has_kinks, measured", functools.partial(D.has_kinks, nk.from_function(NET), PARAMS), dict(x=x)),
+    Call("walk_density", nk.theory.walk_density, dict(steps=("vector", np.array([1, 1, 1])))),
+    Call("has_kinks", nk.theory.has_kinks, dict(model=model)),
+    Call(
+        "has_kinks, measured",
+        functools.partial(nk.theory.has_kinks, nk.from_function(NET), PARAMS),
+        dict(x=x),
+    ),
 ]

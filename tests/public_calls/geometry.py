@@ -82,19 +82,19 @@ CALLS = [
     Call("SpectralDensity.moment", method(spectral, "moment"), dict(order=("whole", 1))),
     Call(
         "gradient_share",
-        G.gradient_share,
+        nk.theory.gradient_share,
         dict(curvature=("operator", hessian()), vectors=("inputs", np.eye(21, 2))),
     ),
     Call(
         "gauss_newton_classes",
-        G.gauss_newton_classes,
+        nk.theory.gauss_newton_classes,
         dict(
             model=("model", CLASSIFIER), params=("params", CLASSIFIER_PARAMS), x=x, labels=("labels", LABELS)
         ),
     ),
     Call(
         "gradient_classes",
-        G.gradient_classes,
+        nk.theory.gradient_classes,
         dict(
             model=("net", CLASSIFIER),
             params=("params", CLASSIFIER_PARAMS),
@@ -103,16 +103,16 @@ CALLS = [
             layer=("whole", 1),
         ),
     ),
-    Call("feature_classes", G.feature_classes, dict(features=x, labels=("labels", LABELS))),
+    Call("feature_classes", nk.theory.feature_classes, dict(features=x, labels=("labels", LABELS))),
     Call(
         "collapse",
         G.collapse,
         dict(features=x, labels=("labels", LABELS), classifier=("inputs", np.ones((2, 3)))),
     ),
-    Call("last_layer", G.last_layer, dict(model=net, params=params, x=x)),
+    Call("last_layer", nk.theory.last_layer, dict(model=net, params=params, x=x)),
     Call(
         "breakpoints",
-        G.breakpoints,
+        nk.theory.breakpoints,
         dict(
             net=("net", RELU),
             params=("params", RELU_PARAMS),
@@ -122,7 +122,7 @@ CALLS = [
     ),
     Call(
         "crossings",
-        G.crossings,
+        nk.theory.crossings,
         dict(
             net=("net", RELU),
             params=("params", RELU_PARAMS),
@@ -142,12 +142,12 @@ CALLS = [
     Call("Regions.locate", method(regions, "locate"), dict(points=("inputs", np.zeros((2, 2))))),
     Call(
         "mean_crossings",
-        G.mean_crossings,
+        nk.theory.mean_crossings,
         dict(net=("net", RELU), start=("vector", np.zeros(3)), end=("vector", np.ones(3))),
     ),
     Call(
         "measure_crossings",
-        G.measure_crossings,
+        nk.theory.measure_crossings,
         dict(
             net=("net", RELU),
             start=("vector", np.zeros(3)),
@@ -156,51 +156,55 @@ CALLS = [
             key=key,
         ),
     ),
-    Call("region_bounds", G.region_bounds, dict(net=("net", RELU))),
-    Call("zaslavsky", nk.examples.zaslavsky, dict(planes=("whole", 3), dim=("whole", 2))),
-    Call("sawtooth", nk.examples.sawtooth, dict(levels=("whole", 2))),
+    Call("region_bounds", nk.theory.region_bounds, dict(net=("net", RELU))),
+    Call("zaslavsky", nk.theory.zaslavsky, dict(planes=("whole", 3), dim=("whole", 2))),
+    Call("sawtooth", nk.theory.sawtooth, dict(levels=("whole", 2))),
     Call(
         "ellipsoid_entropy",
-        G.ellipsoid_entropy,
+        nk.theory.ellipsoid_entropy,
         dict(axes=("vector", np.array([1.0, 0.5])), bits=("whole", 3), tail=("positive", 0.1)),
     ),
     Call(
-        "ellipsoid_width", G.ellipsoid_width, dict(axes=("vector", np.array([1.0, 0.5])), dims=("whole", 1))
+        "ellipsoid_width",
+        nk.theory.ellipsoid_width,
+        dict(axes=("vector", np.array([1.0, 0.5])), dims=("whole", 1)),
     ),
-    Call("kernel_axes", G.kernel_axes, dict(kernel=kernel, x=x, weights=("vector", np.ones(6)))),
-    Call("sobolev_axes", G.sobolev_axes, dict(count=("whole", 3), dim=("whole", 2))),
-    Call("projection_dims", G.projection_dims, dict(points=("whole", 3), eps=("positive", 0.5))),
+    Call("kernel_axes", nk.theory.kernel_axes, dict(kernel=kernel, x=x, weights=("vector", np.ones(6)))),
+    Call("sobolev_axes", nk.theory.sobolev_axes, dict(count=("whole", 3), dim=("whole", 2))),
+    Call("projection_dims", nk.theory.projection_dims, dict(points=("whole", 3), eps=("positive", 0.5))),
     Call(
         "random_projection",
-        G.random_projection,
+        nk.theory.random_projection,
         dict(x=x, eps=("positive", 0.5), key=key, tries=("steps", 5)),
     ),
     Call(
-        "cell", G.cell, dict(net=("net", RELU), params=("params", RELU_PARAMS), point=("vector", np.ones(3)))
+        "cell",
+        nk.theory.cell,
+        dict(net=("net", RELU), params=("params", RELU_PARAMS), point=("vector", np.ones(3))),
     ),
-    Call("mean_boundary", G.mean_boundary, dict(net=("net", RELU), radius=("positive", 1.0))),
+    Call("mean_boundary", nk.theory.mean_boundary, dict(net=("net", RELU), radius=("positive", 1.0))),
     Call(
         "measure_boundary",
-        G.measure_boundary,
+        nk.theory.measure_boundary,
         dict(net=("net", RELU), radius=("positive", 1.0), size=("steps", 2), key=key),
     ),
-    Call("lipschitz_bounds", G.lipschitz_bounds, dict(net=net, params=params, x=x)),
-    Call("sampling_width", G.sampling_width, dict(kernel=kernel, seen=x, x=x)),
-    Call("set_packing", G.set_packing, dict(functions=x, radius=("positive", 0.1))),
-    Call("set_entropy", G.set_entropy, dict(functions=x, bits=("whole", 2))),
+    Call("lipschitz_bounds", nk.theory.lipschitz_bounds, dict(net=net, params=params, x=x)),
+    Call("sampling_width", nk.theory.sampling_width, dict(kernel=kernel, seen=x, x=x)),
+    Call("set_packing", nk.theory.set_packing, dict(functions=x, radius=("positive", 0.1))),
+    Call("set_entropy", nk.theory.set_entropy, dict(functions=x, bits=("whole", 2))),
     Call(
         "lipschitz_entropy",
-        G.lipschitz_entropy,
+        nk.theory.lipschitz_entropy,
         dict(bits=("whole", 3), length=("positive", 1.0), constant=("positive", 1.0), dim=("whole", 1)),
     ),
     Call(
         "lipschitz_code",
-        nk.examples.lipschitz_code,
+        nk.theory.lipschitz_code,
         dict(values=("vector", np.zeros(3)), length=("positive", 1.0), constant=("positive", 1.0)),
     ),
     Call(
         "lipschitz_decode",
-        nk.examples.lipschitz_decode,
+        nk.theory.lipschitz_decode,
         dict(
             code=("vector", np.array([True, False])),
             x=("array", 0.5),
@@ -208,7 +212,11 @@ CALLS = [
             constant=("positive", 1.0),
         ),
     ),
-    Call("stable_pair", G.stable_pair, dict(functions=x, bits=("whole", 2), key=key, tries=("steps", 5))),
+    Call(
+        "stable_pair",
+        nk.theory.stable_pair,
+        dict(functions=x, bits=("whole", 2), key=key, tries=("steps", 5)),
+    ),
     Call("StablePair.encode", method(stable, "encode"), dict(functions=x)),
     Call("StablePair.decode", method(stable, "decode"), dict(codes=("inputs", np.zeros((2, 64))))),
 ]

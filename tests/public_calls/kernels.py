@@ -45,11 +45,17 @@ CALLS = [
     Call("NNGP", of(K.NNGP, X), dict(net=net)),
     Call("nngp_and_ntk", K.nngp_and_ntk, dict(net=net, x1=x, x2=x_new)),
     Call("layer_kernels", K.layer_kernels, dict(net=net, x=x)),
-    Call("Sum", of(K.Sum, X), dict(left=("kernel object", RBF), right=("kernel object", K.NTK(RELU)))),
     Call(
-        "Product", of(K.Product, X), dict(left=("kernel object", RBF), right=("kernel object", K.NTK(RELU)))
+        "Sum", of(nk.results.Sum, X), dict(left=("kernel object", RBF), right=("kernel object", K.NTK(RELU)))
     ),
-    Call("Multiple", of(K.Multiple, X), dict(kernel=("kernel object", RBF), factor=("positive", 2.0))),
+    Call(
+        "Product",
+        of(nk.results.Product, X),
+        dict(left=("kernel object", RBF), right=("kernel object", K.NTK(RELU))),
+    ),
+    Call(
+        "Multiple", of(nk.results.Multiple, X), dict(kernel=("kernel object", RBF), factor=("positive", 2.0))
+    ),
     Call(
         "Mahalanobis", of(K.Mahalanobis, X), dict(kernel=("kernel object", RBF), matrix=("inputs", np.eye(3)))
     ),
@@ -85,45 +91,57 @@ CALLS = [
     ),
     Call(
         "EmpiricalDNTK",
-        lambda **a: K.EmpiricalDNTK(**a)(X[:2]),
+        lambda **a: nk.theory.EmpiricalDNTK(**a)(X[:2]),
         dict(model=model, params=params, lr_factors=("factors", NET.lr_factors())),
     ),
-    Call("EmpiricalDNTK.__call__", K.EmpiricalDNTK(NET, PARAMS).__call__, dict(x0=x_new, x1=x_new, x2=x_new)),
+    Call(
+        "EmpiricalDNTK.__call__",
+        nk.theory.EmpiricalDNTK(NET, PARAMS).__call__,
+        dict(x0=x_new, x1=x_new, x2=x_new),
+    ),
     Call(
         "EmpiricalDNTK.contract",
-        K.EmpiricalDNTK(NET, PARAMS).contract,
+        nk.theory.EmpiricalDNTK(NET, PARAMS).contract,
         dict(x0=x_new, x1=x, p1=("targets", Y), x2=x, p2=("targets", Y)),
     ),
-    Call("EmpiricalDDNTK.__call__", K.EmpiricalDDNTK(NET, PARAMS).__call__, dict(x=x_new)),
+    Call("EmpiricalDDNTK.__call__", nk.theory.EmpiricalDDNTK(NET, PARAMS).__call__, dict(x=x_new)),
     Call(
         "EmpiricalDDNTK.contract",
-        K.EmpiricalDDNTK(NET, PARAMS).contract,
+        nk.theory.EmpiricalDDNTK(NET, PARAMS).contract,
         dict(x0=x_new, x1=x, p1=("targets", Y)),
     ),
-    Call("mercer", K.mercer, dict(kernel=kernel, x=x, weights=("vector", np.ones(6)), rank=("whole", 3))),
-    Call("Mercer.functions", K.mercer(RBF, X).functions, dict(x=x)),
-    Call("positivity", K.positivity, dict(kernel=kernel, x=x, tolerance=("positive", 1e-10))),
-    Call("gp_samples", K.gp_samples, dict(kernel=kernel, x=x, size=("whole", 2), key=key)),
-    Call("DPP", K.DPP, dict(kernel=kernel, x=x)),
-    Call("DPP.sample", K.DPP(RBF, X).sample, dict(key=key, size=("whole", 2))),
-    Call("DPP.log_probability", K.DPP(RBF, X).log_probability, dict(points=("vector", np.array([0, 1])))),
+    Call(
+        "mercer",
+        nk.theory.mercer,
+        dict(kernel=kernel, x=x, weights=("vector", np.ones(6)), rank=("whole", 3)),
+    ),
+    Call("Mercer.functions", nk.theory.mercer(RBF, X).functions, dict(x=x)),
+    Call("positivity", nk.theory.positivity, dict(kernel=kernel, x=x, tolerance=("positive", 1e-10))),
+    Call("gp_samples", nk.theory.gp_samples, dict(kernel=kernel, x=x, size=("whole", 2), key=key)),
+    Call("DPP", nk.theory.DPP, dict(kernel=kernel, x=x)),
+    Call("DPP.sample", nk.theory.DPP(RBF, X).sample, dict(key=key, size=("whole", 2))),
+    Call(
+        "DPP.log_probability",
+        nk.theory.DPP(RBF, X).log_probability,
+        dict(points=("vector", np.array([0, 1]))),
+    ),
     Call(
         "DPP.log_probability, size",
-        lambda size: K.DPP(RBF, X).log_probability([0], size),
+        lambda size: nk.theory.DPP(RBF, X).log_probability([0], size),
         dict(size=("whole", 1)),
     ),
     Call(
         "RKHSFunction",
-        lambda **a: K.RKHSFunction(**a).norm(),
+        lambda **a: nk.theory.RKHSFunction(**a).norm(),
         dict(kernel=kernel, x=x, coefficients=("vector", np.ones(6))),
     ),
-    Call("RKHSFunction.__call__", K.RKHSFunction(RBF, X, np.ones(6)).__call__, dict(x_new=x_new)),
+    Call("RKHSFunction.__call__", nk.theory.RKHSFunction(RBF, X, np.ones(6)).__call__, dict(x_new=x_new)),
     Call(
         "representer",
-        K.representer,
+        nk.theory.representer,
         dict(kernel=kernel, x=x, y=y, ridge=("positive", 0.1), loss=("choice", "squared")),
     ),
-    Call("norm_bounded", K.norm_bounded, dict(kernel=kernel, x=x, y=y, norm=("positive", 0.1))),
-    Call("rademacher", K.rademacher, dict(kernel=kernel, x=x, norm=("positive", 1.0), key=key)),
-    Call("feature_map", K.feature_map, dict(kernel=("kernel", K.Linear()), x=x)),
+    Call("norm_bounded", nk.theory.norm_bounded, dict(kernel=kernel, x=x, y=y, norm=("positive", 0.1))),
+    Call("rademacher", nk.theory.rademacher, dict(kernel=kernel, x=x, norm=("positive", 1.0), key=key)),
+    Call("feature_map", nk.theory.feature_map, dict(kernel=("kernel", K.Linear()), x=x)),
 ]

@@ -34,12 +34,12 @@ CALLS = [
     Call("activations.get", A.get, dict(activation=("activation", "relu"))),
     Call(
         "activations.moments",
-        A.moments,
+        nk.theory.moments,
         dict(activation=("activation object", A.get("erf")), q=("array", 1.0)),
     ),
     Call(
         "activations.dual",
-        A.dual,
+        nk.theory.dual,
         dict(
             activation=("activation object", A.get("erf")),
             q1=("array", 1.0),
@@ -47,8 +47,12 @@ CALLS = [
             correlation=("array", 0.5),
         ),
     ),
-    Call("activations.PiecewiseLinear", A.PiecewiseLinear, dict(right=("number", 1.0), left=("number", 0.0))),
-    Call("activations.Monomial", A.Monomial, dict(degree=("whole", 2))),
+    Call(
+        "activations.PiecewiseLinear",
+        nk.results.PiecewiseLinear,
+        dict(right=("number", 1.0), left=("number", 0.0)),
+    ),
+    Call("activations.Monomial", nk.results.Monomial, dict(degree=("whole", 2))),
     Call(
         "nk.MLP",
         lambda **a: K.NTK(nk.MLP(**a))(np.ones((2, 3)) + np.eye(2, 3)),
@@ -93,7 +97,7 @@ CALLS = [
     ),
     Call(
         "CubicModel",
-        lambda **a: nk.solve(nk.CubicModel(**a), X, Y, nk.Ridge(0.1), order=1).predict(X_NEW),
+        lambda **a: nk.solve(nk.models.CubicModel(**a), X, Y, nk.Ridge(0.1), order=1).predict(X_NEW),
         dict(
             phi=("features", phi),
             psi=("features", psi),
@@ -104,13 +108,13 @@ CALLS = [
     ),
     Call(
         "DiagonalNetwork",
-        lambda **a: (lambda n: n(n.init(), X))(M.DiagonalNetwork(**a)),
+        lambda **a: (lambda n: n(n.init(), X))(nk.theory.DiagonalNetwork(**a)),
         dict(in_dim=("whole", 3), alpha=("positive", 1.0), theta0=("vector", np.ones(3))),
     ),
     Call(
         "DiagonalNetwork.__call__",
-        M.DiagonalNetwork(3).__call__,
-        dict(params=("diagonal params", M.DiagonalNetwork(3).init()), x=x),
+        nk.theory.DiagonalNetwork(3).__call__,
+        dict(params=("diagonal params", nk.theory.DiagonalNetwork(3).init()), x=x),
     ),
     Call("Named", nk.scale.Named, dict(name=("name", "f"), function=("function", phi))),
     Call("Scaled", nk.Scaled, dict(model=model, alpha=("positive", 2.0))),
@@ -145,15 +149,15 @@ CALLS = [
         nk.from_function(lambda p, x: x @ p, lambda key: jax.random.normal(key, (3,))).init,
         dict(key=key),
     ),
-    Call("effective_features", M.effective_features, dict(model=model, params=params, x=x)),
+    Call("effective_features", nk.theory.effective_features, dict(model=model, params=params, x=x)),
     Call(
         "MultiIndexPolynomial",
-        M.MultiIndexPolynomial,
+        nk.theory.MultiIndexPolynomial,
         dict(directions=("inputs", np.eye(2, 3)), coefficients=("dictionary", {(2, 0): 0.5})),
     ),
     Call(
         "MultiIndexPolynomial.of",
-        M.MultiIndexPolynomial.of,
+        nk.theory.MultiIndexPolynomial.of,
         dict(g=("function", target), directions=("inputs", np.eye(2, 3)), degree=("whole", 2)),
     ),
     Call("MultiIndexPolynomial.__call__", lambda x: polynomial()(x), dict(x=x)),

@@ -43,10 +43,10 @@ from ._good import (
 CURVE_X = np.random.default_rng(3).normal(size=(10, 3))
 
 CALLS = [
-    Call("relu_ntk_change", S.relu_ntk_change, dict(net=("net", RELU), x=x)),
+    Call("relu_ntk_change", nk.theory.relu_ntk_change, dict(net=("net", RELU), x=x)),
     Call(
         "average_variance",
-        S.average_variance,
+        nk.theory.average_variance,
         dict(net=("net", NET), x=("inputs", X[:1]), function=("function", np.cos), layer=("whole", 1)),
     ),
     Call(
@@ -89,12 +89,14 @@ CALLS = [
     ),
     Call(
         "forecast, order 0.5",
-        functools.partial(nk.forecast, RELU, order=0.5, neurons=S.SampledNeurons(most=64, scrambles=2)),
+        functools.partial(
+            nk.forecast, RELU, order=0.5, neurons=nk.forecasts.SampledNeurons(most=64, scrambles=2)
+        ),
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
     ),
     Call(
         "SampledNeurons",
-        S.SampledNeurons,
+        nk.forecasts.SampledNeurons,
         dict(
             exact=("whole", 4),
             tolerance=("positive", 0.1),
@@ -123,7 +125,7 @@ CALLS = [
     ),
     Call(
         "forecast, rich",
-        functools.partial(nk.forecast, RICH, clouds=S.Clouds(neurons=64, scrambles=2)),
+        functools.partial(nk.forecast, RICH, clouds=nk.forecasts.Clouds(neurons=64, scrambles=2)),
         dict(
             x=x,
             y=y,
@@ -134,7 +136,7 @@ CALLS = [
     ),
     Call(
         "Clouds",
-        S.Clouds,
+        nk.forecasts.Clouds,
         dict(
             neurons=("whole", 64),
             scrambles=("whole", 2),
@@ -167,7 +169,7 @@ CALLS = [
     Call("Forecast.sample", method(forecast, "sample"), dict(size=("whole", 2), key=key)),
     Call(
         "depth_losses",
-        functools.partial(S.depth_losses, algorithm=nk.GradientFlow(1.0)),
+        functools.partial(nk.theory.depth_losses, algorithm=nk.GradientFlow(1.0)),
         dict(net=net, x=("inputs", X[:3]), y=("targets", Y[:3])),
     ),
     Call(
@@ -190,7 +192,7 @@ CALLS = [
     ),
     Call(
         "posterior",
-        S.posterior,
+        nk.forecasts.posterior,
         dict(kernel=("kernel object", RBF), x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
     ),
     Call("Posterior.predict", method(posterior, "predict"), dict(x_new=x_new)),
@@ -214,13 +216,13 @@ CALLS = [
     ),
     Call(
         "extrapolated",
-        S.extrapolated,
+        nk.theory.extrapolated,
         dict(estimates=("estimates", [estimate(), estimate()]), widths=("widths", (4, 8))),
     ),
-    Call("observables", S.observables, dict(net=net, x=x, fields=("choice", "four_point"))),
+    Call("observables", nk.theory.observables, dict(net=net, x=x, fields=("choice", "four_point"))),
     Call(
         "trained_observables",
-        functools.partial(S.trained_observables, algorithm=nk.GradientDescent(0.1)),
+        functools.partial(nk.theory.trained_observables, algorithm=nk.GradientDescent(0.1)),
         dict(
             net=net,
             x=("inputs", X[:2]),
@@ -243,7 +245,7 @@ CALLS = [
     Call("Critical.kernel_law", nk.critical("erf").kernel_law, dict(depth=("array", 10.0))),
     Call(
         "phase_diagram",
-        nk.phase_diagram,
+        nk.statistics.phase_diagram,
         dict(
             activation=("activation", "erf"),
             weight_vars=("vector", np.array([1.0, 2.0])),
@@ -270,9 +272,9 @@ CALLS = [
     ),
     Call(
         "sample_law",
-        S.sample_law,
+        nk.theory.sample_law,
         dict(
-            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            task=("target", nk.forecasts.power_law_task(2.0, 2.0, modes=9)),
             sizes=("vector", [3.0, 4.0]),
             algorithm=("algorithm", nk.Ridge(0.1)),
             features=("positive", 5.0),
@@ -280,7 +282,7 @@ CALLS = [
     ),
     Call(
         "KernelTask",
-        S.KernelTask,
+        nk.forecasts.KernelTask,
         dict(
             eigenvalues=("vector", np.ones(3)),
             power=("vector", np.ones(3)),
@@ -291,12 +293,12 @@ CALLS = [
     ),
     Call(
         "power_law_task",
-        S.power_law_task,
+        nk.forecasts.power_law_task,
         dict(decay=("number", 2.0), source=("number", 2.0), noise=("positive", 0.1), modes=("whole", 9)),
     ),
     Call(
         "sphere_task",
-        S.sphere_task,
+        nk.forecasts.sphere_task,
         dict(
             kernel=("kernel object", RBF),
             dim=("whole", 4),
@@ -308,73 +310,81 @@ CALLS = [
     ),
     Call(
         "posterior, widths",
-        functools.partial(S.posterior, NET, widths=(7,)),
+        functools.partial(nk.forecasts.posterior, NET, widths=(7,)),
         dict(x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
     ),
     Call(
         "FinitePosterior.quantile",
-        S.posterior(NET, X, Y, X, 0.1, widths=(7,)).quantile,
+        nk.forecasts.posterior(NET, X, Y, X, 0.1, widths=(7,)).quantile,
         dict(q=("positive", 0.1)),
     ),
     Call(
         "width_evidence",
-        S.width_evidence,
+        nk.theory.width_evidence,
         dict(net=net, x=x, y=y, noise=("positive", 0.1), widths=("widths", (5,)), depths=("widths", (1,))),
     ),
     Call(
         "adapted_mean",
-        functools.partial(S.adapted_mean, neurons=10, sweeps=80),
+        functools.partial(nk.theory.adapted_mean, neurons=10, sweeps=80),
         dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
     ),
     Call(
         "measure_posterior",
-        functools.partial(S.measure_posterior, chains=2, samples=2, burn=2),
+        functools.partial(nk.theory.measure_posterior, chains=2, samples=2, burn=2),
         dict(net=net, x=x, y=y, x_new=x_new, noise=("positive", 0.1), key=key),
     ),
-    Call("scaling_exponents", S.scaling_exponents, dict(decay=("number", 2.0), source=("number", 2.0))),
+    Call(
+        "scaling_exponents", nk.theory.scaling_exponents, dict(decay=("number", 2.0), source=("number", 2.0))
+    ),
     Call(
         "population_law",
-        S.population_law,
+        nk.theory.population_law,
         dict(
-            task=("target", S.power_law_task(2.0, 2.0, modes=9)),
+            task=("target", nk.forecasts.power_law_task(2.0, 2.0, modes=9)),
             times=("vector", [3.0, 4.0]),
             features=("positive", 5.0),
         ),
     ),
     Call(
         "compute_optimal",
-        S.compute_optimal,
-        dict(task=("target", S.power_law_task(2.0, 2.0, modes=9)), budgets=("vector", [30.0, 40.0])),
+        nk.theory.compute_optimal,
+        dict(
+            task=("target", nk.forecasts.power_law_task(2.0, 2.0, modes=9)), budgets=("vector", [30.0, 40.0])
+        ),
     ),
-    Call("gaussianity", S.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),
-    Call("gradient_spread", S.gradient_spread, dict(net=net, x=x)),
-    Call("GradientSpread.bad_draw", S.gradient_spread(RELU, X).bad_draw, dict(factor=("positive", 2.0))),
-    Call("input_gradient", S.input_gradient, dict(net=("net", RELU), coordinates=("whole", 2))),
-    Call("InputGradient.cdf", S.input_gradient(RELU).cdf, dict(log_value=("array", 0.0))),
-    Call("InputGradient.sample", S.input_gradient(RELU).sample, dict(size=("whole", 2), key=key)),
-    Call("relu_moments", S.relu_moments, dict(net=("net", RELU), x=x, kurtosis=("positive", 2.0))),
-    Call("relu_ntk", S.relu_ntk, dict(net=("net", RELU), x=x)),
-    Call("path_sum", S.path_sum, dict(net=("net", RELU), params=("params", RELU_PARAMS), x=x)),
+    Call("gaussianity", nk.theory.gaussianity, dict(net=net, x=x, size=("steps", 4), key=key)),
+    Call("gradient_spread", nk.theory.gradient_spread, dict(net=net, x=x)),
+    Call(
+        "GradientSpread.bad_draw", nk.theory.gradient_spread(RELU, X).bad_draw, dict(factor=("positive", 2.0))
+    ),
+    Call("input_gradient", nk.theory.input_gradient, dict(net=("net", RELU), coordinates=("whole", 2))),
+    Call("InputGradient.cdf", nk.theory.input_gradient(RELU).cdf, dict(log_value=("array", 0.0))),
+    Call("InputGradient.sample", nk.theory.input_gradient(RELU).sample, dict(size=("whole", 2), key=key)),
+    Call("relu_moments", nk.theory.relu_moments, dict(net=("net", RELU), x=x, kurtosis=("positive", 2.0))),
+    Call("relu_ntk", nk.theory.relu_ntk, dict(net=("net", RELU), x=x)),
+    Call("path_sum", nk.theory.path_sum, dict(net=("net", RELU), params=("params", RELU_PARAMS), x=x)),
     Call("learning_rates", S.learning_rates, dict(net=net, x=x)),
     Call(
         "largest_eigenvalue",
-        S.largest_eigenvalue,
+        nk.theory.largest_eigenvalue,
         dict(net=("net", RELU), x=x, probability=("positive", 0.05)),
     ),
-    Call("smallest_eigenvalue", S.smallest_eigenvalue, dict(net=net, x=x)),
-    Call("concentration", S.concentration, dict(net=net, x=x, probability=("positive", 0.05))),
-    Call("convergence_guarantee", S.convergence_guarantee, dict(net=net, params=params, x=x, y=y)),
-    Call("Guarantee.bound", S.convergence_guarantee(NET, PARAMS, X, Y).bound, dict(time=("array", 1.0))),
+    Call("smallest_eigenvalue", nk.theory.smallest_eigenvalue, dict(net=net, x=x)),
+    Call("concentration", nk.theory.concentration, dict(net=net, x=x, probability=("positive", 0.05))),
+    Call("convergence_guarantee", nk.theory.convergence_guarantee, dict(net=net, params=params, x=x, y=y)),
+    Call(
+        "Guarantee.bound", nk.theory.convergence_guarantee(NET, PARAMS, X, Y).bound, dict(time=("array", 1.0))
+    ),
     Call(
         "matrix_chernoff",
-        S.matrix_chernoff,
+        nk.theory.matrix_chernoff,
         dict(
             mean=("positive", 1.0), largest=("positive", 1.0), dim=("whole", 3), probability=("positive", 0.1)
         ),
     ),
     Call(
         "matrix_chernoff_below",
-        S.matrix_chernoff_below,
+        nk.theory.matrix_chernoff_below,
         dict(
             mean=("positive", 10.0),
             largest=("positive", 1.0),
@@ -384,7 +394,7 @@ CALLS = [
     ),
     Call(
         "matrix_bernstein",
-        S.matrix_bernstein,
+        nk.theory.matrix_bernstein,
         dict(
             variance=("positive", 1.0),
             largest=("positive", 1.0),
@@ -394,46 +404,52 @@ CALLS = [
     ),
     Call(
         "marchenko_pastur",
-        S.marchenko_pastur,
+        nk.theory.marchenko_pastur,
         dict(ratio=("positive", 0.5), variance=("positive", 1.0), shift=("number", 0.0)),
     ),
-    Call("MarchenkoPastur.density", S.marchenko_pastur(0.5).density, dict(x=("array", 1.0))),
+    Call("MarchenkoPastur.density", nk.theory.marchenko_pastur(0.5).density, dict(x=("array", 1.0))),
     Call(
-        "MarchenkoPastur.stieltjes", S.marchenko_pastur(0.5).stieltjes, dict(z=("complex array", 1.0 + 1.0j))
+        "MarchenkoPastur.stieltjes",
+        nk.theory.marchenko_pastur(0.5).stieltjes,
+        dict(z=("complex array", 1.0 + 1.0j)),
     ),
-    Call("MarchenkoPastur.moment", S.marchenko_pastur(0.5).moment, dict(k=("whole", 2))),
-    Call("MarchenkoPastur.sample", S.marchenko_pastur(0.5).sample, dict(rows=("whole", 4), key=key)),
+    Call("MarchenkoPastur.moment", nk.theory.marchenko_pastur(0.5).moment, dict(k=("whole", 2))),
+    Call("MarchenkoPastur.sample", nk.theory.marchenko_pastur(0.5).sample, dict(rows=("whole", 4), key=key)),
     Call(
-        "MarchenkoPastur.compare", S.marchenko_pastur(0.5).compare, dict(eigenvalues=("vector", np.ones(4)))
+        "MarchenkoPastur.compare",
+        nk.theory.marchenko_pastur(0.5).compare,
+        dict(eigenvalues=("vector", np.ones(4))),
     ),
-    Call("gram_spectrum", S.gram_spectrum, dict(x=x, variance=("positive", 1.0))),
-    Call("kernel_bulk", S.kernel_bulk, dict(kernel=kernel, points=("whole", 10), dim=("whole", 10))),
+    Call("gram_spectrum", nk.theory.gram_spectrum, dict(x=x, variance=("positive", 1.0))),
+    Call("kernel_bulk", nk.theory.kernel_bulk, dict(kernel=kernel, points=("whole", 10), dim=("whole", 10))),
     Call(
         "sampled_spectrum",
-        S.sampled_spectrum,
+        nk.theory.sampled_spectrum,
         dict(population=("vector", np.ones(3)), ratio=("positive", 0.5)),
     ),
     Call(
         "SampledSpectrum.density",
-        S.sampled_spectrum(np.ones(3), 0.5).density,
+        nk.theory.sampled_spectrum(np.ones(3), 0.5).density,
         dict(x=("array", 1.0), blur=("positive", 0.1)),
     ),
     Call(
         "gaussian_product",
-        lambda **a: S.gaussian_product(**a).log_mean,
+        lambda **a: nk.theory.gaussian_product(**a).log_mean,
         dict(sizes=("widths", (3, 4)), weight_var=("positive", 1.0)),
     ),
-    Call("GaussianProduct.moment", S.gaussian_product((3, 4)).moment, dict(k=("number", 1.0))),
-    Call("GaussianProduct.pdf", S.gaussian_product((3, 4)).pdf, dict(log_value=("array", 0.0))),
-    Call("GaussianProduct.sample", S.gaussian_product((3, 4)).sample, dict(size=("whole", 2), key=key)),
+    Call("GaussianProduct.moment", nk.theory.gaussian_product((3, 4)).moment, dict(k=("number", 1.0))),
+    Call("GaussianProduct.pdf", nk.theory.gaussian_product((3, 4)).pdf, dict(log_value=("array", 0.0))),
+    Call(
+        "GaussianProduct.sample", nk.theory.gaussian_product((3, 4)).sample, dict(size=("whole", 2), key=key)
+    ),
     Call(
         "deep_linear_log_evidence",
-        S.deep_linear_log_evidence,
+        nk.theory.deep_linear_log_evidence,
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call(
         "deep_linear_posterior",
-        S.deep_linear_posterior,
+        nk.theory.deep_linear_posterior,
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,)), prior_var=("positive", 1.0)),
     ),
     Call("DeepLinearPosterior.quantile", method(deep_linear, "quantile"), dict(x=x_new, q=("array", 0.5))),
@@ -445,12 +461,12 @@ CALLS = [
     Call("DeepLinearPosterior.sample", method(deep_linear, "sample"), dict(size=("whole", 2), key=key)),
     Call(
         "best_prior_var",
-        S.best_prior_var,
+        nk.theory.best_prior_var,
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), widths=("widths", (5,))),
     ),
     Call(
         "deep_linear_table",
-        S.deep_linear_table,
+        nk.theory.deep_linear_table,
         dict(
             x=("inputs", X[:2]),
             y=("targets", Y[:2]),
@@ -459,10 +475,10 @@ CALLS = [
             prior_vars=("vector", (1.0,)),
         ),
     ),
-    Call("effective_depth", S.effective_depth, dict(points=("whole", 2), widths=("widths", (5,)))),
+    Call("effective_depth", nk.theory.effective_depth, dict(points=("whole", 2), widths=("widths", (5,)))),
     Call(
         "limiting_scale",
-        S.limiting_scale,
+        nk.theory.limiting_scale,
         dict(
             nu0=("positive", 1.5), points=("whole", 2), widths=("widths", (5,)), prior_var=("positive", 1.0)
         ),

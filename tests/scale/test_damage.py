@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from commands import nearkernel
 from nearkernel.scale import blocks as _layout
+from support.commands import nearkernel
 
 X = np.random.default_rng(3).normal(size=(130, 3))
 Y = np.sin(X[:, 0])

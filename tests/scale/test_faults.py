@@ -107,8 +107,8 @@ def test_forecasts_on_a_cluster_are_those_of_this_machine(cluster):
     x, x_new = rng.normal(size=(20, 3)), rng.normal(size=(2, 3))
     small, flow = nk.MLP(3, (8,), 1, "tanh"), nk.GradientDescent(0.05, 10)
     rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
-    clouds = nk.statistics.Clouds(neurons=1024, scrambles=2)
-    neurons = nk.statistics.SampledNeurons(most=2048, scrambles=4)
+    clouds = nk.forecasts.Clouds(neurons=1024, scrambles=2)
+    neurons = nk.forecasts.SampledNeurons(most=2048, scrambles=4)
 
     def forecasts():
         labels, key = (x[:, 0] > 0).astype(int), jax.random.key(0)
@@ -150,8 +150,8 @@ def test_jobs_can_be_sent_to_other_processes():
         return [task(item, again, token, dtype) for item in items]
 
     rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
-    clouds = nk.statistics.Clouds(neurons=1024, scrambles=2, watch=lambda share, left: None)
-    neurons = nk.statistics.SampledNeurons(most=1024, scrambles=2)
+    clouds = nk.forecasts.Clouds(neurons=1024, scrambles=2, watch=lambda share, left: None)
+    neurons = nk.forecasts.SampledNeurons(most=1024, scrambles=2)
     net, steps = nk.MLP(3, (8,), 2, "erf"), nk.GradientDescent(0.05, 5)
 
     def answers():

@@ -6,11 +6,11 @@ import json
 import pytest
 
 import nearkernel as nk
-from commands import nearkernel
 from nearkernel._commands.kernel.plan import spoken
 from nearkernel.scale import rates as _rates
+from support.commands import nearkernel
 
-RATES = nk.scale.Rates(cores=2, build=1e8, product=2e8, entries=1e8, flops=3e10, disk=1e9)
+RATES = nk.results.Rates(cores=2, build=1e8, product=2e8, entries=1e8, flops=3e10, disk=1e9)
 GIB = 2**30
 
 
@@ -90,7 +90,7 @@ BAD = {
     "`dtype_bytes` must be 4 or 8; got 2": {"dtype_bytes": 2},
     "`memory` must be a size": {"memory": "much"},
     "`patience` must be greater than 0": {"patience": 0},
-    "`rates` must be nk.scale.Rates; got dict": {"rates": {}},
+    "`rates` must be nk.results.Rates; got dict": {"rates": {}},
 }
 
 

@@ -95,11 +95,11 @@ def test_the_preconditioner_saves_iterations():
 def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
     from nearkernel.dynamics.linear import by_products as _by_products
 
-    assert isinstance(nk.solve(RBF, X, Y, nk.Ridge(0.1)), nk.dynamics.Solution)
+    assert isinstance(nk.solve(RBF, X, Y, nk.Ridge(0.1)), nk.results.Solution)
     monkeypatch.setattr(_by_products, "_DIRECT", 100)
     expected = nk.solve(RBF, X, Y, nk.Ridge(0.5), solver="direct").predict(X_NEW).mean
     found = nk.solve(RBF, X, Y, nk.Ridge(0.5))
-    assert isinstance(found, nk.dynamics.Solution)  # the kind does not depend on the number of points
+    assert isinstance(found, nk.results.Solution)  # the kind does not depend on the number of points
     assert found.solver.name == "cg" and found.iterations == len(found.history) > 3 and found.rank == N
     np.testing.assert_allclose(found.residual(), -0.5 * found.coefficients, atol=1e-6)
     assert found.leave_one_out().error == pytest.approx(
@@ -122,8 +122,8 @@ def test_auto_factors_small_problems_and_iterates_on_large_ones(monkeypatch):
         )
     assert hard.status == nk.StatusKind.not_converged
     # Without a ridge, or at a finite time, the factor is the choice.
-    assert isinstance(nk.solve(RBF, X, Y), nk.dynamics.Solution)
-    assert isinstance(nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0)), nk.dynamics.Solution)
+    assert isinstance(nk.solve(RBF, X, Y), nk.results.Solution)
+    assert isinstance(nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0)), nk.results.Solution)
     monkeypatch.setattr(_by_products, "held_fits", lambda n, memory: False)
     with pytest.raises(MemoryError, match="use solver='richardson'"):
         nk.solve(RBF, X, Y, nk.GradientFlow(time=1.0))
@@ -205,4 +205,4 @@ def test_bad_input(call, error, match):
 
 def test_direct_can_be_asked_for_by_name_and_object():
     for solver in ("direct", Direct()):
-        assert isinstance(nk.solve(RBF, X, Y, solver=solver), nk.dynamics.Solution)
+        assert isinstance(nk.solve(RBF, X, Y, solver=solver), nk.results.Solution)

@@ -54,7 +54,7 @@ def test_new_inputs_of_another_dimension_are_named_as_typed(order):
 
 def test_a_product_of_one_factor_is_a_chi_square():
     """(N_0,) alone is a network without hidden layers: |theta|^2 = (weight_var / N_0) chi^2 of N_0 degrees."""
-    law, at = nk.statistics.gaussian_product((3,), 2.0), np.linspace(-2.0, 2.5, 7)
+    law, at = nk.theory.gaussian_product((3,), 2.0), np.linspace(-2.0, 2.5, 7)
     expected = scipy.stats.chi2(3, scale=2.0 / 3).cdf(np.exp(at))
     np.testing.assert_allclose(law.cdf(at), expected, atol=1e-8)
     assert law.moment(1) == pytest.approx(2.0, rel=1e-12)
@@ -64,17 +64,17 @@ def test_a_product_of_one_factor_is_a_chi_square():
     "make, message",
     [
         (
-            lambda: nk.statistics.gaussian_product(3),
+            lambda: nk.theory.gaussian_product(3),
             r"`sizes` must be a tuple such as .* got 3: write \(3,\)",
         ),
-        (lambda: nk.statistics.gaussian_product({3: 4}), "`sizes` must be a tuple such as"),
-        (lambda: nk.statistics.effective_depth(3, {4: 1}), "`widths` must be a tuple such as"),
+        (lambda: nk.theory.gaussian_product({3: 4}), "`sizes` must be a tuple such as"),
+        (lambda: nk.theory.effective_depth(3, {4: 1}), "`widths` must be a tuple such as"),
         (
-            lambda: nk.statistics.extrapolated([nk.statistics.Estimate(1.0, 0.1, 5)], [8]),
+            lambda: nk.theory.extrapolated([nk.results.Estimate(1.0, 0.1, 5)], [8]),
             "`widths` must contain at least 2 widths to extrapolate from; got 1",
         ),
         (
-            lambda: nk.statistics.extrapolated([1.0, 2.0], [8, 16]),
+            lambda: nk.theory.extrapolated([1.0, 2.0], [8, 16]),
             "`estimates` must be a list of results of nk.measure",
         ),
     ],

@@ -1,7 +1,7 @@
 """Shapes in signatures, as jaxtyping writes them: `Num[ArrayLike, " n *d"]`. Nothing is checked at run time.
 
 One letter stands for one size within a signature: n training points, m new points; `*d` is the shape of one input and
-`*out` that of one target, which is nothing if targets are (n,). tests/test_shapes.py compares them with real results.
+`*out` that of one target, which is nothing if targets are (n,). A test compares them with real results.
 """
 
 from typing import Any, TypeAlias

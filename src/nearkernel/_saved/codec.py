@@ -208,8 +208,8 @@ def _follows(value: Any, key: str) -> bool:
 
 def _named_activation(value: Any) -> str | None:
     """The name under which `nk.activations.get` gives this very object."""
-    from ..activations import get, names
     from ..activations.averages.series import Series
+    from ..activations.by_name import get, names
     from ..activations.formula import Formula
 
     if not isinstance(value, Series):

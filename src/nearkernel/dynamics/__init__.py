@@ -1,96 +1,33 @@
 """Training: algorithms, their exact solutions, their simulation, and regimes of learning."""
 
-from .._base.rooms import moved as _moved
-from .._run import quietly as _quietly
-from .algorithms.adaptive import Adam as Adam
-from .algorithms.adaptive import Optax as Optax
-from .algorithms.losses import AbstractLoss as AbstractLoss
-from .algorithms.losses import CrossEntropy as CrossEntropy
-from .algorithms.losses import Huber as Huber
-from .algorithms.losses import Squared as Squared
-from .algorithms.regime import RegimeResult as RegimeResult
-from .algorithms.regime import regime as regime
-from .algorithms.ridges import Ridges as Ridges
-from .algorithms.sgd import SGD as SGD
-from .algorithms.spectral import AbstractAlgorithm as AbstractAlgorithm
-from .algorithms.spectral import DirectOptimization as DirectOptimization
-from .algorithms.spectral import GradientDescent as GradientDescent
-from .algorithms.spectral import GradientFlow as GradientFlow
-from .algorithms.spectral import Ridge as Ridge
-from .algorithms.spectral import SpectralAlgorithm as SpectralAlgorithm
-from .algorithms.spectral import TimedAlgorithm as TimedAlgorithm
-from .features.first_gradient import first_gradient as first_gradient
-from .features.one_step import OneStepFeaturesResult as OneStepFeaturesResult
-from .features.one_step import OneStepNetwork as OneStepNetwork
-from .features.one_step import one_step_features as one_step_features
-from .features.one_step_bounds import OneStepBoundResult as OneStepBoundResult
-from .features.one_step_bounds import QueryBoundResult as QueryBoundResult
-from .features.one_step_bounds import one_step_bound as one_step_bound
-from .features.one_step_bounds import query_bound as query_bound
-from .features.recursive import RecursiveFeaturesResult as RecursiveFeaturesResult
-from .features.recursive import recursive_features as recursive_features
-from .features.subspace import average_gradient_outer_product as average_gradient_outer_product
-from .features.subspace import subspace_overlap as subspace_overlap
-from .inspection.inspect import inspect as inspect
-from .inspection.record import Inspection as Inspection
-from .inspection.verdict import Verdict as Verdict
-from .linear.base import AbstractSolution as AbstractSolution
-from .linear.base import Prediction as Prediction
-from .linear.function_space import FunctionSpaceSolution as FunctionSpaceSolution
-from .linear.iterative import MachineSolution as MachineSolution
-from .linear.iterative import NystromSolution as NystromSolution
-from .linear.leave_one_out import LeaveOneOut as LeaveOneOut
-from .linear.marginal_likelihood import TunedKernel as TunedKernel
-from .linear.sgd_solution import SGDSolution as SGDSolution
-from .linear.solution import Solution as Solution
-from .linear.solvers import ConjugateGradients as ConjugateGradients
-from .linear.solvers import Direct as Direct
-from .linear.solvers import EigenPro as EigenPro
-from .linear.solvers import Nystrom as Nystrom
-from .linear.solvers import Richardson as Richardson
-from .linear.tune import Tuned as Tuned
-from .linear.tune import tune as tune
-from .orders.displacements import Unbounded as Unbounded
-from .orders.feature_learning import FeatureLearning as FeatureLearning
-from .orders.projectors import Projectors as Projectors
-from .orders.requirements import has_kinks as has_kinks
-from .orders.sample_space import SampleSpaceRun as SampleSpaceRun
-from .orders.sample_space import sample_space_descent as sample_space_descent
-from .orders.solution import NearlyKernelSolution as NearlyKernelSolution
-from .regimes.catapult import CatapultPath as CatapultPath
-from .regimes.catapult import catapult as catapult
-from .regimes.catapult_modes import ModesResult as ModesResult
-from .regimes.catapult_modes import mode_catapult as mode_catapult
-from .regimes.catapult_modes import output_modes as output_modes
-from .regimes.implicit_bias import implicit_minimizer as implicit_minimizer
-from .regimes.implicit_bias import implicit_potential as implicit_potential
-from .regimes.kernel_margin import KernelMarginResult as KernelMarginResult
-from .regimes.kernel_margin import kernel_margin as kernel_margin
-from .regimes.kernel_margin import normalized_margin as normalized_margin
-from .regimes.learning_rate_phase import Phase as Phase
-from .regimes.learning_rate_phase import learning_rate_phase as learning_rate_phase
-from .regimes.learning_rate_phase import phase_boundaries as phase_boundaries
-from .regimes.learning_rate_phase import phase_of as phase_of
-from .regimes.margin import MarginPath as MarginPath
-from .regimes.margin import MaxMarginResult as MaxMarginResult
-from .regimes.margin import margin_flow as margin_flow
-from .regimes.margin import max_margin as max_margin
-from .regimes.stationary_sgd import StationarySGD as StationarySGD
-from .regimes.stationary_sgd import fluctuation_observables as fluctuation_observables
-from .regimes.stationary_sgd import gradient_moment as gradient_moment
-from .regimes.stationary_sgd import sgd_stationary as sgd_stationary
-from .regimes.stationary_sgd import sgd_until_stationary as sgd_until_stationary
-from .regimes.step_change import step_change as step_change
-from .simulation.movement import MovementResult as MovementResult
-from .simulation.movement import movement as movement
-from .simulation.simulate import Record as Record
-from .simulation.simulate import Trajectory as Trajectory
-from .simulation.simulate import simulate as simulate
-from .solving import solve as solve
+from typing import TYPE_CHECKING
 
-_RECORDS = ("MaxMargin", "Movement", "OneStepFeatures", "RecursiveFeatures")
-_OLD = {name: f"dynamics.{name}Result" for name in _RECORDS} | {
-    "phase": "learning_rate_phase",
-    "walk_density": "examples.walk_density",
-}
-__getattr__ = _moved(__name__, _OLD)
+from .._base.rooms import public as _public
+
+if TYPE_CHECKING:
+    from .algorithms.adaptive import Adam as Adam
+    from .algorithms.adaptive import Optax as Optax
+    from .algorithms.losses import AbstractLoss as AbstractLoss
+    from .algorithms.losses import CrossEntropy as CrossEntropy
+    from .algorithms.losses import Huber as Huber
+    from .algorithms.losses import Squared as Squared
+    from .algorithms.sgd import SGD as SGD
+    from .algorithms.spectral import AbstractAlgorithm as AbstractAlgorithm
+    from .algorithms.spectral import DirectOptimization as DirectOptimization
+    from .algorithms.spectral import GradientDescent as GradientDescent
+    from .algorithms.spectral import GradientFlow as GradientFlow
+    from .algorithms.spectral import Ridge as Ridge
+    from .algorithms.spectral import SpectralAlgorithm as SpectralAlgorithm
+    from .algorithms.spectral import TimedAlgorithm as TimedAlgorithm
+    from .inspection.inspect import inspect as inspect
+    from .linear.solvers import ConjugateGradients as ConjugateGradients
+    from .linear.solvers import Direct as Direct
+    from .linear.solvers import EigenPro as EigenPro
+    from .linear.solvers import Nystrom as Nystrom
+    from .linear.solvers import Richardson as Richardson
+    from .linear.tune import tune as tune
+    from .simulation.simulate import Record as Record
+    from .simulation.simulate import simulate as simulate
+    from .solving import solve as solve
+else:
+    __getattr__, __dir__ = _public(__name__, __file__)

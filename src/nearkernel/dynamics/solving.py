@@ -5,7 +5,8 @@ from typing import Any, Literal, overload
 from .._base.check import inputs, shown, whole
 from .._base.types import ArrayLike, Num
 from .._run.precision import in_float64
-from ..kernels import AbstractKernel, EmpiricalNTK
+from ..kernels.base import AbstractKernel
+from ..kernels.empirical.ntk import EmpiricalNTK
 from .algorithms.losses import AbstractLoss, Squared, get_loss
 from .algorithms.sgd import SGD
 from .algorithms.spectral import AbstractAlgorithm, GradientFlow, SpectralAlgorithm

@@ -7,36 +7,25 @@ They are the only mutable classes of the library. `fit` calls `nk.solve`, which 
 `predict` reuses the factor.
 """
 
-from .._run import quietly as _quietly
-from . import scikit_learn as _scikit_learn
-from .auto.auto import AutoClassifier as AutoClassifier
-from .auto.auto import AutoRegressor as AutoRegressor
-from .deep_linear import DeepLinearBayes as DeepLinearBayes
-from .finite_networks import NearlyKernelClassifier as NearlyKernelClassifier
-from .finite_networks import NearlyKernelRegressor as NearlyKernelRegressor
-from .kernel_machine import KernelMachine as KernelMachine
-from .one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
-from .quadratic import QuadraticRegressor as QuadraticRegressor
-from .recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
-from .tables.prepare import PrepareTable as PrepareTable
-from .wide_networks import NNGPClassifier as NNGPClassifier
-from .wide_networks import NNGPRegressor as NNGPRegressor
-from .wide_networks import NTKClassifier as NTKClassifier
-from .wide_networks import NTKRegressor as NTKRegressor
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AutoClassifier",
-    "AutoRegressor",
-    "DeepLinearBayes",
-    "KernelMachine",
-    "NNGPClassifier",
-    "NNGPRegressor",
-    "NTKClassifier",
-    "NTKRegressor",
-    "NearlyKernelClassifier",
-    "NearlyKernelRegressor",
-    "OneStepNetworkRegressor",
-    "PrepareTable",
-    "QuadraticRegressor",
-    "RecursiveFeatureMachine",
-]
+from .._base.rooms import public as _public
+from . import scikit_learn as _scikit_learn  # noqa: F401
+
+if TYPE_CHECKING:
+    from .auto.auto import AutoClassifier as AutoClassifier
+    from .auto.auto import AutoRegressor as AutoRegressor
+    from .deep_linear import DeepLinearBayes as DeepLinearBayes
+    from .finite_networks import NearlyKernelClassifier as NearlyKernelClassifier
+    from .finite_networks import NearlyKernelRegressor as NearlyKernelRegressor
+    from .kernel_machine import KernelMachine as KernelMachine
+    from .one_step import OneStepNetworkRegressor as OneStepNetworkRegressor
+    from .quadratic import QuadraticRegressor as QuadraticRegressor
+    from .recursive import RecursiveFeatureMachine as RecursiveFeatureMachine
+    from .tables.prepare import PrepareTable as PrepareTable
+    from .wide_networks import NNGPClassifier as NNGPClassifier
+    from .wide_networks import NNGPRegressor as NNGPRegressor
+    from .wide_networks import NTKClassifier as NTKClassifier
+    from .wide_networks import NTKRegressor as NTKRegressor
+else:
+    __getattr__, __dir__ = _public(__name__, __file__)

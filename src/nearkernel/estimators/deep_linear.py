@@ -32,7 +32,7 @@ class DeepLinearBayes(RegressorMixin, Estimator):
     - `prior_var`: variance of the weights times their fan-in; "best" for the value that maximizes the evidence.
     - `fit_intercept`: whether to center inputs and targets before fitting and add the means back afterwards.
 
-    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, an `nk.statistics.DeepLinearPosteriorResult` of the centered
+    **Fitted:** `coef_` (d,), `intercept_`; `posterior_`, an `nk.results.DeepLinearPosteriorResult` of the centered
     data; `prior_var_`; `log_evidence_`; `effective_depth_` $= r \sum_l 1/N_l$; `n_features_in_`.
 
     ```python

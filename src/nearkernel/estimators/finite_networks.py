@@ -9,8 +9,15 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
-from ..dynamics import GradientFlow, NearlyKernelSolution, Ridge, Solution, Unbounded, solve
-from ..models import MLP, AbstractModel, Scaled, expand
+from ..dynamics.algorithms.spectral import GradientFlow, Ridge
+from ..dynamics.linear.solution import Solution
+from ..dynamics.orders.displacements import Unbounded
+from ..dynamics.orders.solution import NearlyKernelSolution
+from ..dynamics.solving import solve
+from ..models.base import AbstractModel
+from ..models.expansion.taylor import expand
+from ..models.networks.mlp import MLP
+from ..models.networks.scaled import Scaled
 from .data import class_data, converged, new_inputs, regression_data
 from .estimator import Estimator
 

@@ -5,8 +5,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
 
-from ..dynamics import MachineSolution, solve
-from ..kernels import RBF, AbstractKernel
+from ..dynamics.linear.iterative import MachineSolution
+from ..dynamics.solving import solve
+from ..kernels.base import AbstractKernel
+from ..kernels.classical.stationary import RBF
 from .auto.tuned import chosen
 from .data import new_inputs, regression_data, require_trained
 from .estimator import Estimator

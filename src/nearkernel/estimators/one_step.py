@@ -9,8 +9,9 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._base.check import one_of, positive, whole
-from ..dynamics import GradientDescent, OneStepFeaturesResult, one_step_features
+from ..dynamics.algorithms.spectral import GradientDescent
 from ..dynamics.features.last_layer import RidgeHead
+from ..dynamics.features.one_step import OneStepFeaturesResult, one_step_features
 from .data import deviation, new_inputs, regression_data, require_trained, sorted_rows
 from .estimator import Estimator
 
@@ -19,7 +20,7 @@ _HEADS = ("closed_form", "gradient_descent")
 
 
 class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
-    r"""A two-layer ReLU network, trained layer by layer: `nk.one_step_features`, then ridge regression on the head.
+    r"""A two-layer ReLU network, trained layer by layer: `nk.theory.one_step_features`, then ridge regression.
 
     It finds the few directions $u$ of a target $f_*(x) = g(u_1 \cdot x, \ldots, u_r \cdot x)$ from about $d^2$
     points, if the average Hessian of $f_*$ depends on all of them. A kernel without feature learning needs $d^p$
@@ -39,7 +40,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     - `cv`: number of folds.
     - `random_state`: the seed of the weights and folds.
 
-    **Fitted:** `network_`, an `nk.dynamics.OneStepNetwork` in standardized units; `features_`, its
+    **Fitted:** `network_`, an `nk.theory.OneStepNetwork` in standardized units; `features_`, its
     `OneStepFeaturesResult` (weights, estimated Hessian, `directions(r)`); `ridge_`; `held_out_loss_`, mean squared
     error on the folds for each ridge tried, in units of the variance (None if `ridge` was given); `location_`,
     `scale_` of the inputs; `target_scale_`; `n_features_in_`.

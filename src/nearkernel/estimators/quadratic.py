@@ -9,8 +9,10 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._base.check import finite_number, numeric, one_of, whole
-from ..dynamics import FeatureLearning, Ridge, solve
-from ..models import QuadraticModel
+from ..dynamics.algorithms.spectral import Ridge
+from ..dynamics.orders.feature_learning import FeatureLearning
+from ..dynamics.solving import solve
+from ..models.expansion.quadratic import QuadraticModel
 from .data import converged, new_inputs, regression_data, sorted_rows
 from .estimator import Estimator
 from .features import FEATURES, META_FEATURES, Fourier, Linear, Polynomial

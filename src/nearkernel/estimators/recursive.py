@@ -8,9 +8,10 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
-from ..dynamics import Ridge, recursive_features
+from ..dynamics.algorithms.spectral import Ridge
+from ..dynamics.features.recursive import recursive_features
 from ..dynamics.features.subspace import top_directions
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from .data import converged, new_inputs, regression_data, sorted_rows
 from .estimator import Estimator
 
@@ -22,7 +23,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
     """Kernel regression in a learned metric $k(M^{1/2} x, M^{1/2} y)$, with $M$ the average outer product of gradients
     of $f$.
 
-    $M$ is learned in rounds (`nk.dynamics.recursive_features`); a held-out quarter of the data chooses the number of
+    $M$ is learned in rounds (`nk.theory.recursive_features`); a held-out quarter of the data chooses the number of
     rounds. The mean of the targets is subtracted before fitting and added afterwards. Inputs are not scaled: scale
     them in a pipeline.
 

@@ -9,12 +9,14 @@ from scipy.special import ndtr
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._base.check import positive, whole
-from ..dynamics import Ridge, tune
+from ..dynamics.algorithms.spectral import Ridge
+from ..dynamics.linear.tune import tune
 from ..forecasts.infinite_width.trained_gaussian import TrainedLaw
 from ..forecasts.outputs.class_probabilities import log_class_probabilities
 from ..forecasts.outputs.kernel_pair import pair_of
-from ..kernels import NNGP, NTK
-from ..models import MLP, AbstractNetwork
+from ..kernels.wide.network import NNGP, NTK
+from ..models.networks.mlp import MLP
+from ..models.networks.network import AbstractNetwork
 from .auto.tuned import chosen
 from .data import class_data, converged, deviation, new_inputs, pooled, regression_data
 from .estimator import Estimator

@@ -1,0 +1,18 @@
+"""Forecasts: the distribution of all networks after training, by theories of infinite and finite width."""
+
+from typing import TYPE_CHECKING
+
+from .._base.rooms import public as _public
+
+if TYPE_CHECKING:
+    from ..dynamics.algorithms.regime import regime as regime
+    from .curves.curve import learning_curve as learning_curve
+    from .curves.task import KernelTask as KernelTask
+    from .curves.task import power_law_task as power_law_task
+    from .curves.task import sphere_task as sphere_task
+    from .forecasting import forecast as forecast
+    from .mean_field.theory import Clouds as Clouds
+    from .order_one.theory import SampledNeurons as SampledNeurons
+    from .posteriors.kernel_posterior import posterior as posterior
+else:
+    __getattr__, __dir__ = _public(__name__, __file__)

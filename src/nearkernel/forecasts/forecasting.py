@@ -18,14 +18,19 @@ from .._base.check import inputs, instance, one_of, positive, refuse_unused, sho
 from .._base.types import ArrayLike, Num
 from .._run.blas import one_thread
 from .._run.precision import in_float64
-from ..dynamics import SGD, AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ..dynamics.algorithms.losses import Squared, get_loss
+from ..dynamics.algorithms.sgd import SGD
+from ..dynamics.algorithms.spectral import AbstractAlgorithm, GradientFlow, SpectralAlgorithm, TimedAlgorithm
 from ..dynamics.linear.base import status_of
-from ..kernels import AbstractKernel
-from ..models import MLP, AbstractNetwork, FeatureModel, Scaled
+from ..kernels.base import AbstractKernel
+from ..models.expansion.features import FeatureModel
+from ..models.networks.mlp import MLP
+from ..models.networks.network import AbstractNetwork
+from ..models.networks.scaled import Scaled
 from .infinite_width.any_loss import SampledForecast, sampled_forecast
 from .infinite_width.stochastic import StochasticForecast
 from .infinite_width.trained_gaussian import NewPoints, TrainedLaw
+from .infinite_width.training_curve import TrainingCurve
 from .mean_field.forecast import RichForecast, rich_forecast
 from .mean_field.theory import Clouds
 from .order_half.forecast import KinkForecast, kink_forecast
@@ -33,7 +38,6 @@ from .order_one.forecast import FiniteForecast, finite_forecast
 from .order_one.theory import SampledNeurons
 from .outputs.kernel_pair import pair_of
 from .outputs.law import GaussianOutputs, Places
-from .outputs.training_curve import TrainingCurve
 from .outputs.with_regime import OfNetworks
 
 
@@ -208,7 +212,7 @@ def forecast(
       determine its effect on networks.
     - `order`: for networks, the highest power of 1/width: 0; 1 for activations with a continuous slope, gradient flow
       and gradient descent; 0.5 for the ReLU family, whose first correction is of order $\text{width}^{-1/2}$.
-    - `neurons`: an `nk.statistics.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: the
+    - `neurons`: an `nk.forecasts.SampledNeurons`, for order 0.5, and for order 1 with more than a dozen points: the
       number of sampled neurons; by default, sampling stops when the correction is known to 10 % of itself.
     - `trained`: for networks, "all" layers, or only the "last" layer, which converges to the NNGP posterior.
     - `loss`: "squared", in closed form; "cross_entropy" (`y` may then be integer labels (n,)), another loss or a JAX
@@ -218,7 +222,7 @@ def forecast(
     A network with parametrization "mean_field", or an `nk.Scaled` of one, learns features at any width. `algorithm`
     is then a `GradientDescent`, an `SGD` with the `key` of its batches, or a `GradientFlow`, up to a finite time, and
     training uses the network's `lr_factors()`; `loss` is the same as in `nk.simulate`; `clouds`, an
-    `nk.statistics.Clouds`, sets the accuracy of the limit.
+    `nk.forecasts.Clouds`, sets the accuracy of the limit.
 
     An argument without effect, such as `neurons` at order 0, raises `ValueError`.
 

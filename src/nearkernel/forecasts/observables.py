@@ -21,8 +21,9 @@ import numpy as np
 
 from .._base.check import inputs, targets, truth, whole
 from .._run.precision import in_float64
-from ..dynamics import GradientDescent, Record, simulate
-from ..models import AbstractNetwork
+from ..dynamics.algorithms.spectral import GradientDescent
+from ..dynamics.simulation.simulate import Record, simulate
+from ..models.networks.network import AbstractNetwork
 from .forecasting import forecast
 from .order_one.exact_training import ExactTraining
 from .order_one.forecast import FiniteForecast
@@ -48,7 +49,7 @@ def trained_observables(
 
     Use it as `nk.measure(trained_observables(net, x, y, algorithm, x_new), net, size, key)`. The estimate has "mean"
     (m * out,) and "cov" (m * out, m * out): `width` times the difference from infinite width. Extrapolated to
-    infinite width (`nk.statistics.extrapolated`) they are `width` times `terms[1]` and `cov_terms[1]` of the
+    infinite width (`nk.theory.extrapolated`) they are `width` times `terms[1]` and `cov_terms[1]` of the
     forecast.
 
     **Arguments:** `net`, `x`, `y`, `x_new`: same as `forecast`; `algorithm`, gradient descent, which stops when the

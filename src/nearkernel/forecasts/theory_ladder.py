@@ -11,9 +11,14 @@ import jax
 import numpy as np
 
 from .._base.status import StatusKind
-from ..dynamics import GradientDescent, regime, simulate, solve
-from ..kernels import EmpiricalNTK
-from ..models import MLP, Scaled, expand
+from ..dynamics.algorithms.regime import regime
+from ..dynamics.algorithms.spectral import GradientDescent
+from ..dynamics.simulation.simulate import simulate
+from ..dynamics.solving import solve
+from ..kernels.empirical.ntk import EmpiricalNTK
+from ..models.expansion.taylor import expand
+from ..models.networks.mlp import MLP
+from ..models.networks.scaled import Scaled
 from .forecasting import forecast
 from .mean_field.theory import Clouds
 

@@ -38,7 +38,7 @@ class MultiIndexPolynomial(eqx.Module):
     directions.
 
     ```python
-    f = nk.models.MultiIndexPolynomial(np.eye(2, 10), {(2, 0): 0.5, (0, 2): -0.5, (2, 2): 0.5})
+    f = nk.theory.MultiIndexPolynomial(np.eye(2, 10), {(2, 0): 0.5, (0, 2): -0.5, (2, 2): 0.5})
     f(x), f.hessian, f.kappa, f.tensor(4)
     ```
     """

@@ -14,7 +14,7 @@ from .._run.cluster import Lost
 from .._run.executor import AbstractJob, lanes, on_cluster, run
 from .._run.memory import human_bytes, parse_bytes
 from .._run.precision import in_float64, precision
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from ..kernels.tiles import Tiles, covering
 from .blocks import DTYPES
 from .store import COPIES, KernelStore, create_store, open_store, require_disk

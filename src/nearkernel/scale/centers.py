@@ -18,7 +18,7 @@ from .._run.executor import in_order, lanes
 from .._run.memory import rows_that_fit
 from .._run.precision import precision, working_dtype
 from .._run.unlocked import gram
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from ..kernels.tiles import pieces
 from .sums import PIECE, columns_times, summed
 from .whitened import Basis, basis_of, eigh

@@ -90,7 +90,7 @@ def plan(
     - `patience`: seconds beyond which an exact solution is not recommended; one day by default.
     """
     if not isinstance(rates, Rates):
-        raise TypeError(f"`rates` must be nk.scale.Rates; got {type(rates).__name__}.")
+        raise TypeError(f"`rates` must be nk.results.Rates; got {type(rates).__name__}.")
     n, d, workers = whole(n, "n", 1, 10**15), whole(d, "d", 1, 10**9), whole(workers, "workers", 0, 10**6)
     if not workers:
         refuse_unused("without `workers`", machines=machines)

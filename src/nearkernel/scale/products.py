@@ -15,7 +15,7 @@ from .._run.blas import one_thread
 from .._run.executor import in_order, lanes
 from .._run.memory import rows_that_fit
 from .._run.precision import working_dtype
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from ..kernels.tiles import covering, pieces
 
 _PANEL = 2000  # rows of a task: large against its overhead, small against the matrix

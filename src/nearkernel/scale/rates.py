@@ -18,7 +18,7 @@ from .._run.blas import one_thread
 from .._run.memory import cores
 from .._run.precision import in_float64, precision
 from .._run.unlocked import gram
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from .blocks import DTYPES
 from .building import build
 from .products import Recomputed

@@ -18,7 +18,7 @@ import numpy as np
 from .._base.extra import needing
 from .._base.files import remove, sweep, unfinished
 from .._run.memory import human_bytes
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from .block_file import Unsound, read_block, write_block
 from .blocks import FORMAT, INPUTS, MATRIX, MOST_BLOCKS, About, arrays, read_about
 from .fingerprint import describe, hash_array

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._run.memory import cores
-from ..kernels import AbstractKernel
+from ..kernels.base import AbstractKernel
 from .products import AbstractTiled, Recomputed
 from .store import COPIES, KernelStore
 

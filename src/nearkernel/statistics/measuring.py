@@ -16,8 +16,7 @@ from .._run.executor import AbstractJob, on_cluster, run, workers
 from .._run.memory import parse_bytes
 from .._run.precision import in_float64
 from .._run.progress import watched
-from ..models import AbstractModel
-from ..models.base import require_model
+from ..models.base import AbstractModel, require_model
 
 
 class Estimate(Result, eqx.Module):

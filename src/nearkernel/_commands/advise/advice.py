@@ -257,9 +257,9 @@ def adam_move(options: Options, point: Point, in_dim: int, size: float) -> float
 
 def _spread(net: nk.MLP, size: float) -> Spread:
     ratio = len(net.widths) / net.widths[0]
-    if isinstance(net.activation, nk.activations.PiecewiseLinear) and net.activation.left == 0:
-        return Spread(ratio, nk.statistics.input_gradient(net).log_var, bad_draw(net, 0.0), True)
-    hidden = float(nk.statistics.gradient_spread(net, _typical(net.in_dim, size)).gradient[-1, 0])
+    if isinstance(net.activation, nk.results.PiecewiseLinear) and net.activation.left == 0:
+        return Spread(ratio, nk.theory.input_gradient(net).log_var, bad_draw(net, 0.0), True)
+    hidden = float(nk.theory.gradient_spread(net, _typical(net.in_dim, size)).gradient[-1, 0])
     return Spread(ratio, hidden + 2 / net.in_dim, bad_draw(net, hidden), False)
 
 
@@ -276,6 +276,6 @@ def bad_draw(net: Any, hidden: float) -> float:
     """How likely |dz/dx| is off by `BAD_FACTOR`: exactly for relu, else from the variance of ln |dz/dz^1|^2."""
     if hidden:
         return float(outside(hidden + 2 / net.in_shape[0], BAD_FACTOR))
-    law = nk.statistics.input_gradient(net)
+    law = nk.theory.input_gradient(net)
     low, high = law.cdf(np.log(law.second_moment) + 2 * np.log(BAD_FACTOR) * np.array([-1, 1]))
     return float(low + 1 - high)

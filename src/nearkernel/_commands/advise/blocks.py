@@ -100,7 +100,7 @@ def block_point(block: Block, activation: str, depth: int) -> Point:
         weight_var = nk.critical(block.layers(s, 1, 1.0, 0.0)).factor_for(blocks, GROWTH)
     if block.norm and not block.skip:  # chi_perp = C_W E[s'^2] / (C_b + C_W E[s^2]), of z with unit variance
         # Not chi_perp = 1, which makes inputs more alike than it need: gradient descent then ends at larger losses.
-        at = nk.activations.moments(s, 1.0)
+        at = nk.theory.moments(s, 1.0)
         bias_var = max(float(at.slope) * GROWTH ** (-1 / blocks) - float(at.value), 0.0)
     flow = nk.critical(block.layers(s, 1, weight_var, bias_var))
     rest = flow.kernel if math.isfinite(flow.kernel) and flow.kernel > 0 else 1.0

@@ -80,7 +80,7 @@ def finite_width(
     if kinked:
         error = float(relative(found.error.mean, found.error.cov).max())
         return KinkWidth(*common, error, found.movement, found.far)
-    losses = nk.statistics.depth_losses(net, x, y)
+    losses = nk.theory.depth_losses(net, x, y)
     worst = int(shifts.max(axis=0).argmax())
     spread = float(wide[worst])
     return SmoothWidth(

@@ -74,7 +74,7 @@ def predicted(
     s = nk.activations.get(activation)
     for _ in range(depth - 1):
         k = signal[-1]
-        moments = nk.activations.moments(s, 1.0 if block.norm else k)
+        moments = nk.theory.moments(s, 1.0 if block.norm else k)
         slope = weight_var * float(moments.slope) / (max(k, 1e-300) if block.norm else 1.0)
         signal.append(block.skip * k + bias_var + weight_var * float(moments.value))
         gradient.append(gradient[-1] * (block.skip + slope))

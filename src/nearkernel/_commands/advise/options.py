@@ -9,7 +9,8 @@ import numpy as np
 
 import nearkernel as nk
 
-from ...activations import AbstractActivation, PiecewiseLinear
+from ...activations import AbstractActivation
+from ...results import PiecewiseLinear
 from . import transformer
 from .blocks import BLOCKS, Point, block_point, plain_point
 

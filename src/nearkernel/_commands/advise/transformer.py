@@ -63,7 +63,7 @@ def predicted(
         k, p, g, h = k + mixed, p + mixed, g + moved, h + moved
         inner = bias_var + weight_var
         at = np.array([1.0, min((bias_var + weight_var * p / k) / inner, 1.0)])
-        products, slopes = nk.activations.dual(s, inner, inner, at)
+        products, slopes = nk.theory.dual(s, inner, inner, at)
         last = start.after * weight_var
         g, h = g * (1 + last * weight_var * slopes[0] / k), h * (1 + last * weight_var * slopes[1] / k)
         k, p = k + bias_var + last * products[0], p + bias_var + last * products[1]

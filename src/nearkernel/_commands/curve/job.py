@@ -22,8 +22,8 @@ class Found:
     measure: str
     scale: float  # by which errors of the standardised target are multiplied
     training: str
-    curve: nk.statistics.LearningCurveResult
-    ahead: nk.statistics.Extrapolation
+    curve: nk.results.LearningCurveResult
+    ahead: nk.results.Extrapolation
 
     @property
     def rows(self) -> list[tuple[str, ...]]:

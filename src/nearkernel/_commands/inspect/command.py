@@ -13,8 +13,8 @@ from rich.table import Table
 import nearkernel as nk
 
 from ..._base.versions import versions
-from ...dynamics import Inspection, Verdict
 from ...dynamics.inspection.verdict import KEPT, PROMISED
+from ...results import Inspection, Verdict
 from ..predict.reporting.output import check_writable, write_together
 from ..predict.reporting.summary import plain
 from ..streams import console, progress

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ..._look.drawing import GREY, PURPLE, png_and_svg
 from ..._plots.verdicts import COLORS
-from ...dynamics import Inspection
+from ...results import Inspection
 
 
 def paint(figure: Figure, found: Inspection) -> None:

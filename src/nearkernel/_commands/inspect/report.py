@@ -8,7 +8,7 @@ from ... import _look
 from ..._base.settings import flag
 from ..._base.versions import versions
 from ..._look import Html
-from ...dynamics import Inspection
+from ...results import Inspection
 from ..streams import command_line
 from . import words
 from .options import Options, Rows

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...dynamics import Inspection, Verdict
+from ...results import Inspection, Verdict
 from .options import Options, Rows
 
 CURVE_HEAD = ("step", "predicted loss", "self-check", "verdict")

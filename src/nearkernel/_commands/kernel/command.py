@@ -24,7 +24,7 @@ def _print(about: dict[str, Any], lines: list[str], as_json: bool) -> None:
         console().print("\n".join(lines), markup=False)
 
 
-def _about(store: nk.scale.KernelStore) -> dict[str, Any]:
+def _about(store: nk.results.KernelStore) -> dict[str, Any]:
     done, total = sum(store.has(i, j) for i, j in store.blocks()), len(store.blocks())
     return {
         "path": str(store.path), "kernel": store.kernel, "settings": store.settings, "points": store.n,

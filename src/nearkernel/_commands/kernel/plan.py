@@ -69,7 +69,7 @@ def _plain(record: Any) -> dict[str, Any]:
     return dataclasses.asdict(record)
 
 
-def _lines(found: nk.scale.PlanResult, rates: nk.scale.Rates, kernel: str, dtype: str) -> list[str]:
+def _lines(found: nk.results.PlanResult, rates: nk.results.Rates, kernel: str, dtype: str) -> list[str]:
     who = f"{found.workers} workers" if found.workers else f"{rates.cores} cores"
     lines = [
         f"{found.n:,} points of {found.d} features, kernel {kernel} in {dtype}",
@@ -83,7 +83,7 @@ def _lines(found: nk.scale.PlanResult, rates: nk.scale.Rates, kernel: str, dtype
         "centers": f"this machine, {found.m:,} centers; limit: {found.centers.limit}",
     }
     for name, words in _WAYS.items():
-        cost: nk.scale.Cost = getattr(found, name)
+        cost: nk.results.Cost = getattr(found, name)
         time = spoken(cost.seconds) if cost.possible else f"({spoken(cost.seconds)})"
         holds = f"holds {human_bytes(cost.memory)}"
         lines.append(

@@ -18,7 +18,7 @@ def settings(activation: str, alphas: str, widths: str, alpha: float, tol: float
         net = nk.MLP(1, (1,), activation=activation)
     except ValueError as error:
         raise ValueError(str(error).replace("`activation`", "--activation")) from error
-    if nk.dynamics.has_kinks(net):
+    if nk.theory.has_kinks(net):
         raise ValueError(f"--activation {activation}: {_KINKED}; give a smooth one, e.g. gelu.")
     for name, value in (("alpha", alpha), ("tol", tol)):
         if not (math.isfinite(value) and value > 0):

@@ -74,7 +74,7 @@ class Result:
     finite_training: str = ""  # in words, where it differs from the network's
     auto: Chosen | None = None
     network_rows: int | None = None  # training rows of NNGP and NTK, where they are fewer than all
-    regime: nk.dynamics.RegimeResult | None = None  # of the finite network, or of one of the default width
+    regime: nk.results.RegimeResult | None = None  # of the finite network, or of one of the default width
     leaks: tuple[Leak, ...] = ()  # columns that almost determine the target
 
     def named(self, name: str) -> Answer:
@@ -156,7 +156,7 @@ def run(
 
 def _regime(
     network: Network, split: Split, correction: float | None = None
-) -> nk.dynamics.RegimeResult | None:
+) -> nk.results.RegimeResult | None:
     """Of a network of finite width, where its richness is known."""
     if network.kind != "mlp" or not network.depth:
         return None
@@ -165,7 +165,7 @@ def _regime(
     return nk.regime(net, split.y, correction)
 
 
-def _regime_words(regime: nk.dynamics.RegimeResult, asked: bool) -> str:
+def _regime_words(regime: nk.results.RegimeResult, asked: bool) -> str:
     """One remark: which theory holds for networks that can be built."""
     which = "the network" if asked else "a network"
     size = f"richness times targets {regime.strength:.2g}"
@@ -182,7 +182,7 @@ def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
     start = time.perf_counter()
     noise = most_likely_noise(kernel, split.x, split.y)
     try:
-        posterior = nk.statistics.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
+        posterior = nk.forecasts.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
     except (
         ValueError
     ) as error:  # the inputs are checked, so the matrix is singular, and its options are not the user's

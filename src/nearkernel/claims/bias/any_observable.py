@@ -37,9 +37,7 @@ class AnyObservable(Claim):
             "theta_1^4": lambda p: flat(p)[0] ** 4,
             "cos(theta_1 + theta_2)": lambda p: jnp.cos(jnp.sum(flat(p))),
         }
-        changes = {
-            name: nk.dynamics.step_change(o, model, start, x, y, sgd) for name, o in observables.items()
-        }
+        changes = {name: nk.theory.step_change(o, model, start, x, y, sgd) for name, o in observables.items()}
         record = nk.Record({**changes, **{f"size of {n}": o for n, o in observables.items()}}, every=20)
         history = nk.simulate(model, start, x, y, sgd, record, key=jax.random.key(seed)).history
         rows: list[Row] = []

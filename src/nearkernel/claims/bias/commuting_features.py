@@ -37,7 +37,7 @@ class CommutingFeatures(Claim):
             ends = [_end(psi, y, start, weights) for psi in (own, mixed) for weights in (even, uneven)]
             halves = turn.T @ ends[0]
             beta = halves[:d] ** 2 - halves[d:] ** 2
-            theory = nk.dynamics.implicit_minimizer(x, y, 0.3)
+            theory = nk.theory.implicit_minimizer(x, y, 0.3)
             apart = [np.linalg.norm(a - b) / np.linalg.norm(a - start) for a, b in (ends[:2], ends[2:])]
             table.append((np.linalg.norm(beta - theory) / np.linalg.norm(theory), *apart))
         away, same, other = np.array(table).T

@@ -32,8 +32,8 @@ class DiagonalNetwork(Claim):
         x, truth = rng.normal(size=(self.dim // 2, self.dim)), np.zeros(self.dim)
         truth[:2] = 1.0, -1.5
         y = x @ truth
-        theory = nk.dynamics.implicit_minimizer(x, y, self.alpha)
-        net = nk.models.DiagonalNetwork(self.dim, self.alpha)
+        theory = nk.theory.implicit_minimizer(x, y, self.alpha)
+        net = nk.theory.DiagonalNetwork(self.dim, self.alpha)
         run = nk.simulate(net, net.init(), x, y, nk.GradientFlow(), tol=1e-8)
         found = net.weights(run.params)
         halves = run.params["plus"][0] * run.params["minus"][0]

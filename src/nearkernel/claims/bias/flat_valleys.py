@@ -47,7 +47,7 @@ class FlatValleys(Claim):
             params = net.init(jax.random.key(seed * 100 + int(rng.integers(1000))))
             lr, settle = 0.006, nk.GradientDescent(0.01, 6000)
             bottom = nk.simulate(net, params, x, y, settle, nk.Record(every=6000), lr_factors=1.0).params
-            noise = lambda p: np.trace(nk.dynamics.gradient_moment(net, p, x, y, 1))
+            noise = lambda p: np.trace(nk.theory.gradient_moment(net, p, x, y, 1))
             still = nk.simulate(net, bottom, x, y, settle, nk.Record(every=6000), lr_factors=1.0).params
             record = nk.Record({"trace": trace}, every=self.steps // 50)
             walk = nk.simulate(

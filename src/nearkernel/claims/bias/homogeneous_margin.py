@@ -42,7 +42,7 @@ class HomogeneousMargin(Claim):
         )
         loss, states = run.history["loss"], run.history["params"]
         each = [jax.tree.map(lambda leaf, t=t: leaf[t], states) for t in range(len(loss))]
-        margin = np.array([nk.dynamics.normalized_margin(net, p, x, labels) for p in each])
+        margin = np.array([nk.theory.normalized_margin(net, p, x, labels) for p in each])
         size = np.array([np.sqrt(sum(np.sum(entry["weight"] ** 2) for entry in p)) for p in each])
         late = loss < 1
         smooth = -np.log(loss[late]) / size[late] ** 3

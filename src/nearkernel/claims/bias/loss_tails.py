@@ -31,7 +31,7 @@ class LossTails(Claim):
         x = rng.normal(size=(self.points, 3)) + 2.0 * labels[:, None] * np.array([1.0, 0.5, 0.0])
         rows_of = x * labels[:, None]
         rows_of = rows_of[rows_of[:, 0] + 0.5 * rows_of[:, 1] > 0.3]  # separable, with some room
-        best = nk.dynamics.max_margin(rows_of * _flip(rows_of), _flip(rows_of)[:, 0]).w
+        best = nk.theory.max_margin(rows_of * _flip(rows_of), _flip(rows_of)[:, 0]).w
         top = best / np.linalg.norm(best)
         forces = {
             "m^-1": lambda m: -2 * np.log(1 + m),
@@ -68,7 +68,7 @@ class LossTails(Claim):
                 gap["exp(-m)"][-1] / gap["exp(-m)"][0],
             )
         )
-        flow = nk.dynamics.margin_flow(rows_of * _flip(rows_of), _flip(rows_of)[:, 0], times)
+        flow = nk.theory.margin_flow(rows_of * _flip(rows_of), _flip(rows_of)[:, 0], times)
         rows.append(
             at_most("distance of exp(-m^2) from the maximum margin at the end", 0.3, gap["exp(-m^2)"][-1])
         )
@@ -107,7 +107,7 @@ def _directions(rows: np.ndarray, log_force, times: np.ndarray, start: np.ndarra
 def _power_direction(rows: np.ndarray, k: int) -> np.ndarray:
     """Where sum m_i^-k is least on the unit sphere: the least of sum m^-k + |w|^2/2, turned to length 1."""
     objective = lambda w: np.sum((rows @ w) ** -float(k)) + 0.5 * w @ w if np.all(rows @ w > 0) else np.inf
-    best = nk.dynamics.max_margin(rows * _flip(rows), _flip(rows)[:, 0]).w
+    best = nk.theory.max_margin(rows * _flip(rows), _flip(rows)[:, 0]).w
     found = scipy.optimize.minimize(
         objective, 3 * best, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 4000}
     )

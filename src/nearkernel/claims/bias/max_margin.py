@@ -27,7 +27,7 @@ class MaxMargin(Claim):
         labels = np.sign(x @ w)
         x = x + 0.3 * labels[:, None] * w
         times = np.geomspace(5, self.log_time, 25)
-        path = nk.dynamics.margin_flow(x, labels, times, "exponential")
+        path = nk.theory.margin_flow(x, labels, times, "exponential")
         limit = path.limit
         power = np.log(path.direction_error[-1] / path.direction_error[-4]) / np.log(times[-1] / times[-4])
         settled = path.w[-1] - times[-1] * limit.w

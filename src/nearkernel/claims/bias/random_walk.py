@@ -31,7 +31,7 @@ class RandomWalk(Claim):
     def run(self, seed: int) -> Result:
         sites = self.sites // 2 * 2
         steps = np.where(np.arange(sites) < sites // 2, 1, 2)
-        density = nk.examples.walk_density(steps)
+        density = nk.theory.walk_density(steps)
         rng = generator(seed, "walk")
         small = 80  # a circle that is mixed after some thousand steps
         place = rng.integers(0, small, self.walkers)
@@ -39,7 +39,7 @@ class RandomWalk(Claim):
             stride = np.where(place < small // 2, 1, 2)
             place = (place + stride * rng.choice((-1, 1), self.walkers)) % small
         slow = place < small // 2
-        law = nk.examples.walk_density(np.where(np.arange(small) < small // 2, 1, 2))
+        law = nk.theory.walk_density(np.where(np.arange(small) < small // 2, 1, 2))
         away = (np.arange(small) % 40 >= 10) & (np.arange(small) % 40 < 30)  # from both ends of a half
         expected, far = law[: small // 2].sum(), law[: small // 2] @ away[: small // 2] / (law @ away)
         inside, printed = slow[away[place]], 2**0.5 / (1 + 2**0.5)

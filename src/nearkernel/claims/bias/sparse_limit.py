@@ -37,15 +37,15 @@ class SparseLimit(Claim):
         alphas = np.array([1e-2, 1e-4, 1e-8, 1e-16])
         away, ratio, plain = [], [], []
         for alpha in alphas:
-            beta = nk.dynamics.implicit_minimizer(x, y, alpha)
-            potential, size = nk.dynamics.implicit_potential(beta, alpha), np.abs(beta).sum()
+            beta = nk.theory.implicit_minimizer(x, y, alpha)
+            potential, size = nk.theory.implicit_potential(beta, alpha), np.abs(beta).sum()
             away.append(np.abs(beta - sparse).max())
             ratio.append(potential / np.log(alpha**-2) / size)
             plain.append(potential / size)
         missing = (1 - np.array(ratio)) * np.log(1 / alphas)
         least, large = np.linalg.lstsq(x, y, rcond=None)[0], 1e3
-        wide = nk.dynamics.implicit_minimizer(x, y, large)
-        share = 4 * large**2 * nk.dynamics.implicit_potential(wide, large) / (wide @ wide)
+        wide = nk.theory.implicit_minimizer(x, y, large)
+        share = 4 * large**2 * nk.theory.implicit_potential(wide, large) / (wide @ wide)
         rows = (
             at_most("distance from the sparsest weights, alpha = 1e-16", 0.01, away[-1]),
             exact(

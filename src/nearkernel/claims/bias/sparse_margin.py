@@ -39,7 +39,7 @@ class SparseMargin(Claim):
             [1.0],
             bounds=[(0, None)] * (2 * d) + [(None, None)],
         )
-        best, straight = -program.fun, nk.dynamics.max_margin(x, labels).w
+        best, straight = -program.fun, nk.theory.max_margin(x, labels).w
 
         def field(_, log_square):
             """ln u^2 and ln v^2 in time that runs as the loss falls: d ln u^2/dt = 4 X^T q, q ~ exp(-margins)."""

@@ -34,7 +34,7 @@ class CommonDirection(Claim):
         end = trained(net, start, x, np.eye(self.classes)[own], nk.GradientDescent(lr, 400))
         table = []
         for h in layers(net, end, x):
-            split = nk.geometry.feature_classes(h, own)
+            split = nk.theory.feature_classes(h, own)
             values, vectors = np.linalg.eigh(split.total)
             mean = h.mean(axis=0)
             between = np.linalg.eigvalsh(split.between)[-self.classes]

@@ -39,7 +39,7 @@ class EdgeGradient(Claim):
             descent = nk.GradientDescent(float(ratio / top), round(self.time / float(ratio)))
             hessian = nk.geometry.Hessian(net, trained(net, start, x, y, descent, "squared"), x, y)
             pairs = nk.geometry.top_eigenpairs(hessian, 3)
-            found.append(nk.geometry.gradient_share(hessian, pairs.vectors))
+            found.append(nk.theory.gradient_share(hessian, pairs.vectors))
             ends.append(ratio / top * pairs.values[0])
         shares, edges = np.array(found), np.array(ends)
         rows = (

@@ -37,7 +37,7 @@ class EqualLengths(Claim):
                 if time > done:
                     params = trained(net, params, x, y, nk.GradientDescent(lr, int(time - done)))
                     done = time
-                features, classifier = nk.geometry.last_layer(net, params, x)
+                features, classifier = nk.theory.last_layer(net, params, x)
                 found = nk.geometry.collapse(features, own, classifier)
                 table.append((found.nc2_norms, found.nc2_lengths))
         found = np.array(table).reshape(self.runs, len(times), 2).mean(axis=0)

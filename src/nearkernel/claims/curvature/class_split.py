@@ -29,7 +29,7 @@ class ClassSplit(Claim):
         x, labels = rng.normal(size=(self.points, 4)), np.arange(self.points) % c
         net = nk.MLP(4, (6,), c, "tanh", weight_var=1.5, bias_var=0.1)
         theta = net.init(jax.random.key(seed))
-        split = nk.geometry.gauss_newton_classes(net, theta, x, labels)
+        split = nk.theory.gauss_newton_classes(net, theta, x, labels)
         parts = {name: part.dense() for name, part in split._asdict().items()}
         between, cross, within, same, total = (
             parts[name] for name in ("between", "cross", "within", "same", "total")

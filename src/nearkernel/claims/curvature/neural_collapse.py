@@ -44,7 +44,7 @@ class NeuralCollapse(Claim):
         for steps in (100, self.steps):
             descent = nk.GradientDescent(0.002, steps, momentum=0.9)
             params = nk.simulate(model, params, x, y, descent, nk.Record(every=steps), loss=loss).params
-            features, (weights, biases) = nk.geometry.last_layer(net, params, x)
+            features, (weights, biases) = nk.theory.last_layer(net, params, x)
             errors.append(np.mean(np.argmax(features @ weights.T + biases, axis=1) != labels))
             found.append(nk.geometry.collapse(features, labels, (weights, biases)))
         before, after = found

@@ -23,7 +23,7 @@ class BestUseOfCompute(Claim):
 
     def run(self, seed: int) -> Result:
         rng, index = generator(seed, "data"), np.arange(1, 801.0)
-        task, p = nk.statistics.KernelTask(index**-1.5, index**-2.0), self.features
+        task, p = nk.forecasts.KernelTask(index**-1.5, index**-2.0), self.features
         times = np.array([1.0, 10.0, 100.0])
         drawn = []
         for _ in range(self.draws):
@@ -33,13 +33,13 @@ class BestUseOfCompute(Claim):
             rest = task.power.sum() - inside @ inside
             drawn.append([(inside**2 * np.exp(-2 * values**2 * t)).sum() + rest for t in times])
         means, errors = np.mean(drawn, axis=0), np.array([sem(column) for column in np.transpose(drawn)])
-        theory = nk.statistics.population_law(task, times, p)
+        theory = nk.theory.population_law(task, times, p)
         rows = [
             statistical(f"error at time {t:g}, {p} features", theory[i], means[i], errors[i], 0.02)
             for i, t in enumerate(times)
         ]
-        best = nk.statistics.compute_optimal(nk.statistics.power_law_task(1.5, 2.0), [1e4, 1e5])
-        exponents = nk.statistics.scaling_exponents(1.5, 2.0)
+        best = nk.theory.compute_optimal(nk.forecasts.power_law_task(1.5, 2.0), [1e4, 1e5])
+        exponents = nk.theory.scaling_exponents(1.5, 2.0)
         rows.append(exact("power of the compute", exponents.compute, best.slope, 0.06))
         growth = float(np.log(best.features[1] / best.features[0]) / np.log(10))
         rows.append(exact("power of the best number of features", exponents.best_features, growth, 0.06))

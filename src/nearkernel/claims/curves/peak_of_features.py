@@ -25,7 +25,7 @@ class PeakOfFeatures(Claim):
     def run(self, seed: int) -> Result:
         rng, m = generator(seed, "data"), self.examples
         index = np.arange(1, 401.0)
-        task = nk.statistics.KernelTask(index**-1.4, index**-1.8, noise=0.05)
+        task = nk.forecasts.KernelTask(index**-1.4, index**-1.8, noise=0.05)
         v, root = np.sqrt(task.power), np.sqrt(task.eigenvalues)
         counts = np.array([m // 2, m, 3 * m])
         rows, theory, means, errors = [], [], [], []
@@ -39,11 +39,11 @@ class PeakOfFeatures(Claim):
                 shrunk = values[kept] * nk.GradientFlow(self.time).filter(values[kept] ** 2)
                 w = mix @ (rotation[kept].T @ (shrunk * (u[:, kept].T @ y)))
                 found.append(((w - v) ** 2).sum() + 0.05)
-            theory.append(nk.statistics.sample_law(task, [m], nk.GradientFlow(self.time), int(p))[0])
+            theory.append(nk.theory.sample_law(task, [m], nk.GradientFlow(self.time), int(p))[0])
             means.append(np.mean(found))
             errors.append(sem(found))
             rows.append(statistical(f"error, {p} features", theory[-1], means[-1], errors[-1], 0.02))
-        kernel = nk.statistics.sample_law(task, [m], nk.GradientFlow(self.time))[0]
+        kernel = nk.theory.sample_law(task, [m], nk.GradientFlow(self.time))[0]
         rows.append(unlike(f"error, {m} features, if it were the kernel's", kernel, means[1], sem=errors[1]))
         data = {
             "features": counts,

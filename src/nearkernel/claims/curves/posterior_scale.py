@@ -29,11 +29,11 @@ class PosteriorScale(Claim):
         rows, data = [], {}
         for activation, tolerance in (("linear", 0.0), ("erf", 0.2)):
             net = nk.MLP(10, (self.width,), activation=activation)
-            drawn = nk.statistics.measure_posterior(
+            drawn = nk.theory.measure_posterior(
                 net, x[:n], y, x[n:], 0.03, seed, chains=8, samples=self.samples, burn=self.samples
             )
-            law = nk.statistics.posterior(net, x[:n], y, x[n:], 0.03, widths=(self.width,))
-            process = nk.statistics.posterior(nk.kernels.NNGP(net), x[:n], y, x[n:], 0.03)
+            law = nk.forecasts.posterior(net, x[:n], y, x[n:], 0.03, widths=(self.width,))
+            process = nk.forecasts.posterior(nk.kernels.NNGP(net), x[:n], y, x[n:], 0.03)
             variance = [float((each.std**2).mean()) for each in (law, drawn, process)]
             error = float(np.mean(2 * drawn.std * drawn.std_sem))  # points share their chains
             rows.append(
@@ -46,8 +46,8 @@ class PosteriorScale(Claim):
                 data = {"measured": drawn.std, "scale law": law.std, "infinite width": process.std}
         linear = nk.MLP(10, (1,), activation="linear")
         few = slice(0, min(n, 8))
-        known = nk.statistics.deep_linear_posterior(x[few], y[few], (self.width,))
-        found = nk.statistics.posterior(linear, x[few], y[few], x[n:], 0.0, widths=(self.width,))
+        known = nk.theory.deep_linear_posterior(x[few], y[few], (self.width,))
+        found = nk.forecasts.posterior(linear, x[few], y[few], x[n:], 0.0, widths=(self.width,))
         rows.append(
             exact("deviation of a linear network without noise", known.std(x[n:])[0], found.std[0], 1e-9)
         )

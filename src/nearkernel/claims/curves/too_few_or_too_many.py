@@ -23,7 +23,7 @@ class TooFewOrTooMany(Claim):
 
     def run(self, seed: int) -> Result:
         rng, d = generator(seed, "data"), self.features
-        task = nk.statistics.KernelTask(np.ones(d), np.full(d, 1 / d), noise=0.25)
+        task = nk.forecasts.KernelTask(np.ones(d), np.full(d, 1 / d), noise=0.25)
         sizes = np.array([d // 2, d + max(d // 5, 4), 3 * d])
         rows, data = [], {"examples": sizes}
         for name, at in {
@@ -39,7 +39,7 @@ class TooFewOrTooMany(Claim):
                     u, values, rotation = np.linalg.svd(x, full_matrices=False)
                     w = rotation.T @ (values * at(m).filter(values**2) * (u.T @ y))
                     found.append(((w - v) ** 2).sum() + 0.25)
-                theory.append(nk.statistics.sample_law(task, [m], at(m))[0])
+                theory.append(nk.theory.sample_law(task, [m], at(m))[0])
                 means.append(np.mean(found))
                 errors.append(sem(found))
                 rows.append(
@@ -50,7 +50,7 @@ class TooFewOrTooMany(Claim):
                 name: np.array(means),
                 f"{name}, error": np.array(errors),
             }
-        plain = nk.statistics.sample_law(task, [3 * d])[0]
+        plain = nk.theory.sample_law(task, [3 * d])[0]
         rows.append(exact("many examples, noise m/(m - d)", 0.25 * 3 * d / (2 * d), plain, 1e-9))
         return Result(tuple(rows), data)
 

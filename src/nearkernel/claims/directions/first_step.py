@@ -30,9 +30,9 @@ class FirstStep(Claim):
         rest: list[float] = []
         raw: list[float] = []
         for d in dims:
-            target = nk.models.MultiIndexPolynomial(np.eye(2, int(d)), {(2, 0): c, (0, 2): -c, (2, 2): c})
+            target = nk.theory.MultiIndexPolynomial(np.eye(2, int(d)), {(2, 0): c, (0, 2): -c, (2, 2): c})
             w = rng.normal(size=(self.neurons, d)) / d**0.5
-            full = nk.dynamics.first_gradient(target, w)
+            full = nk.theory.first_gradient(target, w)
             lead = -2.0 * w @ target.hessian / np.sqrt(2 * np.pi)
             unit = lead / np.linalg.norm(w, axis=1)[:, None]
             root = [np.sqrt(((full - part) ** 2).sum(axis=1).mean()) for part in (0 * full, unit, lead)]

@@ -24,13 +24,13 @@ class FreeStart(Claim):
 
     def run(self, seed: int) -> Result:
         rng, d = generator(seed, "data"), self.dim
-        target = nk.models.MultiIndexPolynomial(np.eye(2, d), {(2, 0): 0.5, (0, 2): -0.5})
+        target = nk.theory.MultiIndexPolynomial(np.eye(2, d), {(2, 0): 0.5, (0, 2): -0.5})
         heads = (None, 1e-4, 1e-2, 1e-1, 1.0)
         table = np.empty((self.trials, len(heads)))
         for i in range(self.trials):
             x = rng.normal(size=(self.points, d))
             for j, head in enumerate(heads):
-                found = nk.one_step_features(x, target(x), 100, i, subspace=np.eye(2, d), head=head)
+                found = nk.theory.one_step_features(x, target(x), 100, i, subspace=np.eye(2, d), head=head)
                 table[i, j] = found.share
         pairs, small, large = table[:, 0], table[:, 1], table[:, -1]
         rows = (

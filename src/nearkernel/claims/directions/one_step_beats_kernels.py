@@ -28,7 +28,7 @@ class OneStepBeatsKernels(Claim):
         rng = generator(seed, "data")
         u = np.linalg.qr(rng.normal(size=(self.dim, 2)))[0].T
         c = 0.5 / 2**0.5
-        target = nk.models.MultiIndexPolynomial(u, {(2, 0): c, (0, 2): -c, (2, 2): c})
+        target = nk.theory.MultiIndexPolynomial(u, {(2, 0): c, (0, 2): -c, (2, 2): c})
         x, new = rng.normal(size=(self.points, self.dim)), rng.normal(size=(4000, self.dim))
         y, truth = target(x), target(new)
         sizes = np.array([self.points // 4, self.points // 2, self.points])

@@ -24,7 +24,7 @@ class OneStepRisk(Claim):
 
     def run(self, seed: int) -> Result:
         rng, d = generator(seed, "data"), self.dim
-        target = nk.models.MultiIndexPolynomial(np.eye(2, d), {(2, 0): 0.5, (0, 2): -0.5})
+        target = nk.theory.MultiIndexPolynomial(np.eye(2, d), {(2, 0): 0.5, (0, 2): -0.5})
         new = rng.normal(size=(2000, d))
         truth = target(new)
         settings = [(n, 200) for n in (400, 800, 1600, 3200)] + [(1600, m) for m in (50, 100, 400)]
@@ -34,7 +34,7 @@ class OneStepRisk(Claim):
             for _ in range(self.trials):
                 x = rng.normal(size=(n, d))
                 y = target(x)
-                features = nk.one_step_features(x, y, m, int(rng.integers(2**31)))
+                features = nk.theory.one_step_features(x, y, m, int(rng.integers(2**31)))
                 network = features.fit(x, y, ridge=1e-5 * n * m)
                 train, risk = (
                     np.abs(f - t).mean() for f, t in ((network.predict(x), y), (network.predict(new), truth))
@@ -43,10 +43,10 @@ class OneStepRisk(Claim):
                 risks.append(risk)
                 norms.append(length)
                 if n <= 800 and m == 200:
-                    ball = nk.kernels.rademacher(_kernel(features), x, length)
+                    ball = nk.theory.rademacher(_kernel(features), x, length)
                     gaps.append(risk - train)
                     over.append(risk - train - 2 * ball.bound)
-            bound = nk.dynamics.one_step_bound(target, n, m)
+            bound = nk.theory.one_step_bound(target, n, m)
             table.append(
                 (n, m, np.mean(risks), bound.risk, np.mean(norms), bound.head, sem(norms) / np.mean(norms))
             )
@@ -83,5 +83,5 @@ class OneStepRisk(Claim):
         axes.set(xlabel="points", ylabel="mean of |f - y|")
 
 
-def _kernel(features: nk.dynamics.OneStepFeaturesResult) -> Callable:
+def _kernel(features: nk.results.OneStepFeaturesResult) -> Callable:
     return lambda a, b: features(a) @ features(b).T

@@ -61,9 +61,9 @@ class SampleExponents(Claim):
 
     def _share(self, rng: np.random.Generator, k: int, d: int, n: int) -> float:
         """Of |W|^2 in the one direction that matters."""
-        target = nk.models.MultiIndexPolynomial(np.eye(1, d), {(k,): 1.0})
+        target = nk.theory.MultiIndexPolynomial(np.eye(1, d), {(k,): 1.0})
         x = rng.normal(size=(n, d))
-        return nk.one_step_features(x, target(x), 60, int(rng.integers(2**31))).share_in(np.eye(1, d))
+        return nk.theory.one_step_features(x, target(x), 60, int(rng.integers(2**31))).share_in(np.eye(1, d))
 
     def _half(self, seed: int, k: int, d: int) -> list[float]:
         """Points at which the share crosses 1/2, by interpolation, for every trial."""
@@ -75,7 +75,7 @@ class SampleExponents(Claim):
     def _kernel(self, seed: int, d: int) -> list[float]:
         """Points at which kernel regression explains half of a quadratic form."""
         rng, found = generator(seed, f"kernel {d}"), []
-        target = nk.models.MultiIndexPolynomial(np.eye(1, d), {(2,): 1.0})
+        target = nk.theory.MultiIndexPolynomial(np.eye(1, d), {(2,): 1.0})
         kernel = nk.kernels.Polynomial(degree=2)
         sizes, new = d * d * np.geomspace(0.1, 1.0, 5), rng.normal(size=(400, d))
         truth = target(new)

@@ -26,7 +26,7 @@ class EntropyAndRisk(Claim):
         axes = np.arange(1, 201.0) ** -s
         sizes = np.array([50, 100, 200, 400, 800])
         bits = np.arange(1, 400)
-        bounds = nk.geometry.ellipsoid_entropy(axes, bits)
+        bounds = nk.theory.ellipsoid_entropy(axes, bits)
         # The balance: where the radius falls below sqrt(bits/n), between two whole numbers of bits.
         excess = np.log(bounds.upper) - 0.5 * np.log(bits)
         balance = np.array([np.exp(np.interp(0.5 * np.log(n), -excess, np.log(bits))) / n for n in sizes])

@@ -25,14 +25,14 @@ class ManyVariables(Claim):
         bits = np.unique(np.geomspace(64, self.most, 20).astype(int))
         rows, data = [], {"bits": bits.astype(float)}
         for d in (1, 2, 3):
-            found = nk.geometry.lipschitz_entropy(bits, dim=d)
+            found = nk.theory.lipschitz_entropy(bits, dim=d)
             rows.append(exact(f"power of the bits, {d} variables", -1 / d, slope(bits, found.upper), 0.1))
             data[f"{d} variables"] = found.upper
             rows.append(
                 at_most(f"upper over lower bound, {d} variables", 8.0, np.max(found.upper / found.lower))
             )
         worst = self._coded(seed, 8)
-        bound = nk.geometry.lipschitz_entropy([63], dim=2)
+        bound = nk.theory.lipschitz_entropy([63], dim=2)
         rows.append(at_most("error of the code of 63 bits, two variables", bound.upper[0], worst))
         rows.append(at_least("its error over a third of the lower bound", 1.0, worst / (bound.lower[0] / 3)))
         return Result(tuple(rows), data)

@@ -36,7 +36,7 @@ class NoFreeLunch(Claim):
                 values, seen = rng.normal(size=self.cells), rng.permutation(self.cells)[: self.points]
                 unseen = np.setdiff1d(np.arange(self.cells), seen)
                 found = [
-                    nk.kernels.representer(kernel, centers[seen], f[seen], 0.1)(centers[unseen])
+                    nk.theory.representer(kernel, centers[seen], f[seen], 0.1)(centers[unseen])
                     for f in (values, smooth)
                 ]
                 errors.append(np.mean((found[0] - values[unseen]) ** 2))

@@ -27,15 +27,15 @@ class PackedBalls(Claim):
         rng = generator(seed, "members")
         axes = np.arange(1, 4001.0) ** -self.smoothness
         dims = np.array([2, 4, 8, 16, 32, 64, 128])
-        delta = np.array([nk.geometry.ellipsoid_width(axes, int(n)) for n in dims])
+        delta = np.array([nk.theory.ellipsoid_width(axes, int(n)) for n in dims])
         bits = np.ceil(dims * np.log2(6 * axes[0] / delta)).astype(int)
-        bounds = nk.geometry.ellipsoid_entropy(axes, bits)
+        bounds = nk.theory.ellipsoid_entropy(axes, bits)
         surface = rng.normal(size=(self.members, 40))
         surface *= axes[:40] / np.linalg.norm(surface, axis=1)[:, None]
-        packed = np.array([nk.geometry.set_packing(surface, 2 * size) for size in delta[:4]])
+        packed = np.array([nk.theory.set_packing(surface, 2 * size) for size in delta[:4]])
         count = dims[:4] * np.log2(6 * axes[0] / delta[:4])
         few = np.arange(16, 4097, 136)
-        entropy = nk.geometry.ellipsoid_entropy(axes, few)
+        entropy = nk.theory.ellipsoid_entropy(axes, few)
         rows = (
             at_most("log2 of a packing over n log2(6R/delta)", 1.0, np.max(np.log2(packed) / count)),
             at_most("entropy at n log2(6R/delta) bits over 4 delta", 1.0, np.max(bounds.upper / (4 * delta))),

@@ -28,15 +28,13 @@ class SeenPoints(Claim):
         x = (np.arange(self.grid) + 0.5)[:, None] / self.grid
         kernel = nk.kernels.Laplace(1.0)
         sizes = np.array([4, 8, 16, 32, 64])
-        free = np.array(
-            [nk.geometry.ellipsoid_width(nk.geometry.kernel_axes(kernel, x), int(m)) for m in sizes]
-        )
+        free = np.array([nk.theory.ellipsoid_width(nk.theory.kernel_axes(kernel, x), int(m)) for m in sizes])
         even = np.array(
-            [nk.geometry.sampling_width(kernel, (np.arange(m) + 0.5)[:, None] / m, x) for m in sizes]
+            [nk.theory.sampling_width(kernel, (np.arange(m) + 0.5)[:, None] / m, x) for m in sizes]
         )
         random = np.array(
             [
-                [nk.geometry.sampling_width(kernel, rng.uniform(size=(m, 1)), x) for m in sizes]
+                [nk.theory.sampling_width(kernel, rng.uniform(size=(m, 1)), x) for m in sizes]
                 for _ in range(self.trials)
             ]
         )

@@ -39,7 +39,7 @@ class TrainedLipschitz(Claim):
                 y = np.sin(2 * x[:, 0]) + size * noise
                 descent = nk.GradientDescent(lr, self.steps)
                 states.append(nk.simulate(net, start, x, y, descent, nk.Record(every=self.steps)).params)
-            bounds = [nk.geometry.lipschitz_bounds(net, params, grid) for params in states]
+            bounds = [nk.theory.lipschitz_bounds(net, params, grid) for params in states]
             lower[run], upper[run] = np.array(bounds).T
         rows = (
             at_least(

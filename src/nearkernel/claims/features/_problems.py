@@ -42,8 +42,8 @@ def quadratic(eps: float, **options: Any) -> nk.QuadraticModel:
     return nk.QuadraticModel(phi, psi, eps, **options)
 
 
-def cubic(eps: float, **options: Any) -> nk.CubicModel:
-    return nk.CubicModel(phi, psi, third, eps, **options)
+def cubic(eps: float, **options: Any) -> nk.models.CubicModel:
+    return nk.models.CubicModel(phi, psi, third, eps, **options)
 
 
 class Problem(NamedTuple):

@@ -32,7 +32,7 @@ class CubicRecursion(Claim):
             params = nk.simulate(model, start, p.x, p.y, nk.GradientDescent(self.lr, self.steps)).params
             real = np.asarray(model(params, inputs))[:, 0]
             data = (model, start, p.x, p.y, self.lr, self.steps, p.x_new)
-            runs = [nk.dynamics.sample_space_descent(*data, order=k) for k in range(3)]
+            runs = [nk.theory.sample_space_descent(*data, order=k) for k in range(3)]
             errors.append([np.linalg.norm(run.outputs[-1] - real) for run in runs])
         columns = np.array(errors).T
         rows = [

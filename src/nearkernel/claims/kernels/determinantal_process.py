@@ -26,7 +26,7 @@ class DeterminantalProcess(Claim):
         import jax
 
         x, kernel = generator(seed, "points").normal(size=(5, 2)), 2.0 * nk.kernels.RBF(1.5)
-        process, matrix = nk.kernels.DPP(kernel, x), kernel(x)
+        process, matrix = nk.theory.DPP(kernel, x), kernel(x)
         found = [
             tuple(process.sample(jax.random.fold_in(jax.random.key(seed), i))) for i in range(self.draws)
         ]

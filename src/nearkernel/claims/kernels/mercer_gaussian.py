@@ -25,7 +25,7 @@ class MercerGaussian(Claim):
     def run(self, seed: int) -> Result:
         nodes, weights = np.polynomial.hermite_e.hermegauss(80)
         kernel = nk.kernels.RBF(self.length)
-        found = nk.kernels.mercer(kernel, self.sigma * nodes[:, None], weights / weights.sum(), rank=8)
+        found = nk.theory.mercer(kernel, self.sigma * nodes[:, None], weights / weights.sum(), rank=8)
         a, b = 1 / (4 * self.sigma**2), 1 / (2 * self.length**2)
         total, number = a + b + np.sqrt(a**2 + 2 * a * b), np.arange(8)
         theory = np.sqrt(2 * a / total) * (b / total) ** number

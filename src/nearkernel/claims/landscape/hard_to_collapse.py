@@ -69,9 +69,9 @@ class HardToCollapse(Claim):
         for steps in (100, self.steps):
             descent = nk.GradientDescent(0.002, steps, momentum=0.9)
             params = nk.simulate(model, params, x, y, descent, nk.Record(every=steps), loss=loss).params
-            features, (weights, biases) = nk.geometry.last_layer(net, params, x)
+            features, (weights, biases) = nk.theory.last_layer(net, params, x)
             found.append(nk.geometry.collapse(features, labels, (weights, biases)))
-        new = nk.geometry.last_layer(net, params, x_new)[0]
+        new = nk.theory.last_layer(net, params, x_new)[0]
         means = np.stack([features[labels == c].mean(axis=0) for c in range(CLASSES)])
         nearest = np.argmin(np.sum((new[:, None] - means) ** 2, axis=2), axis=1)
         off = np.mean(np.argmax(new @ weights.T + biases, axis=1) != nearest)

@@ -37,7 +37,7 @@ class NoiseLikeCurvature(Claim):
         for state in (params, trained):
             hessian = nk.geometry.Hessian(net, state, x, y, "squared")
             matrix, total = hessian.dense(), hessian.gradient()
-            noise = nk.dynamics.gradient_moment(net, state, x, y, 1) - np.outer(total, total)
+            noise = nk.theory.gradient_moment(net, state, x, y, 1) - np.outer(total, total)
             noise = noise / self.points  # of the gradient of one point, summed over points
             product = np.sum(noise * matrix)
             cosine = product / np.linalg.norm(noise) / np.linalg.norm(matrix)

@@ -32,8 +32,8 @@ class SteepGradients(Claim):
             whole = hessian(problem, params)
             top = nk.geometry.top_eigenpairs(whole, self.classes).vectors
             chosen = [rng.choice(len(x), self.batch, replace=False) for _ in range(40)]
-            shares = [nk.geometry.gradient_share(hessian((net, x[b], y[b]), params), top) for b in chosen]
-            table.append((np.mean(shares), nk.geometry.gradient_share(whole, top), self.classes / len(top)))
+            shares = [nk.theory.gradient_share(hessian((net, x[b], y[b]), params), top) for b in chosen]
+            table.append((np.mean(shares), nk.theory.gradient_share(whole, top), self.classes / len(top)))
         batches, full, chance = np.array(table).T
         rows = (
             at_least(

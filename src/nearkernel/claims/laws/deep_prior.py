@@ -34,10 +34,10 @@ class DeepPrior(Claim):
         scale, limit = [], []
         for depth in depths:
             widths = (self.width,) * int(depth)
-            scale.append(inputs * nk.statistics.deep_linear_posterior(x, y, widths).scale)
-            limit.append(nk.statistics.limiting_scale(self.nu, self.points, widths))
+            scale.append(inputs * nk.theory.deep_linear_posterior(x, y, widths).scale)
+            limit.append(nk.theory.limiting_scale(self.nu, self.points, widths))
         lam = depths * self.points / self.width
-        fitted = nk.statistics.best_prior_var(x, y, ())
+        fitted = nk.theory.best_prior_var(x, y, ())
         rows = (
             exact("scale of predictions without depth", 1.0, scale[0], 1e-9),
             exact(f"scale at lambda = {lam[3]:g}, many points", limit[3], scale[3], 0.05),

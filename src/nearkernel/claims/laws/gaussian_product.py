@@ -35,7 +35,7 @@ class GaussianProduct(Claim):
             drawn = rng.normal(size=(self.products, self.width, self.width)) / self.width**0.5
             vectors = vectors @ drawn
         length = 0.5 * np.log((vectors**2).sum(axis=(1, 2)))
-        law = nk.statistics.gaussian_product((self.width,) * self.depth)
+        law = nk.theory.gaussian_product((self.width,) * self.depth)
         spread, quarter = (length - length.mean()) ** 2, self.depth / self.width / 4
         rows = (
             statistical("mean of ln|theta|, exact law", law.log_mean / 2, length.mean(), sem(length)),

@@ -33,7 +33,7 @@ class NoiseSpectrum(Claim):
         columns = round(self.size / self.ratio)
         drawn = generator(seed, "noise").normal(size=(self.size, columns))
         found = np.linalg.eigvalsh(drawn @ drawn.T / columns)
-        law = nk.statistics.marchenko_pastur(self.size / columns)
+        law = nk.theory.marchenko_pastur(self.size / columns)
         low, high = law.edges
         at = np.linspace(low, high, 30)
         share = np.array([(found <= point).mean() for point in at])

@@ -26,8 +26,8 @@ class BoundaryVolume(Claim):
         theory, found, error = list[np.ndarray](), list[np.ndarray](), list[np.ndarray]()
         for d in dims:
             net = nk.MLP(int(d), (self.width, self.width), 1, "relu", weight_var=2.0, bias_var=0.5)
-            law = nk.geometry.mean_boundary(net, 1.5)
-            measured = nk.geometry.measure_boundary(net, 1.5, self.size, seed * 100 + int(d))
+            law = nk.theory.mean_boundary(net, 1.5)
+            measured = nk.theory.measure_boundary(net, 1.5, self.size, seed * 100 + int(d))
             for layer in (0, 1):
                 name = f"volume of a neuron of layer {layer + 1} in {d} dimensions"
                 rows.append(

@@ -27,11 +27,11 @@ class KinksPerNeuron(Claim):
 
         n = self.width
         net = nk.MLP(1, (n, n), 1, "relu", 2.0, 1.0)
-        found = nk.geometry.measure_crossings(net, -1e6, 1e6, self.networks, jax.random.key(seed))
+        found = nk.theory.measure_crossings(net, -1e6, 1e6, self.networks, jax.random.key(seed))
         first = nk.MLP(1, (n,), 1, "relu", 2.0, 1.0)
-        part = nk.geometry.measure_crossings(first, -1.0, 1.0, self.networks, jax.random.key(seed + 1))
-        theory = nk.geometry.mean_crossings(first, -1.0, 1.0)[0]
-        bound = nk.geometry.region_bounds(net).layers
+        part = nk.theory.measure_crossings(first, -1.0, 1.0, self.networks, jax.random.key(seed + 1))
+        theory = nk.theory.mean_crossings(first, -1.0, 1.0)[0]
+        bound = nk.theory.region_bounds(net).layers
         rows = (
             statistical("switches of a neuron of layer 1 on [-1, 1]", theory, part.mean[0], part.sem[0]),
             statistical(

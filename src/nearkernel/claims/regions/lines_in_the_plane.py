@@ -23,7 +23,7 @@ class LinesInThePlane(Claim):
     def run(self, seed: int) -> Result:
         numbers = np.unique(np.linspace(2, self.neurons, 5).astype(int))
         counts = [_regions(int(n), generator(seed, str(n)))[0] for n in numbers]
-        theory = np.array([nk.examples.zaslavsky(int(n), 2) for n in numbers])
+        theory = np.array([nk.theory.zaslavsky(int(n), 2) for n in numbers])
         rows = [
             exact(f"regions of {n} neurons", t, c, 0.0)
             for n, t, c in zip(numbers, theory, counts, strict=True)

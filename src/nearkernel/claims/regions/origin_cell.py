@@ -33,12 +33,12 @@ class OriginCell(Claim):
                 {"weight": weights, "bias": biases},
                 {"weight": np.ones((self.width, 1)), "bias": np.zeros(1)},
             ]
-            found = nk.geometry.cell(net, params, np.zeros(2))
+            found = nk.theory.cell(net, params, np.zeros(2))
             sides[t], bounded[t] = len(found.facets), found.bounded
         deep = nk.MLP(3, (12, 12), 1, "relu", weight_var=2.0, bias_var=1.0)
         facets = []
         for t in range(max(10, self.trials // 25)):
-            found = nk.geometry.cell(deep, deep.init(jax.random.key(t)), np.zeros(3))
+            found = nk.theory.cell(deep, deep.init(jax.random.key(t)), np.zeros(3))
             inside = 3 * rng.normal(size=(400, 3))
             facets.append(
                 (len(found.facets), np.mean(found.layer[found.facets] == 2), np.mean(found.contains(inside)))

@@ -27,11 +27,9 @@ class Sawtooth(Claim):
 
     def run(self, seed: int) -> Result:
         levels = np.arange(1, self.levels + 1)
-        pieces = np.array(
-            [len(nk.geometry.breakpoints(*nk.examples.sawtooth(int(l)), 0, 1)) + 1 for l in levels]
-        )
-        net, params = nk.examples.sawtooth(self.levels)
-        wide = len(nk.geometry.breakpoints(net, params, -1, 2)) + 1
+        pieces = np.array([len(nk.theory.breakpoints(*nk.theory.sawtooth(int(l)), 0, 1)) + 1 for l in levels])
+        net, params = nk.theory.sawtooth(self.levels)
+        wide = len(nk.theory.breakpoints(net, params, -1, 2)) + 1
         grid = np.linspace(0, 1, 2 * 2**self.levels + 1)
         teeth = net(params, grid[:, None])[:, 0]
         spikes = np.sum((teeth[1:-1] > teeth[:-2]) & (teeth[1:-1] > teeth[2:]))

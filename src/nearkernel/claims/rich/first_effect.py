@@ -28,7 +28,7 @@ class FirstEffect(Claim):
 
         def ddntk(y):
             found = nk.forecast(lazy, x, y, descent, x_new, order=1)
-            assert isinstance(found, nk.statistics.FiniteForecast)
+            assert isinstance(found, nk.results.FiniteForecast)
             return 100 * found.contributions["ddntk"].mean
 
         with warnings.catch_warnings():

@@ -30,7 +30,7 @@ class KernelGrowth(Claim):
             time = 6.0 * gamma**2
             net = nk.MLP(4, (64,), 1, "linear", parametrization="mean_field")
             law = nk.forecast(nk.Scaled(net, 1 / gamma), x, y, nk.GradientFlow(time), x)
-            assert isinstance(law, nk.statistics.RichForecast)
+            assert isinstance(law, nk.results.RichForecast)
             theory = 2 * np.sqrt(1 + (gamma * self.target) ** 2)
             rows.append(
                 exact(f"kernel of the limit, richness {gamma:g}", theory, law.kernels().ntk[0, 0], 1e-4)

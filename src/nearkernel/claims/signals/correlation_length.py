@@ -29,7 +29,7 @@ class CorrelationLength(Claim):
         ):
             layers = nk.propagate(nk.MLP(3, (1,) * 40, 1, "tanh", weight_var, bias_var), x)
             c = np.array([layer.correlation[0, 1] for layer in layers])
-            away = np.abs(c - nk.phase_diagram("tanh", weight_var, bias_var).correlation[0, 0])
+            away = np.abs(c - nk.statistics.phase_diagram("tanh", weight_var, bias_var).correlation[0, 0])
             length = nk.critical("tanh").correlation_length(weight_var, bias_var)
             rows.append(
                 exact(f"correlation length, {name}", length, -1 / np.log(away[at + 1] / away[at]), 0.03)

@@ -31,7 +31,7 @@ class CatapultCubic(Claim):
         for t in range(self.trials):
             u, v = generator(seed, f"network {t}").normal(size=(2, self.width))
             for name, degree in degrees.items():
-                phases = [nk.dynamics.phase_of(self._losses(u, v, degree, ratio)) for ratio in _RATIOS]
+                phases = [nk.theory.phase_of(self._losses(u, v, degree, ratio)) for ratio in _RATIOS]
                 fails = phases.index("divergent") if "divergent" in phases else len(phases) - 1
                 limits[name][t] = _RATIOS[fails] - 0.1
                 if degree == 3:

@@ -47,7 +47,7 @@ class CatapultKernel(Claim):
         found = nk.simulate(model, theta, point, [self.target], descent, nk.Record(keep, every=1)).history[
             "ntk"
         ]
-        theory = nk.dynamics.catapult(z0, ntk0, self.target, c, lr, steps).ntk
+        theory = nk.theory.catapult(z0, ntk0, self.target, c, lr, steps).ntk
         r = z0 - self.target
         printed = ntk0 + lr * c * r**2 * (lr * ntk0 - 4 / r)
         rows = (

@@ -53,11 +53,11 @@ class CatapultModes(Claim):
             },
         )
 
-    def _phases(self, modes: nk.dynamics.ModesResult) -> tuple[float, float, float]:
+    def _phases(self, modes: nk.results.ModesResult) -> tuple[float, float, float]:
         """Where the loss starts to rise, where it diverges first, and the largest lr ntk at the end in between."""
-        path = nk.dynamics.mode_catapult(modes, 0.0, _RATIOS / modes.ntk, 400)
+        path = nk.theory.mode_catapult(modes, 0.0, _RATIOS / modes.ntk, 400)
         losses = 0.5 * np.clip(path.z, -1e150, 1e150) ** 2
-        names = np.array([nk.dynamics.phase_of(each) for each in losses.T])
+        names = np.array([nk.theory.phase_of(each) for each in losses.T])
         rises, fails = np.argmax(names != "lazy"), np.argmax(names == "divergent")
         flown = names[:fails] == "catapult"
         end = (_RATIOS * path.ntk[-1] / modes.ntk)[:fails][flown].max()
@@ -74,14 +74,14 @@ class CatapultModes(Claim):
         )
 
 
-def _modes(kind: str, m: int, rng: np.random.Generator) -> nk.dynamics.ModesResult:
+def _modes(kind: str, m: int, rng: np.random.Generator) -> nk.results.ModesResult:
     """A two-layer network at x = 1 to second order, or random features and a random symmetric matrix."""
     from scipy.special import ndtr
 
     if kind == "random":
         matrix = rng.normal(size=(2 * m, 2 * m))
         curvatures = np.linalg.eigvalsh((matrix + matrix.T) / np.sqrt(4 * m)) * m**-0.5
-        return nk.dynamics.ModesResult(rng.normal(), rng.normal(size=2 * m) / np.sqrt(2 * m), curvatures)
+        return nk.results.ModesResult(rng.normal(), rng.normal(size=2 * m) / np.sqrt(2 * m), curvatures)
     u, v = rng.normal(size=(2, m))
     density = np.exp(-(u**2) / 2) / np.sqrt(2 * np.pi)
     s, first, second = {
@@ -92,4 +92,4 @@ def _modes(kind: str, m: int, rng: np.random.Generator) -> nk.dynamics.ModesResu
     blocks = np.array([[v * second, first], [first, 0 * u]]).transpose(2, 0, 1) / np.sqrt(m)
     curvatures, vectors = np.linalg.eigh(blocks)
     slopes = np.einsum("mij,mi->mj", vectors, np.stack([v * first, s], axis=1)) / np.sqrt(m)
-    return nk.dynamics.ModesResult(float(v @ s) / np.sqrt(m), slopes.ravel(), curvatures.ravel())
+    return nk.results.ModesResult(float(v @ s) / np.sqrt(m), slopes.ravel(), curvatures.ravel())

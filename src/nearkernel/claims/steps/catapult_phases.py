@@ -24,12 +24,12 @@ class CatapultPhases(Claim):
 
     def run(self, seed: int) -> Result:
         def losses(lr: float) -> np.ndarray:
-            z = nk.dynamics.catapult(self.output, 1.0, 0.0, 1 / self.width, lr, self.steps).z
+            z = nk.theory.catapult(self.output, 1.0, 0.0, 1 / self.width, lr, self.steps).z
             return 0.5 * np.clip(z, -1e150, 1e150) ** 2
 
-        lazy, divergent = nk.dynamics.phase_boundaries(losses, 1.0)
+        lazy, divergent = nk.theory.phase_boundaries(losses, 1.0)
         ratios = np.linspace(0.1, 4.4, 44)
-        path = nk.dynamics.catapult(self.output, 1.0, 0.0, 1 / self.width, ratios, self.steps)
+        path = nk.theory.catapult(self.output, 1.0, 0.0, 1 / self.width, ratios, self.steps)
         peak, end = 0.5 * np.clip(np.abs(path.z).max(axis=0), 0, 1e150) ** 2, ratios * path.ntk[-1]
         flown = (ratios > 2.2) & (ratios < 3.9)
         rows = (

@@ -57,7 +57,7 @@ class CatapultPoints(Claim):
                 a, b = a - lr * ((on * r[:, None]).T @ x) * b[:, None], b - lr * r @ hidden
             return np.array(found)
 
-        onset, limit = nk.dynamics.phase_boundaries(losses, ntk, rtol=0.03)
+        onset, limit = nk.theory.phase_boundaries(losses, ntk, rtol=0.03)
         return onset * ntk, limit * ntk
 
     def draw(self, axes, result):

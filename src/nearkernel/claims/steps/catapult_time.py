@@ -27,7 +27,7 @@ class CatapultTime(Claim):
 
     def run(self, seed: int) -> Result:
         m = np.geomspace(1e3, self.largest, self.count)
-        path = nk.dynamics.catapult(1.0, 1.0, 0.0, 1 / m, self.ratio, 400)
+        path = nk.theory.catapult(1.0, 1.0, 0.0, 1 / m, self.ratio, 400)
         loss = 0.5 * path.z**2
         peak, time = loss.max(axis=0), loss.argmax(axis=0)
         early = loss.argmax(axis=0) // 2

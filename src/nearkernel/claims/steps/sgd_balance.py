@@ -33,7 +33,7 @@ class SgdBalance(Claim):
         ratios = np.array([0.05, 0.2, 0.6])
         for ratio in ratios:
             lr = ratio / top
-            law = nk.dynamics.sgd_stationary(phi, y, nk.SGD(lr, self.batch, 1))
+            law = nk.theory.sgd_stationary(phi, y, nk.SGD(lr, self.batch, 1))
             theta, kept = np.tile(law.mean, (self.runs, 1)), []
             for step in range(self.steps):
                 chosen = np.argsort(rng.random((self.runs, 12)), axis=1)[:, : self.batch]

@@ -36,7 +36,7 @@ class LazyWidth(Claim):
                 theta = net.init(jax.random.fold_in(jax.random.key(seed), k))
                 descent = nk.GradientDescent(lr, self.steps)
                 end = nk.simulate(net, theta, x, y, descent, nk.Record(every=self.steps)).params
-                moved = nk.dynamics.movement(net, theta, end, x)
+                moved = nk.theory.movement(net, theta, end, x)
                 found[i, k] = moved.weights, moved.features, moved.kernel
         powers = np.diff(np.log(found), axis=0)[0] / np.log(widths[1] / widths[0])
         rows = [

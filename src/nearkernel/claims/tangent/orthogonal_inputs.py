@@ -31,7 +31,7 @@ class OrthogonalInputs(Claim):
         net = nk.MLP(2, (self.width,), 1, "relu", weight_var=2.0)
         angles = np.linspace(0, np.pi, 9)
         x = np.sqrt(2) * np.column_stack([np.cos(angles), np.sin(angles)])
-        theory = nk.statistics.relu_ntk(net, x).mean[0]
+        theory = nk.theory.relu_ntk(net, x).mean[0]
         kernels = drawn(net, x, self.networks, seed, lambda nets: nets.kernel[:, 0, 0, :, 0])
         mean, error = kernels.mean(axis=0), kernels.std(axis=0, ddof=1) / np.sqrt(self.networks)
         printed = theory[0] * np.cos(angles) * (1 - angles / np.pi)  # right for equal inputs

@@ -31,7 +31,7 @@ class CertainConvergence(Claim):
         net = nk.MLP(4, (self.width,), 1, "tanh", weight_var=1.0)
         params = net.init(jax.random.key(seed))
         params[1]["weight"] = np.sign(params[1]["weight"])
-        found = nk.statistics.convergence_guarantee(net, params, x, y)
+        found = nk.theory.convergence_guarantee(net, params, x, y)
         run = nk.simulate(
             net, params, x, y, nk.GradientDescent(0.02, self.steps), lr_factors=found.lr_factors
         )

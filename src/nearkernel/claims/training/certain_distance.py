@@ -37,7 +37,7 @@ class CertainDistance(Claim):
                 {**half[0], "weight": np.tile(np.asarray(half[0]["weight"])[:, : width // 2], 2)},
                 {**half[1], "weight": np.repeat([[1.0], [-1.0]], width // 2, axis=0)},
             ]
-            found = nk.statistics.convergence_guarantee(net, params, x, y)
+            found = nk.theory.convergence_guarantee(net, params, x, y)
             descent = nk.GradientDescent(0.02, self.steps)
             run = nk.simulate(
                 net, params, x, y, descent, nk.Record(every=self.steps), lr_factors=found.lr_factors

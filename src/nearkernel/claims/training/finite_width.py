@@ -35,11 +35,11 @@ class FiniteWidth(Claim):
         found = []
         for place, width in enumerate(widths):
             net = nk.MLP(3, (int(width),), 1, "tanh", weight_var=1.5, bias_var=0.15)
-            observable = nk.statistics.trained_observables(net, x, y, descent, x_new)
+            observable = nk.theory.trained_observables(net, x, y, descent, x_new)
             key = jax.random.fold_in(jax.random.key(seed), place)
             found.append(nk.measure(observable, net, self.pairs, key))
         theory = nk.forecast(net, x, y, descent, x_new, order=1)
-        assert isinstance(theory, nk.statistics.FiniteForecast)
+        assert isinstance(theory, nk.results.FiniteForecast)
         scale = float(widths[-1])
         expected = {"mean": scale * theory.terms[1][0], "cov": scale * theory.cov_terms[1][0, 0]}
         rows, data = [], {"width": widths.astype(float)}

@@ -38,13 +38,13 @@ class TrainedCumulants(Claim):
         widths, found = (self.smallest, 3 * self.smallest), []
         for place, width in enumerate(widths):
             net = nk.MLP(3, (2 * width, width), 2, "erf", weight_var=1.2, bias_var=0.1)
-            observable = nk.statistics.trained_observables(net, x, y, descent, x_new, cumulants=4)
+            observable = nk.theory.trained_observables(net, x, y, descent, x_new, cumulants=4)
             found.append(
                 nk.measure(observable, net, self.pairs, jax.random.fold_in(jax.random.key(seed), place))
             )
-        limit = nk.statistics.extrapolated(found, widths)
+        limit = nk.theory.extrapolated(found, widths)
         theory = nk.forecast(net, x, y, descent, x_new, order=1)
-        assert isinstance(theory, nk.statistics.FiniteForecast)
+        assert isinstance(theory, nk.results.FiniteForecast)
         rows, data = [], {"width": np.array([*widths, np.inf])}
         for name, order in (("third", 3), ("fourth", 4)):
             expected = theory.width * theory.cumulants(order).reshape((2,) * order)

@@ -26,7 +26,7 @@ class AnyWeights(Claim):
         table, rows = [], []
         for n in widths:
             net = nk.MLP(2, (int(n), int(n)), activation="relu", weight_var=2.0)
-            found, normal = (nk.statistics.relu_moments(net, x, each) for each in (1.8, 3.0))
+            found, normal = (nk.theory.relu_moments(net, x, each) for each in (1.8, 3.0))
             z = _outputs(generator(seed, f"width {n}"), self.size, int(n), x[0])
             theory, other = float(found.fourth[0]), float(normal.fourth[0])
             table.append((theory, np.mean(z**4), sem(z**4), other))

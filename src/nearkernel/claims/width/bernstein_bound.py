@@ -36,7 +36,7 @@ class BernsteinBound(Claim):
         rows, found = [], []
         for n in widths:
             net = nk.MLP(4, (int(n),), 1, "tanh", weight_var=1.5, bias_var=0.1)
-            law = nk.statistics.concentration(net, x, probability=0.05)
+            law = nk.theory.concentration(net, x, probability=0.05)
 
             def away(nets, mean=law.mean, n=n):
                 s = np.tanh(nets.z[0])

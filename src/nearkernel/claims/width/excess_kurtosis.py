@@ -30,7 +30,7 @@ class ExcessKurtosis(Claim):
         found = []
         for n in widths:
             net = nk.MLP(2, (int(n),) * self.depth, 1, "relu", weight_var=2.0)
-            law = nk.statistics.gaussianity(net, x, self.networks, jax.random.key(seed + int(n)))
+            law = nk.theory.gaussianity(net, x, self.networks, jax.random.key(seed + int(n)))
             found.append((law.kurtosis[0], law.kurtosis_sem[0]))
         measured, error = np.array(found).T
         rows = [

@@ -28,7 +28,7 @@ class GradientFourthMoment(Claim):
         for depth in depths:
             net = nk.MLP(3, (self.width,) * int(depth), 1, "relu", weight_var=2.0)
             squares = drawn(net, x, self.networks, [seed, depth], _variance)
-            law = nk.statistics.input_gradient(net, 1)
+            law = nk.theory.input_gradient(net, 1)
             found.append(
                 (law.fourth_moment, np.mean(3 * squares**2), sem(3 * squares**2), 12 / 9 * np.exp(law.beta))
             )

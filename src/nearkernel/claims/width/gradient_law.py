@@ -27,7 +27,7 @@ class GradientLaw(Claim):
         import scipy.stats
 
         net = nk.MLP(8, (self.width,) * self.depth, 1, "relu", weight_var=2.0)
-        law = nk.statistics.input_gradient(net)
+        law = nk.theory.input_gradient(net)
         x = np.ones((1, 8))
         squares = drawn(net, x, self.networks, seed, lambda nets: np.sum(nets.gradient[:, 0, 0] ** 2, axis=1))
         alive = squares > 0

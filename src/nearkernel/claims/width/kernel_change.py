@@ -28,7 +28,7 @@ class KernelChange(Claim):
         for n in widths:
             net = nk.MLP(3, (int(n),) * self.depth, 1, "relu", weight_var=2.0)
             mean = 2.0 * (self.depth + 1)  # of the kernel, at |x|^2 = d
-            law = nk.statistics.relu_ntk_change(net, np.ones((1, 3)))[0] / mean**2
+            law = nk.theory.relu_ntk_change(net, np.ones((1, 3)))[0] / mean**2
             found = self._moved(generator(seed, f"width {n}"), int(n)) / mean**2
             error = found.std() / np.sqrt(len(found))
             rows.append(
@@ -39,7 +39,7 @@ class KernelChange(Claim):
             errors.append(error)
         wide = np.array([200, 400, 800])
         nets = [nk.MLP(3, (int(n),) * self.depth, 1, "relu", weight_var=2.0) for n in wide]
-        far = [nk.statistics.relu_ntk_change(net, np.ones((1, 3)))[0] for net in nets]
+        far = [nk.theory.relu_ntk_change(net, np.ones((1, 3)))[0] for net in nets]
         rows.append(exact("power of the width, wide networks", -1.0, slope(wide, far), 0.05))
         rows.append(
             at_least(

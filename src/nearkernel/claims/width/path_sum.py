@@ -28,7 +28,7 @@ class PathSum(Claim):
         x = generator(seed, "inputs").normal(size=(self.inputs, 3))
         with jax.enable_x64(True):
             outputs = np.asarray(net(params, x))[:, 0]
-        paths = nk.statistics.path_sum(net, params, x)[:, 0]
+        paths = nk.theory.path_sum(net, params, x)[:, 0]
         worst = np.argmax(np.abs(paths - outputs))
         rows = (
             exact("output where both differ most", paths[worst], outputs[worst], 1e-9),

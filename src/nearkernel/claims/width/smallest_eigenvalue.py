@@ -26,7 +26,7 @@ class SmallestEigenvalue(Claim):
         rows, found = [], []
         for name in ("tanh", "relu"):
             for depth in range(1, self.depth + 1):
-                law = nk.statistics.smallest_eigenvalue(nk.MLP(4, (8,) * depth, 1, name, 1.5, 0.1), x)
+                law = nk.theory.smallest_eigenvalue(nk.MLP(4, (8,) * depth, 1, name, 1.5, 0.1), x)
                 rows.append(at_most(f"bound for the NNGP, {name}, {depth} hidden", law.nngp, law.nngp_bound))
                 rows.append(at_most(f"bound for the NTK, {name}, {depth} hidden", law.ntk, law.ntk_bound))
                 found.append((law.ntk, law.ntk_bound))

@@ -28,7 +28,7 @@ class TangentKernelMoments(Claim):
         found = []
         for n in widths:
             net = nk.MLP(2, (int(n),) * self.depth, 1, "relu", weight_var=2.0)
-            law = nk.statistics.relu_ntk(net, x)
+            law = nk.theory.relu_ntk(net, x)
             theta = drawn(net, x, self.networks, [seed, n], lambda nets: nets.kernel[:, 0, 0, 0, 0])
             ratio = theta**2 / law.mean[0, 0] ** 2
             found.append(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from ..._base.check import positive, real_number, shown, whole
 from ..._base.extra import needing
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.params import training_factors
 from .spectral import AbstractAlgorithm
 

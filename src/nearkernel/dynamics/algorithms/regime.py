@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._base.check import numeric, positive, targets
 from ..._base.result import Result
-from ...models import AbstractModel, Scaled, richness
-from ...models.base import require_model
-from ...models.networks.richness import hidden_widths
+from ...models.base import AbstractModel, require_model
+from ...models.networks.richness import hidden_widths, richness
+from ...models.networks.scaled import Scaled
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
 SCATTER = 5.0  # richness times targets over `noise`: below, one network is nearer to its own kernel than to the limit

@@ -19,7 +19,7 @@ from numpy.polynomial.hermite_e import hermeval
 from scipy.special import ndtr
 
 from ..._base.check import inputs, numeric, whole
-from ...models import MultiIndexPolynomial
+from ...models.target_directions import MultiIndexPolynomial
 
 
 def first_gradient(
@@ -32,7 +32,7 @@ def first_gradient(
     w/(\lVert w\rVert \sqrt{2 \pi})$.
     """
     if not isinstance(target, MultiIndexPolynomial):
-        raise TypeError(f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}.")
+        raise TypeError(f"`target` must be an nk.theory.MultiIndexPolynomial; got {type(target).__name__}.")
     weights = inputs(weights, "weights", target.directions.shape[1])
     lengths = np.linalg.norm(weights, axis=1)
     if lengths.min() == 0:

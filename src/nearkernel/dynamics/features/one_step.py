@@ -170,7 +170,7 @@ def one_step_features(
       independent neurons with $a_j = \pm$ `head`, whose small output at initialization enters the gradient.
 
     ```python
-    features = nk.one_step_features(x, y, 800, jax.random.key(0))
+    features = nk.theory.one_step_features(x, y, 800, jax.random.key(0))
     network = features.fit(x, y, ridge=0.1)
     network.predict(x_new), features.directions(2)
     ```

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..._base.check import positive, real_number, whole
 from ..._base.result import Result
-from ...models import MultiIndexPolynomial
+from ...models.target_directions import MultiIndexPolynomial
 
 
 class OneStepBoundResult(Result, eqx.Module):
@@ -59,13 +59,13 @@ def one_step_bound(target: MultiIndexPolynomial, points: int, width: int) -> One
     **Arguments:** `target`, whose mean Hessian must have full rank r; `points` n; `width` m.
     """
     if not isinstance(target, MultiIndexPolynomial):
-        raise TypeError(f"`target` must be an nk.models.MultiIndexPolynomial; got {type(target).__name__}.")
+        raise TypeError(f"`target` must be an nk.theory.MultiIndexPolynomial; got {type(target).__name__}.")
     n, m = whole(points, "points", 1), whole(width, "width", 1)
     (r, d), p = target.directions.shape, target.degree
     sizes = np.sort(np.abs(np.linalg.eigvalsh(target.hessian)))[::-1][:r]
     if sizes[-1] <= 1e-12 * max(sizes[0], 1e-300):
         raise ValueError(
-            "`target` must have a mean Hessian of full rank; see nk.dynamics.query_bound for others."
+            "`target` must have a mean Hessian of full rank; see nk.theory.query_bound for others."
         )
     kappa = 1 / (sizes[-1] * np.sqrt(r))
     many = float(r) ** p * kappa ** (2 * p)

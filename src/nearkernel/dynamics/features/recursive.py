@@ -10,7 +10,9 @@ import numpy as np
 from ..._base.check import inputs, targets, whole
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import AbstractKernel, Laplace, Mahalanobis
+from ...kernels.base import AbstractKernel
+from ...kernels.classical.mahalanobis import Mahalanobis
+from ...kernels.classical.stationary import Laplace
 from ..algorithms.spectral import Ridge, SpectralAlgorithm
 from ..linear.iterative import MachineSolution
 from ..linear.solution import Solution

@@ -11,8 +11,7 @@ import numpy as np
 from ..._base.check import inputs, refuse_unused, whole
 from ..._base.types import ArrayLike, Num
 from ..._run.precision import in_float64
-from ...models import AbstractModel
-from ...models.base import count_parameters, require_model
+from ...models.base import AbstractModel, count_parameters, require_model
 from ...models.params import floating_params, training_factors
 from ..algorithms.losses import AbstractLoss, get_loss, require_loss
 from ..algorithms.regime import regime

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from ...kernels import EmpiricalNTK
-from ...models import AbstractModel, ModelDerivatives
+from ...kernels.empirical.ntk import EmpiricalNTK
+from ...models.base import AbstractModel
+from ...models.expansion.derivatives import ModelDerivatives
 from ...models.params import root_factors
 from ..algorithms.losses import AbstractLoss
 from ..algorithms.spectral import GradientDescent, GradientFlow

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._base.status import Status, StatusKind
 from ..._run.progress import task
-from ...kernels import AbstractKernel
+from ...kernels.base import AbstractKernel
 from ...scale.iterate import Iterated, relative
 from ...scale.products import Held, held_fits
 from ..algorithms.spectral import SpectralAlgorithm

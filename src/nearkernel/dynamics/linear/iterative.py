@@ -10,7 +10,7 @@ from ..._base.status import Status, StatusKind
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ..._run.progress import task
-from ...kernels import AbstractKernel
+from ...kernels.base import AbstractKernel
 from ...scale.centers import Centred, centred
 from ...scale.iterate import Iterated
 from ..algorithms.divergence import growth

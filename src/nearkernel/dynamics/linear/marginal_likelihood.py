@@ -18,8 +18,8 @@ from ..._base.check import inputs, listed, nearest, positive, targets
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
 from ..._run.memory import require_fits
-from ...kernels import ARD, AbstractKernel
-from ...kernels.base import require_kernel
+from ...kernels.base import AbstractKernel, require_kernel
+from ...kernels.classical.mapped import ARD
 
 LEARNED = ("length", "lengths", "period", "bias", "factor", "weight_var", "bias_var", "qk_var", "ov_var")
 _FARTHEST = 12.0  # that the logarithm of a parameter may move
@@ -32,7 +32,7 @@ class TunedKernel(Result, eqx.Module):
     """A kernel whose parameters maximize the marginal likelihood of a Gaussian process with noise.
 
     **Fields:** `kernel`, with the learned parameters; `noise`, the variance of the observations, for
-    `nk.Ridge(noise)` or `nk.statistics.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, its
+    `nk.Ridge(noise)` or `nk.forecasts.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, its
     value at the given parameters; `parameters`, a dict of the learned values; `iterations`; `status`, an `nk.Status`,
     and its `ok`.
     """

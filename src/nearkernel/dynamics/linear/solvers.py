@@ -11,7 +11,7 @@ from ..._base.check import inputs, nearest, plain_array, positive, shown, whole
 from ..._run.memory import available_bytes, parse_bytes
 from ..._run.precision import working_dtype
 from ..._run.progress import report
-from ...kernels import AbstractKernel
+from ...kernels.base import AbstractKernel
 from ...scale.iterate import Iterated, conjugate_gradients, eigenpro, richardson
 from ...scale.pivoted import Preconditioner, bytes_for, pivoted_cholesky
 from ...scale.products import AbstractProducts, products_of

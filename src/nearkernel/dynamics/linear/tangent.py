@@ -12,19 +12,18 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import shown
 from ..._run.memory import require_fits
 from ..._run.precision import Portable
-from ...kernels import NTK, AbstractKernel, EmpiricalNTK
+from ...kernels.base import AbstractKernel
+from ...kernels.empirical.ntk import EmpiricalNTK
 from ...kernels.features import FeatureKernel
 from ...kernels.tiles import pieces
-from ...models import (
-    AbstractDerivatives,
-    AbstractModel,
-    FeatureDerivatives,
-    FeatureModel,
-    ModelDerivatives,
-    QuadraticModel,
-    Scaled,
-    Taylor,
-)
+from ...kernels.wide.network import NTK
+from ...models.base import AbstractModel
+from ...models.expansion.derivatives import AbstractDerivatives, ModelDerivatives
+from ...models.expansion.feature_derivatives import FeatureDerivatives
+from ...models.expansion.features import FeatureModel
+from ...models.expansion.quadratic import QuadraticModel
+from ...models.expansion.taylor import Taylor
+from ...models.networks.scaled import Scaled
 from ...models.params import root_factors, training_factors
 from ..algorithms.spectral import SpectralAlgorithm
 from .factor import (

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models import AbstractDerivatives
+from ...models.expansion.derivatives import AbstractDerivatives
 from ..algorithms.spectral import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
 from ..linear.factor import AbstractFactor, Cholesky, RationalFactor, Spectrum
 from .clock import AbstractClock, FlowClock, StepClock

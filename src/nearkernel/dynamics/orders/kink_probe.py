@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._run.precision import in_float64
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 
 _STEPS, _HALVINGS = 16, 24
 _SEED = 0x6B696E6B  # not one that parameters are drawn by: a path along them only scales them

@@ -6,17 +6,14 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import inputs
-from ...models import (
-    AbstractModel,
-    AbstractNetwork,
-    FeatureDerivatives,
-    FunctionModel,
-    NetworkModel,
-    Scaled,
-    TorchModel,
-)
+from ...models.base import AbstractModel
+from ...models.expansion.feature_derivatives import FeatureDerivatives
+from ...models.interop.function import FunctionModel
+from ...models.interop.jax_libraries import NetworkModel
+from ...models.interop.torch_model import TorchModel
 from ...models.layers.activation import Activation
-from ...models.networks.network import leaves
+from ...models.networks.network import AbstractNetwork, leaves
+from ...models.networks.scaled import Scaled
 from ...models.params import floating_params
 from ..algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
 from ..linear.tangent import AbstractTangent, CurvedTangent, ExpandedTangent

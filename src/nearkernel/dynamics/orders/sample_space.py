@@ -23,8 +23,9 @@ from ..._base.check import inputs, numeric, positive, whole
 from ..._base.result import Result
 from ..._base.status import Status
 from ..._run.precision import in_float64
-from ...kernels import EmpiricalDDNTK, EmpiricalDNTK, EmpiricalNTK
-from ...models import AbstractModel
+from ...kernels.empirical.dntk import EmpiricalDDNTK, EmpiricalDNTK
+from ...kernels.empirical.ntk import EmpiricalNTK
+from ...models.base import AbstractModel
 from ...models.params import checked_params
 from ..algorithms.divergence import judged
 from ..algorithms.losses import Squared, loss_of_zero

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...models import AbstractDerivatives
+from ...models.expansion.derivatives import AbstractDerivatives
 from ..linear.factor import Spectrum
 from .clock import AbstractClock, Panel
 

@@ -11,7 +11,9 @@ import numpy as np
 import scipy.optimize
 from jax.flatten_util import ravel_pytree
 
-from ...models import AbstractModel, QuadraticModel, Taylor
+from ...models.base import AbstractModel
+from ...models.expansion.quadratic import QuadraticModel
+from ...models.expansion.taylor import Taylor
 from ...models.params import root_factors, training_factors
 from ..algorithms.spectral import DirectOptimization, GradientDescent, GradientFlow, Ridge, SpectralAlgorithm
 from ..linear.tangent import AbstractTangent, ExpandedTangent, FeatureTangent

@@ -8,7 +8,7 @@ $$g_i' = g_i (1 - \eta r c_i), \qquad z' = z - \eta r \sum_i g_i^2 + \tfrac12 \e
 \Theta = \sum_i g_i^2 .$$
 
 A two-layer ReLU network has only $c = \pm\lVert x\rVert/\sqrt{m d}$, and $z$ follows from the two halves of its kernel:
-the two numbers of `nk.dynamics.catapult`. Other activations, and random $\Psi$, have more modes, and no more than
+the two numbers of `nk.theory.catapult`. Other activations, and random $\Psi$, have more modes, and no more than
 parameters.
 """
 
@@ -22,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import finite_number, inputs, numeric, positive, whole
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.params import checked_params, root_factors, training_factors
 from .catapult import CatapultPath
 
@@ -72,13 +72,13 @@ def mode_catapult(modes: ModesResult, y: float, lr: Any, steps: int) -> Catapult
     $$g_i' = g_i (1 - \eta r c_i), \qquad
     z' = z - \eta r \sum_i g_i^2 + \tfrac12 \eta^2 r^2 \sum_i c_i g_i^2 .$$
 
-    **Arguments:** `modes`, a `ModesResult` from `nk.dynamics.output_modes` or built by hand; `y`, the target; `lr` > 0,
+    **Arguments:** `modes`, a `ModesResult` from `nk.theory.output_modes` or built by hand; `y`, the target; `lr` > 0,
     one value or an array; `steps`.
 
     **Returns:** z and ntk at steps 0, 1, ..., (steps + 1, ...); infinite once diverged.
     """
     if not isinstance(modes, ModesResult):
-        raise TypeError(f"`modes` must be an nk.dynamics.ModesResult; got {type(modes).__name__}.")
+        raise TypeError(f"`modes` must be an nk.results.ModesResult; got {type(modes).__name__}.")
     slopes, c = numeric(modes.slopes, "modes"), numeric(modes.curvatures, "modes")
     if slopes.ndim != 1 or slopes.shape != c.shape:
         raise ValueError(

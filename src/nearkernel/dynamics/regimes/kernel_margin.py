@@ -9,10 +9,10 @@ import numpy as np
 from ..._base.check import inputs, truth
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...activations import PiecewiseLinear
-from ...kernels import RKHSFunction
+from ...activations.closed import PiecewiseLinear
 from ...kernels.function_space.positivity import KernelLike, positive_gram
-from ...models import MLP
+from ...kernels.function_space.rkhs import RKHSFunction
+from ...models.networks.mlp import MLP
 from ...models.params import checked_params
 from .margin import max_margin, signs_of
 

@@ -11,7 +11,7 @@ from ..._base.check import LARGEST, between, inputs, plain_array, positive, show
 from ..._base.result import Result
 from ..._base.status import Status
 from ..._run.precision import in_float64
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ..algorithms.divergence import RISE, ROUNDING, growth
 from ..algorithms.losses import Squared, loss_of_zero
 from ..algorithms.spectral import GradientDescent

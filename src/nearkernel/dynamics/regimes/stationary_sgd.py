@@ -29,7 +29,7 @@ from ..._base.result import Result
 from ..._base.status import Status, StatusKind
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.params import checked_params, root_factors, training_factors
 from ..algorithms.losses import get_loss, require_loss
 from ..algorithms.sgd import SGD

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._base.check import shown
 from ..._run.precision import in_float64
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.params import training_factors
 from ..algorithms.sgd import SGD
 from .stationary_sgd import checked_data, plain_sampling

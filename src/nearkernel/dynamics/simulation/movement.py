@@ -9,8 +9,9 @@ import numpy as np
 from ..._base.check import inputs
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import EmpiricalNTK
-from ...models import AbstractModel, AbstractNetwork
+from ...kernels.empirical.ntk import EmpiricalNTK
+from ...models.base import AbstractModel
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 
 

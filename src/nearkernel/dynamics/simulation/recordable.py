@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..._base.check import observed as observed_by
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.expansion.derivatives import jacobian
 from ...models.params import root_factors
 

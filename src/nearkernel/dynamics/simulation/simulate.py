@@ -19,8 +19,7 @@ from ..._base.status import Status, StatusKind
 from ..._base.types import ArrayLike, Num
 from ..._run.precision import drawing, is_traced, working_dtype
 from ..._run.progress import interactive, report, task
-from ...models import AbstractModel
-from ...models.base import require_model
+from ...models.base import AbstractModel, require_model
 from ...models.params import checked_params, training_factors
 from ..algorithms.adaptive import Adam, Optax, optimizer_of
 from ..algorithms.divergence import judged, rounding_of

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ...models import AbstractModel, Scaled
+from ...models.base import AbstractModel
+from ...models.networks.scaled import Scaled
 from ..algorithms.adaptive import Adam, Optax
 from ..algorithms.divergence import rounding_of
 from ..algorithms.ode import integrate

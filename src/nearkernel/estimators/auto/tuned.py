@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import shown
-from ...dynamics import GradientFlow, SpectralAlgorithm, tune
-from ...kernels import AbstractKernel
+from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
+from ...dynamics.linear.tune import tune
+from ...kernels.base import AbstractKernel
 
 
 def chosen(algorithm: Any, kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> SpectralAlgorithm:

@@ -11,13 +11,14 @@ from ..._base.keys import Key, generator
 from ..._base.types import ArrayLike, Num
 from ..._run.precision import in_float64
 from ..._run.progress import report, task
-from ...dynamics import GradientFlow, SpectralAlgorithm
 from ...dynamics.algorithms.ridges import Ridges
+from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
 from ...dynamics.linear.base import status_at
 from ...dynamics.linear.factor import Spectrum, spectrum
 from ...dynamics.linear.leave_one_out import LeaveOneOut, ridges_for
-from ...kernels import NNGP, NTK, AbstractKernel
-from ...models import AbstractNetwork
+from ...kernels.base import AbstractKernel
+from ...kernels.wide.network import NNGP, NTK
+from ...models.networks.network import AbstractNetwork
 from .random_features import checked_sizes
 from .record import LearningCurveResult, Tail, TrainedCurve
 from .subset_error import Pool

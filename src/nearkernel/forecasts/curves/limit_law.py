@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import numeric, positive, shown
-from ...dynamics import GradientFlow, SpectralAlgorithm
 from ...dynamics.algorithms.ridges import Ridges
+from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
 from ...dynamics.linear.leave_one_out import ridges_for
 from .effective_ridge import effective, error_of
 from .task import KernelTask, SpectrumMoments
@@ -26,12 +26,12 @@ def sample_law(
     over data sets. Without a ridge the mean is infinite where m equals p, or m or p equals the number of modes; near
     these points it is dominated by rare draws.
 
-    **Arguments:** `task`, e.g. `nk.statistics.power_law_task(1.5, 2.0)`; `sizes` (k,), numbers of examples;
+    **Arguments:** `task`, e.g. `nk.forecasts.power_law_task(1.5, 2.0)`; `sizes` (k,), numbers of examples;
     `algorithm`, with the loss summed over examples, `GradientFlow()` by default; `features` p, infinitely many
     by default.
     """
     if not isinstance(task, KernelTask):
-        raise TypeError(f"`task` must be an nk.statistics.KernelTask; got {shown(task)}.")
+        raise TypeError(f"`task` must be an nk.forecasts.KernelTask; got {shown(task)}.")
     algorithm = GradientFlow() if algorithm is None else algorithm
     if not isinstance(algorithm, SpectralAlgorithm):
         raise TypeError(

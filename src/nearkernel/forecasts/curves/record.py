@@ -10,7 +10,7 @@ import numpy as np
 from ..._base.check import numeric
 from ..._base.result import Result
 from ..._base.types import Float, Num
-from ...dynamics import SpectralAlgorithm
+from ...dynamics.algorithms.spectral import SpectralAlgorithm
 from .subset_error import Pool
 
 _FARTHEST = 8  # times n

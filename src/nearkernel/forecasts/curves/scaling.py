@@ -129,4 +129,4 @@ def compute_optimal(task: KernelTask, budgets: Any) -> ComputeOptimalResult:
 
 def _require_task(task: Any) -> None:
     if not isinstance(task, KernelTask):
-        raise TypeError(f"`task` must be an nk.statistics.KernelTask; got {shown(task)}.")
+        raise TypeError(f"`task` must be an nk.forecasts.KernelTask; got {shown(task)}.")

@@ -9,7 +9,7 @@ import scipy.special as special
 from ..._base.check import inputs, numeric, positive, real_number, shown, whole
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import AbstractKernel
+from ...kernels.base import AbstractKernel
 from .effective_ridge import AbstractMoments, Degrees, Moments
 
 _BLOCKS_FROM = 300  # modes of a power law kept one by one

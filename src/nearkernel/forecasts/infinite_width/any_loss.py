@@ -23,10 +23,10 @@ from ..._run.blas import one_thread
 from ..._run.executor import AbstractJob, PerDevice, elsewhere, on_host, run, workers
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...dynamics import AbstractAlgorithm, TimedAlgorithm
 from ...dynamics.algorithms.losses import AbstractLoss, require_loss
+from ...dynamics.algorithms.spectral import AbstractAlgorithm, TimedAlgorithm
 from ...dynamics.linear.function_space import trained_by
-from ...models import AbstractNetwork
+from ...models.networks.network import AbstractNetwork
 from ..outputs.kernel_pair import KernelPair
 from ..outputs.with_regime import OfNetworks
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._base.check import inputs
 from ..._run.precision import in_float64
-from ...dynamics import SGD
+from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.linear.sgd_moments import (
     Moments,
     NewOutputs,
@@ -23,7 +23,7 @@ from ...dynamics.linear.sgd_moments import (
     weights_of,
 )
 from ...dynamics.linear.sgd_solution import squared_covariance, status_of_steps
-from ...models import AbstractNetwork
+from ...models.networks.network import AbstractNetwork
 from ..outputs.kernel_pair import FeaturePair, KernelPair, NetworkPair
 from ..outputs.law import GaussianOutputs, Places
 from ..outputs.with_regime import OfNetworks

@@ -18,8 +18,9 @@ from ..._run.executor import by_columns
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ..._run.unlocked import multiplied, solved
-from ...dynamics import GradientFlow, Solution, SpectralAlgorithm
+from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
 from ...dynamics.linear.factor import AbstractFactor, Cholesky, Spectrum, spectrum
+from ...dynamics.linear.solution import Solution
 from ..outputs.kernel_pair import KernelPair
 
 

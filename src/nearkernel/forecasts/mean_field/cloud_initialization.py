@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...kernels.wide.network import activation_averages
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .cloud import PairedCloud, sobol_normals, whitened
 from .cloud_network import CloudNetwork, Layout, directions_of, value_and_slope
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse.linalg
 
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .cloud import AbstractCloud
 from .conditioned_gaussian import KnownMatrix
 

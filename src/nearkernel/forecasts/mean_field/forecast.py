@@ -12,10 +12,13 @@ import scipy.interpolate
 from ..._base.check import inputs, positive, whole
 from ..._base.status import Status
 from ..._run.precision import in_float64
-from ...dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
 from ...dynamics.algorithms.losses import get_loss, require_loss
+from ...dynamics.algorithms.sgd import SGD
+from ...dynamics.algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow
 from ...dynamics.simulation.simulate import require_batches
-from ...models import MLP, AbstractNetwork, Scaled
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
+from ...models.networks.scaled import Scaled
 from ..outputs.law import GaussianOutputs
 from ..outputs.with_regime import OfNetworks
 from .cloud_network import CloudNetwork

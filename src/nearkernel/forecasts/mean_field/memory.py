@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._run.memory import available_bytes, cores, require_fits, rows_that_fit
-from ...dynamics import GradientFlow
+from ...dynamics.algorithms.spectral import GradientFlow
 from .cloud_initialization import MOMENTS_PER_NEURON
 from .problem import AT_START, COORDINATES, Problem
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...dynamics import SGD, AbstractAlgorithm, GradientDescent, GradientFlow
-from ...kernels import NTK
-from ...models import MLP
+from ...dynamics.algorithms.sgd import SGD
+from ...dynamics.algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow
+from ...kernels.wide.network import NTK
+from ...models.networks.mlp import MLP
 from .cloud import CoordinateCloud, OutOfDirections, PlainCloud
 from .cloud_initialization import Start, input_space
 from .cloud_network import CloudNetwork, layout_of, value_and_slope

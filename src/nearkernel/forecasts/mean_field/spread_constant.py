@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._run.memory import require_fits
-from ...dynamics import SGD
+from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.simulation.steps import batch_rows
 from .drivers import Flow
 from .problem import Problem

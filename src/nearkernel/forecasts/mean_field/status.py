@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._base.status import Status, StatusKind
-from ...dynamics import GradientFlow
+from ...dynamics.algorithms.spectral import GradientFlow
 from .limit import Limit
 from .problem import Problem
 
@@ -20,7 +20,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
         return Status(
             StatusKind.not_converged,
             f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change this much: use "
-            f"more neurons or a larger tol in nk.statistics.Clouds, or a smaller lr ({_rate(problem, limit)})",
+            f"more neurons or a larger tol in nk.forecasts.Clouds, or a smaller lr ({_rate(problem, limit)})",
         )
     parts = [f"stopped at {word} {time:g}"]
     size = float(np.sqrt(np.mean(mean**2)))

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..._base.check import finite_result, inputs, positive, truth, whole
 from ..._run.precision import in_float64
-from ...dynamics import SpectralAlgorithm
+from ...dynamics.algorithms.spectral import SpectralAlgorithm
 from ...dynamics.linear.base import status_at
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from ..order_one.forecast import require_known_kinks, trainable
 from ..order_one.neuron_average import Moments, Sampled
 from ..order_one.theory import SampledNeurons, known_to
@@ -47,7 +47,7 @@ class KinkForecast(OfNetworks, NearlyGaussianOutputs):
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m) or (m, out, m, out); `std`; `terms` and `cov_terms`,
     (infinite width, correction); `error`, standard errors of the correction to `mean`, `cov`, and to the `third`
     cumulant of each output, from `neurons` sampled neurons per layer; `relative_error`, the fraction of itself to which
-    the correction is known (see `nk.statistics.SampledNeurons`); `movement`, the change of
+    the correction is known (see `nk.forecasts.SampledNeurons`); `movement`, the change of
     preactivations at training points in training, rms over neurons, in standard deviations of these preactivations: the
     correction is valid while this is small; `distance`, the largest relative change from infinite width, of a mean in
     units of its standard deviation or of a variance; `far`, whether one of these two is above 0.2, where the next order

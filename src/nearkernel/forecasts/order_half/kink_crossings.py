@@ -8,10 +8,9 @@ import scipy  # whose part `stats` takes half a second to import, and comes when
 import scipy.special
 
 from ..._run.executor import run
-from ...dynamics import GradientDescent, SpectralAlgorithm
-from ...kernels import layer_kernels
-from ...kernels.wide.network import activation_averages
-from ...models import MLP
+from ...dynamics.algorithms.spectral import GradientDescent, SpectralAlgorithm
+from ...kernels.wide.network import activation_averages, layer_kernels
+from ...models.networks.mlp import MLP
 from ..order_one.neuron_average import Draw, Moments, NeuronJob, Sampled, root
 from ..order_one.theory import SampledNeurons, relative_error
 from .kink_law import Crossing, Stretches, crossed, stretches

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from ..order_one.neuron_average import root
 
 _DRAWS = 2**13  # neurons for averages of four slopes

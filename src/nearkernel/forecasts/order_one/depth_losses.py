@@ -13,8 +13,8 @@ import numpy as np
 from ..._base.check import inputs, positive, targets
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...dynamics import GradientFlow, SpectralAlgorithm
-from ...models import MLP
+from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
+from ...models.networks.mlp import MLP
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
 from .exact_training import ExactTraining
 from .forecast import FiniteForecast, require_order_one

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..._base.status import Status, StatusKind
 from ..._run.memory import available_bytes, human_bytes
-from ...dynamics import GradientDescent, SpectralAlgorithm
+from ...dynamics.algorithms.spectral import GradientDescent, SpectralAlgorithm
 from ...dynamics.linear.base import status_at
-from ...models import AbstractNetwork
+from ...models.networks.network import AbstractNetwork
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
 from ...statistics.width.stages import stages
 from .time_responses import Response, Responses, responses

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..._base.check import finite_result, inputs, positive, truth, whole
 from ..._run.precision import in_float64
-from ...activations import AbstractActivation, PiecewiseLinear
-from ...dynamics import GradientDescent, GradientFlow, SpectralAlgorithm
-from ...models import AbstractNetwork
+from ...activations.base import AbstractActivation
+from ...activations.closed import PiecewiseLinear
+from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
+from ...models.networks.network import AbstractNetwork
 from ...statistics.width.stages import as_mlp, stages
 from ..outputs.expected_loss import ExpectedLoss, expected_loss
 from ..outputs.nearly_gaussian import NearlyGaussianOutputs, as_targets
@@ -71,7 +72,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
     variance; `expansion`: the same with the absolute sizes of all contributions added up, which measures how well the
     series converges. `error`, `StandardErrors` of the correction and of the cumulants of each output: 0 for few points,
     where they are exact; for more points, `neurons` is the number of sampled neurons per layer, and `relative_error`
-    the fraction of itself to which the correction is known (see `nk.statistics.SampledNeurons`). `status`, an
+    the fraction of itself to which the correction is known (see `nk.forecasts.SampledNeurons`). `status`, an
     `nk.Status`, and its `ok`; `algorithm`; `depth`, the number of hidden layers; `regime`, the result of `nk.regime`.
 
     For each output separately: `skewness` and `kurtosis`, the excess over a Gaussian; `positive`, the interval (low,
@@ -186,7 +187,7 @@ class FiniteForecast(OfNetworks, NearlyGaussianOutputs):
         if not self._training.joint:
             raise ValueError(
                 "joint cumulants need tensors of four points, but this forecast averaged over neurons: use "
-                "`diagonal=True`, or fewer points, or forecast with `neurons=nk.statistics.SampledNeurons(exact=...)`."
+                "`diagonal=True`, or fewer points, or forecast with `neurons=nk.forecasts.SampledNeurons(exact=...)`."
             )
         if not self._finite:
             return np.full(shape * order, np.inf)
@@ -250,12 +251,12 @@ def training_of(
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs activations whose derivatives "
             "are all continuous, such as gelu: use fewer points, or exact tensors with "
-            f"`neurons=nk.statistics.SampledNeurons(exact={points})`."
+            f"`neurons=nk.forecasts.SampledNeurons(exact={points})`."
         )
     if chain is None:
         raise ValueError(
             f"`order=1` at {points} points, more than `exact` = {options.exact}, needs hidden layers without residual "
-            f"blocks: use fewer points, or exact tensors with `neurons=nk.statistics.SampledNeurons(exact={points})`."
+            f"blocks: use fewer points, or exact tensors with `neurons=nk.forecasts.SampledNeurons(exact={points})`."
         )
     return SampledTraining(net, chain, x, y, vector, x_new, options)
 

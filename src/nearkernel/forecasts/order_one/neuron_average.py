@@ -12,8 +12,8 @@ import scipy.special
 
 from ..._run.executor import AbstractJob, PerDevice, run
 from ...dynamics.orders.clock import AbstractClock, FlowClock, StepClock
-from ...kernels import layer_kernels
-from ...models import MLP
+from ...kernels.wide.network import layer_kernels
+from ...models.networks.mlp import MLP
 from ...statistics.width.pair_functions import layers_of, mean_corrections
 from .one_neuron import Background, Neuron, Outcome, Panels, outcome
 from .theory import SampledNeurons

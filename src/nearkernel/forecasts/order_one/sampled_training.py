@@ -6,8 +6,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._run.memory import require_fits
-from ...dynamics import SpectralAlgorithm
-from ...models import MLP, AbstractNetwork
+from ...dynamics.algorithms.spectral import SpectralAlgorithm
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from .exact_training import AbstractTraining
 from .neuron_average import Moments, Points, Sampled
 from .theory import SampledNeurons, relative_error

@@ -69,6 +69,6 @@ def say_missed(options: SampledNeurons, accuracy: float, neurons: int, stackleve
         warnings.warn(
             f"with {neurons:,} neurons per layer, the correction is {known_to(accuracy)}, "
             f"above `tolerance` = {options.tolerance:g}: about {enough:.1e} neurons would be enough; pass "
-            "`neurons=nk.statistics.SampledNeurons(...)` with a larger `most` or `tolerance` to nk.forecast.",
+            "`neurons=nk.forecasts.SampledNeurons(...)` with a larger `most` or `tolerance` to nk.forecast.",
             stacklevel=stacklevel + 1,
         )

@@ -6,11 +6,12 @@ import numpy as np
 
 from ..._base.check import shown
 from ...dynamics.linear.tangent import AbstractTangent, FeatureTangent, HeldTangent, KernelTangent
-from ...kernels import NNGP, NTK, AbstractKernel
+from ...kernels.base import AbstractKernel
 from ...kernels.features import FeatureKernel
-from ...kernels.wide.network import both_kernels
-from ...models import AbstractModel, AbstractNetwork, FeatureModel
-from ...models.networks.network import require_wide
+from ...kernels.wide.network import NNGP, NTK, both_kernels
+from ...models.base import AbstractModel
+from ...models.expansion.features import FeatureModel
+from ...models.networks.network import AbstractNetwork, require_wide
 
 
 class KernelPair:

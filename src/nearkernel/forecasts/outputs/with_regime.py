@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..._base.result import Result
-from ...dynamics import RegimeResult
-from ...dynamics.algorithms.regime import regime_of
-from ...models import AbstractModel
+from ...dynamics.algorithms.regime import RegimeResult, regime_of
+from ...models.base import AbstractModel
 
 
 class OfNetworks(Result, abc.ABC):

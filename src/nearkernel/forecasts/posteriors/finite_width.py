@@ -12,8 +12,8 @@ from ..._base.check import inputs, positive, shown, targets, wholes
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...dynamics.linear.factor import cholesky
-from ...kernels import NNGP
-from ...models import MLP
+from ...kernels.wide.network import NNGP
+from ...models.networks.mlp import MLP
 from .matrix_scale import MatrixMixture, matrix_mixture
 from .scale_mixture import Mixture, is_homogeneous, mixture, scaled_process
 
@@ -225,13 +225,13 @@ def _warning(net: MLP, misfit: float, load: float) -> str:
     if not _is_linear(net) and load > _CROWDED and misfit > 1:
         return (
             f"{load:.2g} times as many points as neurons, and the prior does not fit them (misfit {misfit:.3g}): the "
-            "variance may be off by a factor of two; sample it (nk.statistics.measure_posterior)"
+            "variance may be off by a factor of two; sample it (nk.theory.measure_posterior)"
         )
     if _is_linear(net) or _FAITHFUL[0] <= misfit <= _FAITHFUL[1]:
         return ""
     return (
         f"y^T (K + noise)^-1 y / n = {misfit:.3g} is far from 1: the network learns features, so the mean may be off "
-        "by 5 to 30 % and the variance by up to 20 %: see nk.statistics.adapted_mean and measure_posterior"
+        "by 5 to 30 % and the variance by up to 20 %: see nk.theory.adapted_mean and measure_posterior"
     )
 
 

@@ -10,11 +10,10 @@ from ..._base.types import ArrayLike, Num
 from ..._run.blas import one_thread
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
-from ...dynamics import Ridge
+from ...dynamics.algorithms.spectral import Ridge
 from ...dynamics.linear.factor import Cholesky
-from ...kernels import AbstractKernel
-from ...kernels.base import require_kernel
-from ...models import MLP
+from ...kernels.base import AbstractKernel, require_kernel
+from ...models.networks.mlp import MLP
 from ..infinite_width.trained_gaussian import NewPoints, TrainedLaw
 from ..outputs.kernel_pair import KernelPair
 from ..outputs.law import GaussianOutputs, Places

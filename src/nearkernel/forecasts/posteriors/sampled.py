@@ -12,7 +12,7 @@ from ..._base.check import inputs, positive, shown, targets, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...models import MLP
+from ...models.networks.mlp import MLP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,8 @@ import scipy.linalg
 import scipy.optimize
 import scipy.special as special
 
-from ...kernels import NNGP
-from ...models import MLP
+from ...kernels.wide.network import NNGP
+from ...models.networks.mlp import MLP
 from ...statistics.special.gamma_product import log_gamma_product
 from ...statistics.special.log_concave import log_concave
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._base.check import inputs, numeric, plain_array, positive, shown, whole
 from ..._base.result import Result
-from ...kernels import mercer
+from ...kernels.function_space.mercer import mercer
 from ...kernels.function_space.positivity import KernelLike
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def kernel_axes(kernel: KernelLike, x: Any, weights: Any = None) -> np.ndarray:
     """The half-axes (r,), descending, of the unit ball in the Hilbert space of `kernel`.
 
     The distance between two functions is the root mean square of their difference over the points `x` (n, d), with
-    `weights` (n,), same as `nk.kernels.mercer`. The half-axes are the square roots of the kernel's eigenvalues.
+    `weights` (n,), same as `nk.theory.mercer`. The half-axes are the square roots of the kernel's eigenvalues.
     """
     return np.sqrt(mercer(kernel, x, weights).values)
 
@@ -164,7 +164,7 @@ def lipschitz_entropy(bits: Any, length: float = 1.0, constant: float = 1.0, dim
     $$\epsilon_n = \frac{C\, \ell}{n + 1}, \qquad
     \frac{C\, \ell}{2 m} \le \epsilon_n \le \frac{3\, C\, \ell}{2 k}, \quad k^d \le n + 1, \quad m^d > n.$$
 
-    For $d = 1$, `nk.examples.lipschitz_code` gives the upper bound. Lower bound: cut the interval into n + 1 cells of
+    For $d = 1$, `nk.theory.lipschitz_code` gives the upper bound. Lower bound: cut the interval into n + 1 cells of
     length h. The $2^{n+1}$ functions with slope $\pm C$ on each cell differ pairwise by $2 h C$ somewhere, so no two
     lie in the same ball of radius less than $h C$.
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..._base.check import inputs, numeric
 from ..._run.precision import in_float64
-from ...activations import AbstractActivation
+from ...activations.base import AbstractActivation
 from ...kernels.function_space.positivity import KernelLike, cross, positive_gram
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from ...models.params import checked_params
 
 _GRID = np.linspace(-30.0, 30.0, 60_001)
@@ -68,8 +68,8 @@ def sampling_width(kernel: KernelLike, seen: Any, x: Any) -> float:
     """The worst-case error of the best reconstruction of functions in the kernel's unit ball from values at `seen`.
 
     Errors are root mean squares over the points `x`. The best method is kernel interpolation. No other method does
-    better, because a function f that vanishes at all these points cannot be told from -f. `nk.geometry.ellipsoid_width`
-    of `nk.geometry.kernel_axes(kernel, x)` is the error with any m numbers about f instead of m values.
+    better, because a function f that vanishes at all these points cannot be told from -f. `nk.theory.ellipsoid_width`
+    of `nk.theory.kernel_axes(kernel, x)` is the error with any m numbers about f instead of m values.
 
     **Arguments:** `kernel`; `seen` (m, d); `x` (n, d), a sample of the input distribution.
     """

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._base.check import whole
-from ...models import MLP
+from ...models.networks.mlp import MLP
 
 
 def sawtooth(levels: int) -> tuple[MLP, list[dict[str, np.ndarray]]]:

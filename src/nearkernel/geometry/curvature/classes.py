@@ -26,7 +26,8 @@ from jax.flatten_util import ravel_pytree
 
 from ..._base.check import class_names, inputs, numeric, plain_array, whole
 from ..._run.precision import in_float64
-from ...models import AbstractModel, AbstractNetwork
+from ...models.base import AbstractModel
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 from .operators import GaussNewton, sandwich
 from .symmetric import AbstractOperator

@@ -9,7 +9,7 @@ import numpy as np
 from ..._base.check import inputs, numeric
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...models import AbstractNetwork
+from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
 from .classes import class_labels
 

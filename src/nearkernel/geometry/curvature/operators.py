@@ -23,8 +23,7 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import inputs, numeric
 from ..._run.precision import in_float64, is_traced
 from ...dynamics.algorithms.losses import get_loss, require_loss
-from ...models import AbstractModel
-from ...models.base import count_parameters, require_model
+from ...models.base import AbstractModel, count_parameters, require_model
 from ...models.params import checked_params
 from .symmetric import AbstractOperator
 

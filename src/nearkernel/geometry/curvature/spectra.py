@@ -13,7 +13,7 @@ from ..._base.status import Status, StatusKind
 from ..._run.executor import in_order
 from ..._run.precision import in_float64, is_traced
 from ...dynamics.features.subspace import subspace_overlap
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...statistics.measuring import Estimate
 from .operators import AbstractCurvature, Hessian
 from .symmetric import AbstractOperator, one_product

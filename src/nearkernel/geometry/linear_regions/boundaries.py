@@ -18,7 +18,7 @@ from scipy.special import gammaln
 
 from ..._base.check import positive, whole
 from ..._base.keys import Key, generator
-from ...statistics import Estimate
+from ...statistics.measuring import Estimate
 from .laws import drawn_layers
 from .line import crossings_of
 from .piecewise import require_piecewise_linear

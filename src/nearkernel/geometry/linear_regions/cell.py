@@ -44,7 +44,7 @@ def cell(net: Any, params: Any, point: Any) -> CellResult:
     Inside the cell the preactivations of each layer are affine, so every neuron contributes one half-space, whatever
     its layer. A half-space is a side if a linear program finds a point that violates it and no other half-space.
 
-    **Arguments:** `net`, `params`: same as `nk.geometry.breakpoints`; `point` (d,), at which no neuron is exactly 0.
+    **Arguments:** `net`, `params`: same as `nk.theory.breakpoints`; `point` (d,), at which no neuron is exactly 0.
     """
     layers = layers_of(net, params)
     at = np.atleast_1d(numeric(point, "point"))

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..._base.check import truth, whole
 from ..._base.keys import Key, generator
-from ...models import MLP
-from ...statistics import Estimate
+from ...models.networks.mlp import MLP
+from ...statistics.measuring import Estimate
 from .line import crossings_of
 from .piecewise import Layers, require_piecewise_linear, two_points
 

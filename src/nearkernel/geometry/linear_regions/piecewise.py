@@ -9,11 +9,11 @@ import numpy as np
 
 from ..._base.check import numeric
 from ..._run.precision import in_float64
-from ...activations import PiecewiseLinear
-from ...models import MLP, Network
+from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractPiecewiseLayer
-from ...models.networks.network import leaves, missing
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)

@@ -14,7 +14,7 @@ class Mahalanobis(AbstractKernel):
     r"""$k_M(x, y) = k(M^{1/2} x, M^{1/2} y)$; a distance kernel then uses $\sqrt{(x - y)^\top M (x - y)}$.
 
     **Arguments:** `kernel`, any kernel; `matrix`, M (d, d), symmetric and positive semidefinite. The identity gives
-    `kernel` itself; `nk.dynamics.recursive_features` learns such a matrix.
+    `kernel` itself; `nk.theory.recursive_features` learns such a matrix.
     """
 
     kernel: AbstractKernel

@@ -10,7 +10,8 @@ import numpy as np
 from ..._base.check import inputs, numeric
 from ..._run.memory import require_fits
 from ..._run.precision import Portable, in_float64
-from ...models import AbstractModel, ModelDerivatives, effective_features
+from ...models.base import AbstractModel
+from ...models.expansion.derivatives import ModelDerivatives, effective_features
 from ...models.expansion.passes import along, flat
 from ...models.params import floating_params, root_factors, training_factors
 

@@ -10,9 +10,10 @@ import numpy as np
 from ..._base.check import inputs, one_of
 from ..._run.memory import require_fits, rows_that_fit
 from ..._run.precision import in_float64, is_traced
-from ...models import AbstractModel, AbstractNetwork, ModelDerivatives, Scaled
-from ...models.base import count_parameters
-from ...models.expansion.derivatives import jacobian
+from ...models.base import AbstractModel, count_parameters
+from ...models.expansion.derivatives import ModelDerivatives, jacobian
+from ...models.networks.network import AbstractNetwork
+from ...models.networks.scaled import Scaled
 from ...models.params import floating_params, root_factors, training_factors
 from ..base import AbstractKernel
 from ..finiteness import require_finite

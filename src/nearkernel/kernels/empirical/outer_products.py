@@ -14,9 +14,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...models import AbstractNetwork
 from ...models.layers.base import AbstractLayer, AbstractOuterLayer
 from ...models.layers.dense import Dense
+from ...models.networks.network import AbstractNetwork
 from .gram_strips import Term, lower_half
 
 _STRIP_BYTES = 64 * 2**20

@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core
 
-from ...models import AbstractModel
+from ...models.base import AbstractModel
 from ...models.expansion.derivatives import jacobian
 from ...models.params import root_factors
 from .outer_products import LayerSide, Side

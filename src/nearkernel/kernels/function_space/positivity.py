@@ -107,7 +107,7 @@ def positive_gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     if np.abs(matrix - matrix.T).max() > limit or not _is_positive(matrix, limit):
         found = positivity(kernel, x)
         if not found.ok:
-            raise ValueError(f"`kernel` is {str(found.status).removesuffix('.')}; see nk.kernels.positivity.")
+            raise ValueError(f"`kernel` is {str(found.status).removesuffix('.')}; see nk.theory.positivity.")
     return (matrix + matrix.T) / 2
 
 

@@ -180,5 +180,5 @@ def feature_map(kernel: KernelLike, x: Any) -> np.ndarray:
         return (left[:, :, None] * right[:, None, :]).reshape(len(x), -1)
     raise TypeError(
         f"`kernel` {getattr(kernel, '__name__', type(kernel).__name__)} has no finite feature map: "
-        "nk.kernels.mercer(kernel, x) gives the leading features."
+        "nk.theory.mercer(kernel, x) gives the leading features."
     )

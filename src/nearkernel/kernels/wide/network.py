@@ -10,12 +10,12 @@ import numpy as np
 from ..._base.check import inputs
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64, is_traced, working_dtype
-from ...models import MLP, AbstractNetwork, Network
 from ...models.containers.repeat import roomy
 from ...models.layers.activation import Activation
 from ...models.layers.base import inverse
 from ...models.layers.flatten import Flatten
-from ...models.networks.network import require_wide
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork, Network, require_wide
 from ..base import AbstractKernel
 from ..finiteness import require_finite
 from ..tiles import Tiles, gaps, ready

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from ..._run.blas import one_thread
-from ...activations import AbstractActivation
+from ...activations.base import AbstractActivation
 from ...models.containers.moment_walk import Walk, overflow
 from ...models.containers.repairing_walk import Repairing
 from ...models.containers.sequential import Sequential

@@ -56,7 +56,7 @@ class Bias(Experiment):
 
     def theory(self) -> Answer:
         problem = _problem(self.points, self.nonzero, self.seed)
-        beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)
+        beta = nk.theory.implicit_minimizer(problem.x, problem.y, self.alpha)
         pictures = (
             self._path(problem),
             self._norms(problem),
@@ -88,7 +88,7 @@ class Bias(Experiment):
             weights.plus(Curve("trained", np.arange(_WEIGHTS), betas[0], "dots", 4)),
             potential,
         )
-        beta = nk.dynamics.implicit_minimizer(problem.x, problem.y, self.alpha)
+        beta = nk.theory.implicit_minimizer(problem.x, problem.y, self.alpha)
         away, loss = np.abs(betas[0] - beta).max(), 0.5 * np.sum((problem.x @ betas[0] - problem.y) ** 2)
         measured = (
             Number("trained − theory", float(away), "largest difference of a weight, at this alpha"),
@@ -134,7 +134,7 @@ class Bias(Experiment):
         return Picture("Weights at this alpha", parts, "weight", "value", y_range=(-most, most))
 
     def _potential(self) -> Picture:
-        at = [nk.dynamics.implicit_potential([beta], self.alpha) for beta in (*_BETA, 1.0)]
+        at = [nk.theory.implicit_potential([beta], self.alpha) for beta in (*_BETA, 1.0)]
         parts = (
             Curve("potential", _BETA, np.array(at[:-1]) / at[-1], "line", 1),
             Curve("absolute value", _BETA, np.abs(_BETA), "dashes", 3),
@@ -189,7 +189,7 @@ def _problem(points: int, nonzero: int, seed: int) -> _Problem:
     truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
     y = x @ truth
     halves = linprog(np.ones(2 * _WEIGHTS), A_eq=np.hstack([x, -x]), b_eq=y).x  # both at least 0
-    path = np.array([nk.dynamics.implicit_minimizer(x, y, alpha) for alpha in _ALPHAS])
+    path = np.array([nk.theory.implicit_minimizer(x, y, alpha) for alpha in _ALPHAS])
     return _Problem(
         x, y, truth, halves[:_WEIGHTS] - halves[_WEIGHTS:], np.linalg.lstsq(x, y, rcond=None)[0], path
     )
@@ -197,7 +197,7 @@ def _problem(points: int, nonzero: int, seed: int) -> _Problem:
 
 def _trained(problem: _Problem, alpha: float) -> np.ndarray:
     """One network for all scales: its initial weights are passed, so that it is compiled once."""
-    net, start = nk.models.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
+    net, start = nk.theory.DiagonalNetwork(_WEIGHTS), np.full(_WEIGHTS, alpha)
     time = 2000 / float(np.linalg.norm(problem.x, 2)) ** 2 / max(alpha**2, 0.5)
     flow = nk.GradientFlow(time=time)
     run = nk.simulate(net, {"plus": start, "minus": start}, problem.x, problem.y, flow)
@@ -216,8 +216,8 @@ truth[:nonzero] = np.linspace(1.5, 0.5, nonzero) * (-1.0) ** np.arange(nonzero)
 y = x @ truth
 
 alphas = np.geomspace(1e-6, 10, 29)
-path = np.array([nk.dynamics.implicit_minimizer(x, y, each) for each in alphas])
-theory = nk.dynamics.implicit_minimizer(x, y, alpha)
+path = np.array([nk.theory.implicit_minimizer(x, y, each) for each in alphas])
+theory = nk.theory.implicit_minimizer(x, y, alpha)
 halves = linprog(np.ones(48), A_eq=np.hstack([x, -x]), b_eq=y).x
 sparse, least = halves[:24] - halves[24:], np.linalg.lstsq(x, y, rcond=None)[0]
 l1 = lambda beta: np.abs(beta).sum(axis=-1) / np.abs(sparse).sum()
@@ -243,14 +243,14 @@ three.plot(least, "o", label="least L2 norm")
 three.set(title="Weights at this alpha", xlabel="weight")
 
 beta = np.linspace(-2, 2, 161)
-potential = np.array([nk.dynamics.implicit_potential([each], alpha) for each in beta])
-four.plot(beta, potential / nk.dynamics.implicit_potential([1.0], alpha), label="potential")
+potential = np.array([nk.theory.implicit_potential([each], alpha) for each in beta])
+four.plot(beta, potential / nk.theory.implicit_potential([1.0], alpha), label="potential")
 four.plot(beta, np.abs(beta), "--", label="absolute value")
 four.plot(beta, beta**2, "--", label="square")
 four.set(title="What is minimized: potential of a weight", xlabel="weight")
 """
 _CHECK = """
-net, starts, trained = nk.models.DiagonalNetwork(24), np.array([alpha, 3.0, 0.3, 0.03, 0.003]), []
+net, starts, trained = nk.theory.DiagonalNetwork(24), np.array([alpha, 3.0, 0.3, 0.03, 0.003]), []
 for start in starts:
     time = 2000 / np.linalg.norm(x, 2) ** 2 / max(start**2, 0.5)
     params = {"plus": np.full(24, start), "minus": np.full(24, start)}

@@ -44,7 +44,7 @@ class Catapult(Experiment):
     steps: int = setting(60, "Steps of gradient descent.", low=10, high=500, log=True)
 
     def theory(self) -> Answer:
-        path = nk.dynamics.catapult(self.output, 1.0, 0.0, 1 / self.width, self.ratio, self.steps)
+        path = nk.theory.catapult(self.output, 1.0, 0.0, 1 / self.width, self.ratio, self.steps)
         return Answer(self._pictures(path.z, path.ntk), self._numbers(path.z, path.ntk))
 
     def check(self, watch: Watch) -> Answer:
@@ -107,7 +107,7 @@ class Catapult(Experiment):
     def _numbers(self, z: np.ndarray, kernel: np.ndarray) -> tuple[Number, ...]:
         losses = 0.5 * np.clip(z, -1e150, 1e150) ** 2
         return (
-            Number("phase", nk.dynamics.phase_of(losses), "lazy, catapult or divergent"),
+            Number("phase", nk.theory.phase_of(losses), "lazy, catapult or divergent"),
             Number("highest loss", float(losses.max()), "over all steps"),
             Number("lr · kernel after training", float(self.ratio * kernel[-1]), "below 2 the loss falls"),
         )
@@ -123,7 +123,7 @@ import numpy as np
 import nearkernel as nk
 
 ratio, width, output, steps = {ratio}, {width}, {output}, {steps}
-path = nk.dynamics.catapult(z=output, ntk=1.0, y=0.0, curvature=1 / width, lr=ratio, steps=steps)
+path = nk.theory.catapult(z=output, ntk=1.0, y=0.0, curvature=1 / width, lr=ratio, steps=steps)
 
 _, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
 left.semilogy(path.z**2 / 2, label="theory")

@@ -65,7 +65,7 @@ class Criticality(Experiment):
 
     def theory(self) -> Answer:
         known = known_of(self.activation)
-        point = nk.phase_diagram(known.function, [self.weight_var], [self.bias_var])
+        point = nk.statistics.phase_diagram(known.function, [self.weight_var], [self.bias_var])
         pictures = (self._diagram(known), *self._over_depth(known, point))
         return Answer(pictures, self._numbers(known, point), () if known.at.ok else (known.at.message,))
 
@@ -189,8 +189,8 @@ weight_var, bias_var, depth = {weight_var}, {bias_var}, {depth}
 function = nk.activations.get({function})
 critical = nk.critical(function)
 weight_vars, bias_vars = np.linspace(0.1, 5, 36), np.linspace(0, 1, 21)
-phases = nk.phase_diagram(function, weight_vars, bias_vars)
-end = nk.phase_diagram(function, [weight_var], [bias_var])
+phases = nk.statistics.phase_diagram(function, weight_vars, bias_vars)
+end = nk.statistics.phase_diagram(function, [weight_var], [bias_var])
 print(critical.message, "Here:", end.phase[0, 0])
 
 squares, start = np.array([0.25, 1, 4]), np.array([0, 0.9])  # of inputs; correlations with the second
@@ -200,11 +200,11 @@ alike, growth = (bias_var + weight_var * start) / kernel[1], 1.0
 kernel = np.minimum(kernel, most)
 rows = [(kernel, alike, growth)]
 for _ in range(depth - 1):
-    at = nk.activations.moments(function, kernel)
+    at = nk.theory.moments(function, kernel)
     growth = growth * weight_var * at.slope[1]
     new = bias_var + weight_var * at.value
     if kernel[1] < most:
-        pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
+        pair, _ = nk.theory.dual(function, kernel[1], kernel[1], alike)
         alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
     kernel = np.clip(new, least, most)
     rows.append((kernel, alike, growth))

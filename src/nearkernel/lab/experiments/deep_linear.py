@@ -62,7 +62,7 @@ class DeepLinear(Experiment):
 
     def theory(self) -> Answer:
         x, y, truth = self._data()
-        layers, stats = (self.width,) * self.depth, nk.statistics
+        layers, stats = (self.width,) * self.depth, nk.theory
         depths = sorted({*_DEPTHS, self.depth})
         best = {n: _best(self.points, self.signal, self.seed, self.width, n) for n in depths}
         evidence = lambda n, v: stats.deep_linear_log_evidence(x, y, (self.width,) * n, v)
@@ -115,7 +115,7 @@ class DeepLinear(Experiment):
 
     def _predictions(self, x, y, truth, here) -> Picture:
         line = self._line(x)
-        flat = nk.statistics.deep_linear_posterior(x, y, (), self.prior_var)
+        flat = nk.theory.deep_linear_posterior(x, y, (), self.prior_var)
         curves = []
         for name, law, kind, series in (
             ("linear network", flat, "dashes", 0),
@@ -140,7 +140,7 @@ class DeepLinear(Experiment):
             Number("best prior variance", best, "largest evidence at this depth and width"),
             Number(
                 "effective depth",
-                nk.statistics.effective_depth(self.points, layers),
+                nk.theory.effective_depth(self.points, layers),
                 "points times depth/width",
             ),
             Number(
@@ -150,7 +150,7 @@ class DeepLinear(Experiment):
             ),
             Number(
                 "scale, many points",
-                nk.statistics.limiting_scale(own, self.points, layers, self.prior_var),
+                nk.theory.limiting_scale(own, self.points, layers, self.prior_var),
                 "limit of the scale for many points and inputs",
             ),
             Number("scale of the data", own, "where depth moves the scale, if the prior variance is 1"),
@@ -189,7 +189,7 @@ class DeepLinear(Experiment):
 
     def _compared(self, theory: Answer, scales: np.ndarray) -> Answer:
         x, y, _ = self._data()
-        gram, law = x @ x.T, nk.statistics.deep_linear_posterior(x, y, ())
+        gram, law = x @ x.T, nk.theory.deep_linear_posterior(x, y, ())
         t, log_det = y @ np.linalg.solve(gram, y), np.linalg.slogdet(gram)[1]
 
         def weighed(s: np.ndarray) -> tuple[float, float, np.ndarray]:
@@ -246,5 +246,5 @@ def _data(points: int, signal: float, seed: int) -> tuple[np.ndarray, np.ndarray
 def _best(points: int, signal: float, seed: int, width: int, depth: int) -> tuple[float, float]:
     """The best prior variance and its evidence."""
     x, y, _ = _data(points, signal, seed)
-    best = nk.statistics.best_prior_var(x, y, (width,) * depth)
-    return best, nk.statistics.deep_linear_log_evidence(x, y, (width,) * depth, best)
+    best = nk.theory.best_prior_var(x, y, (width,) * depth)
+    return best, nk.theory.deep_linear_log_evidence(x, y, (width,) * depth, best)

@@ -17,7 +17,7 @@ _GRID = np.linspace(-2, 2, 41)[:, None]
 _MIDDLE = 20  # where the grid is 0
 STEPS, _EVERY = 100, 5  # steps of gradient descent, and how many are between two looks
 _NETWORKS, _BATCH = 12, 4
-_CLOUDS = nk.statistics.Clouds(neurons=512, scrambles=2, every=_EVERY)
+_CLOUDS = nk.forecasts.Clouds(neurons=512, scrambles=2, every=_EVERY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,7 +186,7 @@ class LazyRich(Experiment):
 class _Known(NamedTuple):
     """What does not depend on the step that is looked at."""
 
-    law: "nk.statistics.RichForecast"
+    law: "nk.results.RichForecast"
     lr: float
     lazy_loss: np.ndarray
     before: np.ndarray
@@ -200,7 +200,7 @@ def _known(points: Points, richness: float, activation: str, weight_var: float, 
     ntk, net = (_net(activation, weight_var, bias_var, name) for name in ("ntk", "mean_field"))
     lr, model = _rate(ntk, x), nk.Scaled(net, 1 / richness)
     law = nk.forecast(model, x, y, nk.GradientDescent(richness**2 * lr, steps=STEPS), _GRID, clouds=_CLOUDS)
-    assert isinstance(law, nk.statistics.RichForecast)
+    assert isinstance(law, nk.results.RichForecast)
     rates, modes = np.linalg.eigh(nk.kernels.NTK(ntk)(x))
     left = (1 - lr * rates) ** np.arange(STEPS + 1)[:, None] * (modes.T @ y)
     lazy_loss = np.maximum(0.5 * (left**2).sum(axis=1), 1e-12)

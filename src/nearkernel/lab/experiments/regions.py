@@ -95,9 +95,9 @@ class Regions(Experiment):
         net, end = self._net, self._end()
         box = ((-self.window, self.window),) * 2
         found = nk.geometry.regions(net, params, box)
-        bends = 2 * nk.geometry.breakpoints(net, params, -end, end) - 1
-        switches = nk.geometry.crossings(net, params, -end, end).per_layer(self.depth) / self.width
-        expected = nk.geometry.mean_crossings(net, -end, end)
+        bends = 2 * nk.theory.breakpoints(net, params, -end, end) - 1
+        switches = nk.theory.crossings(net, params, -end, end).per_layer(self.depth) / self.width
+        expected = nk.theory.mean_crossings(net, -end, end)
         places = np.array([-1.0, *bends, 1.0])
         at = places[:, None] * end
         where = found.locate(at)
@@ -137,14 +137,14 @@ class Regions(Experiment):
                 y_range=(0.0, 1.5),
             ),
         )
-        bounds = nk.geometry.region_bounds(net)
+        bounds = nk.theory.region_bounds(net)
         numbers = (
             Number("regions", found.count, "parts of this window on which the gradient is constant"),
             Number("neurons", self.width * self.depth, "each switches on one line, which may bend"),
             Number("upper bound", float(bounds.layers), "in the whole plane, for any weights"),
             Number(
                 "one layer",
-                nk.examples.zaslavsky(self.width * self.depth, 2),
+                nk.theory.zaslavsky(self.width * self.depth, 2),
                 "regions in the whole plane if all these neurons were in one layer",
             ),
             Number("pieces on the line", len(bends) + 1, "linear pieces of the output in the second picture"),
@@ -160,7 +160,7 @@ class Regions(Experiment):
         angle = np.radians(self.direction)
         return self.window * np.array([np.cos(angle), np.sin(angle)])
 
-    def _values(self, found: nk.geometry.RegionsResult) -> np.ndarray:
+    def _values(self, found: nk.results.RegionsResult) -> np.ndarray:
         """One value per polygon."""
         slope = found.gradients[:, 0]
         if self.color == "slope":

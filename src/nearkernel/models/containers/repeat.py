@@ -10,7 +10,7 @@ import numpy as np
 from ..._base.check import whole
 from ..._base.namespace import namespace
 from ..._run.precision import is_traced
-from ...activations import AbstractActivation
+from ...activations.base import AbstractActivation
 from ..layers.base import AbstractPiecewiseLayer, AbstractWideLayer, Pair, Params, Row, Shape, located
 from ..layers.layout import Layout
 from .moment_walk import Walk, demoted, prepare

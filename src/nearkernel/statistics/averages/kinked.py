@@ -11,7 +11,7 @@ import itertools
 
 import numpy as np
 
-from ...activations import Series
+from ...activations.averages.series import Series
 from .base import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 _NEAREST = 1e-6

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy  # whose part `interpolate` comes when it is used
 
-from ...activations import AbstractActivation
 from ...activations.averages.on_numpy import on_numpy, slope_of
+from ...activations.base import AbstractActivation
 from .base import Averages, Wanted, fours_of
 from .quadrature import pivoted_root
 

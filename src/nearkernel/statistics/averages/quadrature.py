@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...activations import AbstractActivation
+from ...activations.base import AbstractActivation
 from .base import Averages, Wanted, fours_of
 
 _ORDERS = 6  # derivatives 0 to 5

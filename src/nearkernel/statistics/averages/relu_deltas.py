@@ -15,7 +15,7 @@ import itertools
 
 import numpy as np
 
-from ...activations import PiecewiseLinear
+from ...activations.closed import PiecewiseLinear
 from .base import Fours
 from .relu_family import given_zero, moment
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...activations import PiecewiseLinear
+from ...activations.closed import PiecewiseLinear
 from .base import KNOWN_TO_SLOPES, Averages, Fours, multisets, store
 
 _NOISE = 1e-10

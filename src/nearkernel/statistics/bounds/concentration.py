@@ -13,8 +13,8 @@ import scipy.special
 from ..._base.check import between, inputs, positive, whole
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import NNGP
-from ...models import MLP
+from ...kernels.wide.network import NNGP
+from ...models.networks.mlp import MLP
 from ..exact.relu_ntk import relu_ntk
 
 

@@ -30,8 +30,8 @@ from ..._base.check import inputs, numeric, targets
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import slope_of
-from ...kernels import EmpiricalNTK
-from ...models import MLP
+from ...kernels.empirical.ntk import EmpiricalNTK
+from ...models.networks.mlp import MLP
 from ...models.params import checked_params
 from .concentration import supremum
 

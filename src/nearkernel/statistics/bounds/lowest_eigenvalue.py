@@ -10,15 +10,15 @@ from ... import activations
 from ..._base.check import inputs
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...activations.averages.series import series
-from ...kernels import layer_kernels
-from ...kernels.wide.network import both_kernels
-from ...models import MLP, AbstractNetwork, Network
+from ...activations.averages.series import Series, series
+from ...activations.base import moments
+from ...kernels.wide.network import both_kernels, layer_kernels
 from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
 from ...models.layers.base import inverse
 from ...models.layers.dense import Dense
-from ...models.networks.network import leaves, require_wide
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork, Network, leaves, require_wide
 from ..width.stages import flat, stages
 
 _TERMS = 256
@@ -71,7 +71,7 @@ def smallest_eigenvalue(net: AbstractNetwork, x: Any) -> SmallestEigenvalueResul
     for stage, (covariance, _, gap) in zip(own[1:], layer_kernels(flat(net), x)[:-1], strict=True):
         variance = np.diagonal(covariance)
         last, with_slopes = _hermite_bounds(stage.activation, variance, 1.0 - gap)
-        slope = activations.moments(stage.activation, variance).slope
+        slope = moments(stage.activation, variance).slope
         below = stage.weight_var * (with_slopes + below * float(slope.min()))
         last = stage.weight_var * last
     return SmallestEigenvalueResult(nngp, ntk, nngp_bound=last, ntk_bound=last + below)
@@ -98,7 +98,7 @@ def _hermite_bounds(
 
     Between the powers looked at, the one before stands in; what rounding made negative is 0.
     """
-    expansion = activation if isinstance(activation, activations.Series) else series(activation, "activation")
+    expansion = activation if isinstance(activation, Series) else series(activation, "activation")
     coefficients = expansion.prepared(q)._with(_TERMS, 0.0).coefficients(q)
     least = [max(float(np.linalg.eigvalsh(correlation**k)[0]), 0.0) for k in _POWERS]
     steps = np.searchsorted(_POWERS, np.arange(_TERMS), side="right") - 1

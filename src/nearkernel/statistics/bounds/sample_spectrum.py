@@ -21,7 +21,7 @@ import numpy as np
 from ..._base.check import numeric, positive, whole
 from ..._base.result import Result
 from ..._run.memory import require_fits
-from ...kernels import AbstractKernel
+from ...kernels.base import AbstractKernel
 from ...kernels.function_space.positivity import cross
 from ..special.marchenko_pastur import MarchenkoPasturResult
 

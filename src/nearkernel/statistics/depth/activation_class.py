@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...activations import AbstractActivation, Moments, moments
+from ...activations.base import AbstractActivation, Moments, moments
 
 _DECADES = np.arange(-6.0, 5.0)
 _PER_DECADE = 10

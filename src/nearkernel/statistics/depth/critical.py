@@ -15,7 +15,8 @@ import scipy.optimize
 from ..._base.check import numeric, positive
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...activations import AbstractActivation, get, moments
+from ...activations.base import AbstractActivation, moments
+from ...activations.by_name import get
 from ...models.layers.base import AbstractLayer
 from .activation_class import Scan, scan
 from .block import BlockFlow, block_flow

@@ -14,10 +14,10 @@ import numpy as np
 from ..._base.namespace import namespace
 from ..._run.memory import rows_that_fit
 from ...kernels.wide.positions import Entry
-from ...models import AbstractNetwork
 from ...models.containers.moment_walk import Walk
 from ...models.layers.base import AbstractWideLayer, Pair, Row
 from ...models.layers.layout import Layout
+from ...models.networks.network import AbstractNetwork
 from .block_map import Alone
 
 _BYTES = 2**28

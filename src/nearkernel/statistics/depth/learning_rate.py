@@ -8,9 +8,8 @@ import numpy as np
 from ..._base.check import inputs
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import NTK
-from ...models import AbstractNetwork
-from ...models.networks.network import require_wide
+from ...kernels.wide.network import NTK
+from ...models.networks.network import AbstractNetwork, require_wide
 from .layer_shares import layer_settings, tangent_shares
 
 

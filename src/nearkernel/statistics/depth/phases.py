@@ -13,8 +13,8 @@ import numpy as np
 from ..._base.check import numeric
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...activations import AbstractActivation, Moments, get, moments
-from ...activations.base import dual_of
+from ...activations.base import AbstractActivation, Moments, dual_of, moments
+from ...activations.by_name import get
 from ...models.layers.base import AbstractLayer
 from .activation_class import Scan, scan
 from .block import NEAR_ONE, checked_block, correlation_at_the_end, depth_scale, ends_of, phases, varied

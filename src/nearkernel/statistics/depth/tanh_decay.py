@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.optimize
 
-from ...activations import AbstractActivation, moments
+from ...activations.base import AbstractActivation, moments
 from .activation_class import derivatives_beside_zero, variance_map_at_zero
 
 _SMALLEST = 1e-20

@@ -22,7 +22,7 @@ from ..._base.keys import Key, generator
 from ..._base.result import Result
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .relu_paths import piecewise_linear
 
 

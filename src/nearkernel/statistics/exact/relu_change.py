@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import inputs
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .relu_paths import piecewise_linear
 
 

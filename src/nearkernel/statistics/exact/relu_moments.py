@@ -24,7 +24,7 @@ import numpy as np
 from ..._base.check import finite_result, inputs, real_number
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .relu_paths import piecewise_linear
 
 

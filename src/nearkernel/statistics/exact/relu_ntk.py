@@ -8,8 +8,8 @@ import numpy as np
 from ..._base.check import inputs
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import NTK
-from ...models import MLP
+from ...kernels.wide.network import NTK
+from ...models.networks.mlp import MLP
 from .relu_mean_ntk import mean_ntk
 from .relu_paths import piecewise_linear
 

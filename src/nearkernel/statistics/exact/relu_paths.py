@@ -7,8 +7,8 @@ import numpy as np
 from ..._base.check import inputs
 from ..._run.memory import require_fits
 from ..._run.precision import in_float64
-from ...activations import PiecewiseLinear
-from ...models import MLP
+from ...activations.closed import PiecewiseLinear
+from ...models.networks.mlp import MLP
 from ...models.params import checked_params
 
 

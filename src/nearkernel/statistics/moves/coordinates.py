@@ -11,9 +11,12 @@ from ..._base.check import inputs, targets, truth, whole, wholes
 from ..._base.keys import Key
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...dynamics import Adam, GradientDescent, simulate
-from ...models import MLP, MaximalUpdate, Network
-from ...models.networks.maximal_update import first_width, widened
+from ...dynamics.algorithms.adaptive import Adam
+from ...dynamics.algorithms.spectral import GradientDescent
+from ...dynamics.simulation.simulate import simulate
+from ...models.networks.maximal_update import MaximalUpdate, first_width, widened
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from ..measuring import measure
 from .first_move import first_move, has_moves
 from .width_powers import powers

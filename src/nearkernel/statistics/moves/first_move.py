@@ -23,9 +23,10 @@ import numpy as np
 
 from ..._base.check import inputs, positive, targets, truth
 from ..._run.precision import in_float64
-from ...activations import AbstractActivation, PiecewiseLinear
+from ...activations.base import AbstractActivation
+from ...activations.closed import PiecewiseLinear
 from ...kernels.wide.network import activation_averages
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from ..averages.piecewise import Pieces
 from ..averages.quadrature import Smooth
 from ..averages.relu_family import Folded

@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...models import AbstractNetwork, MaximalUpdate
 from ...models.layers.base import AbstractLayer
-from ...models.networks.maximal_update import fans
+from ...models.networks.maximal_update import MaximalUpdate, fans
+from ...models.networks.network import AbstractNetwork
 
 _MULTIPLIERS = {"ntk": 0.5, "standard": 0.0, "mean_field": 1.0}  # m falls with such a power of the fan-in
 

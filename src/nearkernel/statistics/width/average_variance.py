@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..._base.check import finite_result, inputs, numeric, shown, whole
-from ...models import MLP
+from ...models.networks.mlp import MLP
 from .propagation import propagate
 
 _NODES = 200

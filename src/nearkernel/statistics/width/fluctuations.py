@@ -10,9 +10,11 @@ import numpy as np
 from ... import activations
 from ..._base.result import Result
 from ..._run.memory import available_bytes, cores, human_bytes
-from ...activations import AbstractActivation, PiecewiseLinear, Series
-from ...kernels import layer_kernels
-from ...models import AbstractNetwork
+from ...activations.averages.series import Series
+from ...activations.base import AbstractActivation
+from ...activations.closed import PiecewiseLinear
+from ...kernels.wide.network import layer_kernels
+from ...models.networks.network import AbstractNetwork
 from ..averages.base import Averages, Wanted, multisets
 from ..averages.kinked import Kinked
 from ..averages.piecewise import Pieces

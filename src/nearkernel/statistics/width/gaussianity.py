@@ -14,10 +14,9 @@ from ..._base.check import inputs, whole
 from ..._base.keys import Key, random_key
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...kernels import NNGP
-from ...models import AbstractNetwork
+from ...kernels.wide.network import NNGP
 from ...models.layers.dense import Dense
-from ...models.networks.network import require_wide
+from ...models.networks.network import AbstractNetwork, require_wide
 from .stages import stages
 
 _CHUNK = 1024

@@ -20,8 +20,8 @@ from ..._base.check import inputs, positive
 from ..._base.result import Result
 from ..._run.precision import in_float64
 from ...activations.averages.breaks import on_numpy, slope_of
-from ...activations.averages.series import nodes_per_row, series
-from ...models import AbstractNetwork
+from ...activations.averages.series import Series, nodes_per_row, series
+from ...models.networks.network import AbstractNetwork
 from .stages import stages
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def gradient_spread(net: AbstractNetwork, x: Any) -> GradientSpreadResult:
 
 def averages(activation: activations.AbstractActivation, k: np.ndarray) -> dict[str, np.ndarray]:
     """Over z ~ N(0, k): products of s ("0") and s' ("1"), and the derivatives by k of E[s^2] and E[s'^2]."""
-    expansion = activation if isinstance(activation, activations.Series) else series(activation, "activation")
+    expansion = activation if isinstance(activation, Series) else series(activation, "activation")
     k = np.maximum(k, 1e-12)
     z, weights = nodes_per_row(expansion.panels(float(k.max())), k)
     u = np.sqrt(k) * z

@@ -20,8 +20,8 @@ from jax.flatten_util import ravel_pytree
 
 from ..._base.check import inputs, one_of, shown, wholes
 from ..._run.precision import in_float64
-from ...kernels import layer_kernels
-from ...models import AbstractNetwork
+from ...kernels.wide.network import layer_kernels
+from ...models.networks.network import AbstractNetwork
 from ..measuring import Estimate
 from .fluctuations import FIELDS
 from .recursion import DDNTK_TENSORS, DNTK_TENSORS

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...activations import AbstractActivation
 from ...activations.averages.series import _weighted_hermite
-from ...models import MLP
+from ...activations.base import AbstractActivation
+from ...models.networks.mlp import MLP
 from ..averages.base import Averages
 from ..averages.quadrature import stacked_derivatives
 

@@ -10,9 +10,8 @@ from ..._base.check import inputs, whole
 from ..._base.result import Result
 from ..._base.types import ArrayLike, Float, Num
 from ..._run.precision import in_float64
-from ...kernels import layer_kernels
-from ...models import AbstractNetwork
-from ...models.networks.network import require_wide
+from ...kernels.wide.network import layer_kernels
+from ...models.networks.network import AbstractNetwork, require_wide
 from .fluctuations import fluctuations
 
 if TYPE_CHECKING:

@@ -7,14 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from ... import activations
-from ...activations import AbstractActivation
-from ...models import MLP, AbstractNetwork, Network
+from ...activations.base import AbstractActivation
 from ...models.containers.branches import Residual
 from ...models.containers.repeat import Repeat
 from ...models.containers.sequential import Sequential
 from ...models.layers.activation import Activation
 from ...models.layers.dense import Dense
 from ...models.layers.flatten import Identity
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork, Network
 
 SUPPORTED = "alternating Dense and Activation, also in Repeat"
 WITH_RESIDUAL = f"{SUPPORTED} and as the branch of Residual"

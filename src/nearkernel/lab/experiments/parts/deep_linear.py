@@ -14,13 +14,13 @@ y = x @ truth
 
 
 def evidence(depth, prior_var):
-    return nk.statistics.deep_linear_log_evidence(x, y, (width,) * depth, prior_var)
+    return nk.theory.deep_linear_log_evidence(x, y, (width,) * depth, prior_var)
 
 
 depths, variances = sorted({{*{depths}, depth}}), np.geomspace(0.1, 4.0, 31)
-best = {{n: nk.statistics.best_prior_var(x, y, (width,) * n) for n in depths}}
-posterior = nk.statistics.deep_linear_posterior(x, y, (width,) * depth, prior_var)
-linear = nk.statistics.deep_linear_posterior(x, y, (), prior_var)
+best = {{n: nk.theory.best_prior_var(x, y, (width,) * n) for n in depths}}
+posterior = nk.theory.deep_linear_posterior(x, y, (width,) * depth, prior_var)
+linear = nk.theory.deep_linear_posterior(x, y, (), prior_var)
 print("ln Z", posterior.log_evidence, "best prior variance", best[depth], "scale", inputs * posterior.scale)
 
 _, (left, middle, right) = plt.subplots(1, 3, figsize=(14, 4))

@@ -44,7 +44,7 @@ y = np.where(np.sin(2.5 * (x[:, 0] + x[:, 1])) > 0, 1.0, -1.0)""",
 }
 DRAW = """
 found = nk.geometry.regions(net, params, box)
-print(found.count, "regions of at most", nk.geometry.region_bounds(net).layers)
+print(found.count, "regions of at most", nk.theory.region_bounds(net).layers)
 slope = found.gradients[:, 0]
 middles = np.array([polygon.mean(axis=0) for polygon in found.vertices])
 values = {values}
@@ -55,7 +55,7 @@ end = window * np.array([np.cos(angle), np.sin(angle)])
 axes[0].plot([-end[0], end[0]], [-end[1], end[1]], "--", color="grey", label="line")
 axes[0].set(title="Regions", xlim=box[0], ylim=box[1], aspect="equal")
 
-bends = nk.geometry.breakpoints(net, params, -end, end)
+bends = nk.theory.breakpoints(net, params, -end, end)
 places = np.array([-1, *(2 * bends - 1), 1])
 at = places[:, None] * end
 where = found.locate(at)
@@ -65,8 +65,8 @@ axes[1].plot(window * places[1:-1], outputs[1:-1], "o", label="bends")
 axes[1].set(title="Output along the line")
 
 layers = np.arange(1, depth + 1)
-switches = nk.geometry.crossings(net, params, -end, end).per_layer(depth) / width
-axes[2].plot(layers, nk.geometry.mean_crossings(net, -end, end), "--", label="infinitely wide")
+switches = nk.theory.crossings(net, params, -end, end).per_layer(depth) / width
+axes[2].plot(layers, nk.theory.mean_crossings(net, -end, end), "--", label="infinitely wide")
 axes[2].plot(layers, switches, "o", label="this network")
 axes[2].set(title="Switches per neuron along the line", xlabel="hidden layer", ylim=(0, 1.5))
 """

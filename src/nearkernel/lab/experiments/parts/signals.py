@@ -36,7 +36,7 @@ class Known(NamedTuple):
 def known_of(text: str) -> Known:
     function = _closed(text.strip())
     try:
-        at, diagram = nk.critical(function), nk.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
+        at, diagram = nk.critical(function), nk.statistics.phase_diagram(function, WEIGHT_VARS, BIAS_VARS)
     except ArithmeticError:  # a peak so narrow that no average sees it
         raise ValueError(f"activation {text}: has no averages that could be computed.") from None
     heat = np.log(np.clip(diagram.chi_perp.T, np.exp(-1), np.exp(1)))
@@ -54,7 +54,7 @@ def _closed(text: str) -> Any:
     with jax.enable_x64(True), np.errstate(all="ignore"):
         right, left = (np.asarray(given(jnp.asarray(side))) / side for side in (z, -z))
     if all(np.allclose(slope, slope[0], rtol=1e-13, atol=0) for slope in (right, left)):
-        return nk.activations.PiecewiseLinear(float(right[0]), float(left[0]))
+        return nk.results.PiecewiseLinear(float(right[0]), float(left[0]))
     return given
 
 
@@ -66,11 +66,11 @@ def flow(chosen: Any, known: Known) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     kernel = np.minimum(kernel, known.most)
     rows = [(kernel, alike, growth)]
     for _ in range(chosen.depth - 1):
-        at = nk.activations.moments(function, kernel)
+        at = nk.theory.moments(function, kernel)
         growth = growth * weight_var * float(at.slope[1])
         new = bias_var + weight_var * at.value
         if kernel[1] < known.most:  # else nobody sees it
-            pair, _ = nk.activations.dual(function, kernel[1], kernel[1], alike)
+            pair, _ = nk.theory.dual(function, kernel[1], kernel[1], alike)
             alike = np.clip((bias_var + weight_var * pair) / max(new[1], 1e-300), -1, 1)
         kernel = np.clip(new, _LEAST, known.most)
         rows.append((kernel, alike, growth))

@@ -1,0 +1,247 @@
+"""The documentation is true: its code runs, its printed results come out, its links lead somewhere.
+
+All ```python blocks of a page run in order in one namespace. A ```text block right after one is what it prints.
+An HTML comment `<!-- not run -->` before a block leaves it out, `<!-- needs torch -->` where that is not installed.
+"""
+
+import contextlib
+import importlib.util
+import inspect
+import io
+import re
+import types
+from pathlib import Path
+
+import jax
+import pytest
+
+import nearkernel as nk
+from nearkernel import claims
+from support.printed import same_text
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "ARCHITECTURE", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+_BLOCK = re.compile(
+    r"(?:<!-- (?P<skip>not run|needs (?P<library>\w+)) -->\s*)?^```python\n(?P<code>.*?)^```$"
+    r"(?:\s*^```text\n(?P<printed>.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
+)
+_LINK = re.compile(r"\]\(([^)\s]+)\)|<img[^>]* src=\"([^\"]+)\"")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+_HEAVY = (
+    "any-activation",
+    "build-a-network",
+    "choosing-an-algorithm",
+    "curvature",
+    "estimators",
+    "exact-laws",
+    "finite-width",
+    "float64",
+    "how-do-i",
+    "implicit-bias",
+    "networks-expanded",
+    "when-kernels-fail",
+    "which-prediction",
+    "your-own-network",
+)
+
+
+def _weighed(page: Path):
+    """Pages that take long are run with the slow tests."""
+    marks = [pytest.mark.slow] if page.stem in _HEAVY else []
+    return pytest.param(page, id=name_of(page), marks=marks)
+
+
+def test_same_text_allows_one_unit_of_the_last_digit():
+    assert same_text("[0.124 -1.0]\n", "[0.123 -1.0]") and same_text("3.1e-05", "3.0e-05")
+    assert not same_text("0.125", "0.123") and not same_text("7", "8") and not same_text("a 1", "b 1")
+
+
+@pytest.mark.parametrize("page", [_weighed(page) for page in PAGES])
+def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text(encoding="utf-8")
+    module = types.ModuleType("page")
+    absent = set()
+    for block in _BLOCK.finditer(text):
+        if block["library"] and importlib.util.find_spec(block["library"]) is None:
+            absent.add(block["library"])
+        if block["skip"] == "not run" or block["library"] in absent:
+            continue
+        line = text[: block.start("code")].count("\n")
+        code = compile("\n" * line + block["code"], str(page), "exec")  # so that a traceback names the line
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(code, module.__dict__)
+        if block["printed"] is not None:
+            found = printed.getvalue()
+            assert same_text(found, block["printed"]), f"{name_of(page)}:{line + 1} prints\n{found}"
+    assert not jax.config.jax_enable_x64
+    if absent:
+        pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
+
+
+BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md")]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *BESIDE, ROOT / "benchmarks/README.md"], ids=name_of)
+def test_links_and_pictures_exist(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for found in _LINK.finditer(text):
+        target = found[1] or found[2]
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path) if path else page
+        assert there.exists(), f"{name_of(page)} links to {target}, which does not exist"
+        if anchor:
+            assert anchor in anchors(there), f"{name_of(page)} links to {target}; no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a Markdown viewer gives to headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_reachable_from_the_index():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    linked = {(ROOT / "docs" / found[1]).resolve() for found in re.finditer(r"\]\(([^)#\s]+\.md)", index)}
+    missing = [
+        name_of(page)
+        for page in PAGES
+        if page.parent != ROOT and page.name != "index.md" and page not in linked
+    ]
+    assert not missing, f"link {missing} in docs/index.md, and name them in the menu of mkdocs.yml"
+
+
+def script(name: str) -> types.ModuleType:
+    """A file of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
+    commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
+    commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
+    commands["fine_tuning"] = "python docs/fine_tuning_study.py"  # minutes, and PyTorch
+    drawn = {path.stem for path in (ROOT / "docs/figures").iterdir()}
+    assert set(commands) == drawn, (
+        f"FIGURES of docs/gallery.py and docs/figures differ by {set(commands) ^ drawn}"
+    )
+    shown = (ROOT / "docs/gallery.md").read_text(encoding="utf-8")
+    missing = [
+        name for name, command in commands.items() if f"figures/{name}.png)\n\n`{command}`\n" not in shown
+    ]
+    assert not missing, f"show {missing} in docs/gallery.md, each with its command"
+    assert all(path.stat().st_size < 150_000 for path in (ROOT / "docs/figures").iterdir())
+
+
+def test_every_public_name_stands_in_the_api_once():
+    offered = {"cache", "precision", "progress", "Status", "StatusKind", "save", "load"}
+    for room in [*(name for name in dir(nk) if inspect.ismodule(getattr(nk, name))), "lab"]:
+        offered |= {f"{room}.{name}" for name in dir(importlib.import_module(f"nearkernel.{room}"))}
+    repeated = {name for name in dir(nk) if not inspect.ismodule(getattr(nk, name))} - offered
+    for name in repeated:
+        assert any(full.endswith(f".{name}") for full in offered), f"nk.{name} is not offered by its room"
+    assert {"solve", "dynamics.solve"} <= set(script("site_hooks").NAMES)  # so that the site can link to them
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")]
+    shown = re.findall(r"^::: nearkernel\.([\w.]+)$", "\n".join(pages), re.MULTILINE)
+    lacking, unknown = sorted(offered - set(shown)), sorted(set(shown) - offered)
+    assert not lacking, f"add `::: nearkernel.NAME` to docs/api/<room>.md for {lacking}"
+    assert not unknown, f"docs/api shows {unknown}, which no `__init__.py` of a room offers"
+    assert len(shown) == len(set(shown)), "docs/api shows a name twice"
+
+
+def test_the_table_of_layers_is_that_of_the_classes():
+    specification = importlib.util.spec_from_file_location("layers_table", ROOT / "docs" / "layers_table.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    assert module.page() == module.PAGE.read_text(), "run docs/layers_table.py"
+    shown = {type(layer).__name__ for layer in module.LAYERS}
+    public = {name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")}
+    assert shown == public, f"LAYERS of docs/layers_table.py and nk.layers differ by {shown ^ public}"
+
+
+def test_the_documents_page_is_that_of_its_table_and_names_what_exists():
+    module = script("documents_page")
+    assert module.page() == module.PATH.read_text(encoding="utf-8"), "run docs/documents_page.py"
+    rows, known = module.statements(), {claim.name() for claim in claims.every()}
+    assert not [name for row in rows for name in module.names(row) if not _public(name)]
+    assert not [name for row in rows for name in module.checks(row) if name not in known]
+    assert all(row["says"].endswith((".", "?", "(open)")) and row["at"].isdigit() for row in rows)
+    assert {source.partition(":")[0] for source in (claim.source for claim in claims.every())} >= {
+        document["name"] for document in module.documents()
+    }
+
+
+def _public(name: str) -> bool:
+    """Whether `nk.` followed by `name` exists: a function, a class, a field or method of a class."""
+    found, parts = nk, name.split(".")
+    if len(parts) > 1 and importlib.util.find_spec(f"nearkernel.{parts[0]}"):
+        found, parts = importlib.import_module(f"nearkernel.{parts[0]}"), parts[1:]
+    for part in parts:
+        fields = getattr(found, "__dataclass_fields__", {})  # those without a default are no attributes
+        if part.startswith("_") or not (hasattr(found, part) or part in fields):
+            return False
+        found = getattr(found, part, None)
+    return True
+
+
+def test_names_of_the_documents_page_are_looked_up():
+    assert all(
+        map(_public, ("solve", "dynamics.solve", "estimators.KernelMachine", "statistics.Guarantee.loss"))
+    )
+    assert not any(map(_public, ("solved", "dynamics.solved", "statistics.Guarantee.gain", "_api")))
+
+
+def test_speeds_of_the_comparison_are_those_of_the_benchmarks():
+    text = (ROOT / "docs/compare.md").read_text(encoding="utf-8")
+    assert text == script("speeds").page(text), "run `python docs/speeds.py`"
+
+
+def test_how_to_cite_agrees_with_the_citation_file():
+    text = (ROOT / "docs/cite.md").read_text(encoding="utf-8")
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for field in ("title", "version", "license"):
+        value = re.search(rf'^{field}: "?(.*?)"?$', citation, re.MULTILINE)[1]
+        assert re.search(rf"^  {field}\s*= {{{re.escape(value)}}}", text, re.MULTILINE), field
+    assert f"version: {nk.__version__}\n" in citation
+
+
+def public() -> list:
+    """Every class and function that a public module of the library exports."""
+    from nearkernel import lab
+
+    rooms = [nk, lab, *(getattr(nk, name) for name in dir(nk) if inspect.ismodule(getattr(nk, name)))]
+    found = {
+        f"{item.__module__}.{name}": item
+        for room in rooms
+        for name, item in ((name, getattr(room, name)) for name in dir(room))
+        if not name.startswith("_")
+        and (inspect.isclass(item) or inspect.isfunction(item))
+        and item.__module__.startswith("nearkernel")
+    }
+    return [pytest.param(item, id=name) for name, item in sorted(found.items())]
+
+
+@pytest.mark.parametrize("item", public())
+def test_documented_arguments_are_parameters(item):
+    text = inspect.getdoc(item) or ""
+    assert text, f"{item} has no docstring"
+    section = re.search(r"\*\*Arguments:\*\*(.*?)(?=\n\n\*\*|\n\n```|\Z)", text, re.DOTALL)
+    if not section:
+        return
+    bulleted = "\n- " in section[1]
+    documented = re.findall(r"\n- `(\w+)`" if bulleted else r"(?:\A|;)\s*`(\w+)`", section[1])
+    unknown = set(documented) - set(inspect.signature(item).parameters)
+    assert not unknown, f"{item} documents {unknown}, which it does not take"
