@@ -29,8 +29,8 @@ import scipy.stats
 from _common import report, table
 
 import nearkernel as nk
+from nearkernel import FiniteWidth
 from nearkernel._run.executor import run
-from nearkernel.forecasts import SampledNeurons
 from nearkernel.forecasts.order_one.neuron_average import (
     Draw,
     NeuronJob,
@@ -76,10 +76,10 @@ class Found(NamedTuple):
 
 def library(neurons: int, **options) -> Found:
     """One call of the verb."""
-    chosen = SampledNeurons(exact=0, tolerance=1e-9, most=neurons, **options)
+    chosen = FiniteWidth(exact=0, tolerance=1e-9, most=neurons, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # all neurons are used
-        law: Any = nk.forecast(NET, X, Y, None, X_NEW, order=1, neurons=chosen)
+        law: Any = nk.forecast(NET, X, Y, None, X_NEW, theory=chosen)
     cov, error = np.diagonal(law.cov_terms[1]), np.diagonal(law.error.cov)
     return Found(*(WIDTH * part for part in (law.terms[1], cov, law.error.mean, error)))
 
@@ -107,7 +107,7 @@ def both_signs(*arguments):
 
 def split(neurons: int, probes: int, scrambles: int = 16, seed: int = 0) -> Found:
     """`neurons` at the fixed residual, and `probes` neurons for what a probe adds."""
-    points = Points(NET, X, Y[:, None], X_NEW, SampledNeurons())
+    points = Points(NET, X, Y[:, None], X_NEW, FiniteWidth())
     clock = _clock(points.lam, 0.0, np.inf)
     layer, filter_ = points.neurons[0], points.filter(0.0, np.inf)
     constants = jax.tree.map(
@@ -159,7 +159,7 @@ def sampled_averages(points: Points, neurons: int, seed: int) -> Averages:
 
 
 def dense(neurons: int, scrambles: int = 4, seed: int = 0) -> Found:
-    points = Points(NET, X, Y[:, None], X_NEW, SampledNeurons())
+    points = Points(NET, X, Y[:, None], X_NEW, FiniteWidth())
     names = (*KERNELS, *NTK_TENSORS, *DNTK_TENSORS, *DDNTK_TENSORS)
     first, theta = first_tensors(TRAIN + NEW, names), points.layers.ntks[0]
     response = responses(points.lam, 0.0, np.inf)

@@ -16,7 +16,7 @@ from _common import report, table
 from _record import keep
 
 import nearkernel as nk
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 
 DIM, NEW, SEEDS = 10, 10, 16
 
@@ -39,14 +39,14 @@ def descent(x: np.ndarray, depth: int, steps: int, activation: str = "tanh") -> 
 
 
 def limit(
-    points: int, depth: int, steps: int, clouds: Clouds, activation: str = "tanh"
+    points: int, depth: int, steps: int, clouds: MeanField, activation: str = "tanh"
 ) -> tuple[float, float, object]:
     """Seconds, CPU seconds and the forecast, after a first short run that compiles."""
     x, y, new = problem(points)
     algorithm, net = descent(x, depth, steps, activation), network((64,) * depth, activation)
-    nk.forecast(net, x, y, algorithm.at(2), new, clouds=clouds)
+    nk.forecast(net, x, y, algorithm.at(2), new, theory=clouds)
     start, cpu = time.perf_counter(), time.process_time()
-    law = nk.forecast(net, x, y, algorithm, new, clouds=clouds)
+    law = nk.forecast(net, x, y, algorithm, new, theory=clouds)
     return time.perf_counter() - start, time.process_time() - cpu, law
 
 
@@ -57,20 +57,20 @@ def relative(error: np.ndarray, mean: np.ndarray) -> float:
 def sizes(quick: bool, large: bool) -> list[dict[str, str]]:
     """What the theory takes, by case."""
     cases = [
-        ("tanh", 16, 1, 100, Clouds(neurons=8192, scrambles=4, every=100)),
-        ("tanh", 10, 2, 60, Clouds(neurons=2048, scrambles=4, every=60)),
+        ("tanh", 16, 1, 100, MeanField(neurons=8192, scrambles=4, every=100)),
+        ("tanh", 10, 2, 60, MeanField(neurons=2048, scrambles=4, every=60)),
     ]
     if not quick:
         cases += [
-            ("tanh", 20, 2, 100, Clouds(neurons=4096, scrambles=8, every=100)),
-            ("tanh", 10, 2, 60, Clouds(neurons=4096, scrambles=4, every=60)),
-            ("relu", 10, 2, 60, Clouds(neurons=4096, scrambles=4, every=60)),
+            ("tanh", 20, 2, 100, MeanField(neurons=4096, scrambles=8, every=100)),
+            ("tanh", 10, 2, 60, MeanField(neurons=4096, scrambles=4, every=60)),
+            ("relu", 10, 2, 60, MeanField(neurons=4096, scrambles=4, every=60)),
         ]
     if large:
         cases += [
-            ("tanh", 1000, 1, 1000, Clouds(neurons=2048, scrambles=3, every=1000, dtype="float32")),
+            ("tanh", 1000, 1, 1000, MeanField(neurons=2048, scrambles=3, every=1000, dtype="float32")),
             ("tanh", 100, 2, 500,
-             Clouds(neurons=8192, scrambles=4, every=500, tol=0.03, look=8, dtype="float32")),
+             MeanField(neurons=8192, scrambles=4, every=500, tol=0.03, look=8, dtype="float32")),
         ]  # fmt: skip
     lines = []
     for activation, points, depth, steps, chosen in cases:
@@ -94,16 +94,16 @@ def sizes(quick: bool, large: bool) -> list[dict[str, str]]:
 def networks(quick: bool, large: bool) -> list[dict[str, str]]:
     """How many trained networks does a run of the theory replace?"""
     if quick:
-        return against(1, 16, 100, Clouds(neurons=8192, scrambles=4, every=100), (256,))
+        return against(1, 16, 100, MeanField(neurons=8192, scrambles=4, every=100), (256,))
     deep = (1024, 4096) if large else (1024,)
     return [
-        *against(1, 16, 100, Clouds(neurons=8192, scrambles=4, every=100), (1024, 4096)),
-        *against(2, 10, 60, Clouds(neurons=2048, scrambles=8, every=60), deep),
+        *against(1, 16, 100, MeanField(neurons=8192, scrambles=4, every=100), (1024, 4096)),
+        *against(2, 10, 60, MeanField(neurons=2048, scrambles=8, every=60), deep),
     ]
 
 
 def against(
-    depth: int, points: int, steps: int, clouds: Clouds, widths: tuple[int, ...]
+    depth: int, points: int, steps: int, clouds: MeanField, widths: tuple[int, ...]
 ) -> list[dict[str, str]]:
     """A row for each width of the networks."""
     x, y, new = problem(points)
@@ -152,7 +152,7 @@ def exponents(quick: bool) -> list[dict[str, str]]:
     known: dict[tuple[int, ...], float] = {}
 
     def cost(points: int, steps: int, neurons: int) -> float:
-        chosen, size = Clouds(neurons=neurons, scrambles=2, every=steps), (points, steps, neurons)
+        chosen, size = MeanField(neurons=neurons, scrambles=2, every=steps), (points, steps, neurons)
         if size not in known:
             known[size] = min(limit(points, 2, steps, chosen)[1] for _ in range(1 if quick else 2))
         return known[size]

@@ -107,7 +107,7 @@ def forecast(train: int, new: int) -> nk.results.FiniteForecast:
     net = nk.MLP(4, (128,) * 3, 1, "tanh", weight_var=1.5, bias_var=0.15)
     rng = np.random.default_rng(train)
     x, x_new = rng.normal(size=(train, 4)), rng.normal(size=(new, 4))
-    law = nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1)
+    law = nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, theory=nk.FiniteWidth())
     assert isinstance(law, nk.results.FiniteForecast)
     return law
 
@@ -141,12 +141,12 @@ def sampled(
     net = nk.MLP(5, (512,) * depth, 1, "tanh", weight_var=1.5, bias_var=0.15)
     rng = np.random.default_rng(train)
     x, x_new = rng.normal(size=(train, 5)), rng.normal(size=(new, 5))
-    options, found = nk.forecasts.SampledNeurons(tolerance=1e-9, most=neurons), []
+    options, found = nk.FiniteWidth(tolerance=1e-9, most=neurons), []
 
     def run() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # not small at this width, and all neurons are used
-            found.append(nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, order=1, neurons=options))
+            found.append(nk.forecast(net, x, np.sin(x.sum(axis=1)), None, x_new, theory=options))
 
     seconds, cpu = timed(run)
     law = found[0]

@@ -44,7 +44,7 @@ def trained_density() -> plt.Figure:
             warnings.simplefilter(
                 "ignore", UserWarning
             )  # at width 24 the next order is not small: it is seen
-            law = nk.forecast(net, _X, y, descent, x_new, order=1)
+            law = nk.forecast(net, _X, y, descent, x_new, theory=nk.FiniteWidth())
         found = _trained(net, y, descent, x_new)
         mean, std, wide = law.mean[0], law.std[0], float(np.sqrt(law.cov_terms[0][0, 0]))
         f = np.linspace(mean - 4.6 * std, mean + 4.6 * std, 400)

@@ -17,7 +17,7 @@ def _network(width: int, depth: int) -> nk.MLP:
 
 
 def _forecast(net: nk.MLP):
-    return nk.forecast(net, _X, _Y, _DESCENT, _NEW, order=1)
+    return nk.forecast(net, _X, _Y, _DESCENT, _NEW, theory=nk.FiniteWidth())
 
 
 @figure

@@ -53,8 +53,8 @@ def kink_shift() -> plt.Figure:
     drawn, axes = axes_row(2, 3.3)
     rate = float(0.4 / np.linalg.eigvalsh(nk.kernels.NTK(_network(4))(_X))[-1])
     descent, widths = nk.GradientDescent(rate, _STEPS), np.array([32, 128, 512, 2048])
-    many = nk.forecasts.SampledNeurons(tolerance=1e-9, most=2**15)
-    law = nk.forecast(_network(10**8), _X, _Y, descent, _NEW, order=0.5, neurons=many)  # the limit
+    many = nk.Kinks(tolerance=1e-9, most=2**15)
+    law = nk.forecast(_network(10**8), _X, _Y, descent, _NEW, theory=many)  # the limit
     theory = {"mean": (law.terms[1], law.error.mean), "cov": (law.cov_terms[1], law.error.cov)}
     estimates = []
     for width in widths:
@@ -68,7 +68,7 @@ def kink_shift() -> plt.Figure:
             for part in ("mean", "sem")
         )
         panel.fill_between(line, value - 2 * error, value + 2 * error, color=BLUE, alpha=0.25, lw=0)
-        panel.axhline(value, color=BLUE, label="forecast(order=0.5)")
+        panel.axhline(value, color=BLUE, label="nk.Kinks()")
         panel.plot(line, found[0] * np.sqrt(widths[0] / line), ":", color=GREY, label="if it fell as 1/width")
         panel.errorbar(
             widths, found, 2 * sem, fmt="o", color=ORANGE, ms=5, capsize=2, label="trained networks"

@@ -44,9 +44,9 @@ def _rate() -> float:
 def _rich(richness: float, x_new=None, neurons: int = 8192):
     x, y, new = _data()
     model = nk.Scaled(_network(64, "mean_field"), 1 / richness)
-    clouds = nk.forecasts.Clouds(neurons=neurons, scrambles=4, every=_STEPS)
+    clouds = nk.MeanField(neurons=neurons, scrambles=4, every=_STEPS)
     descent = nk.GradientDescent(_rate() * richness**2, _STEPS)
-    return nk.forecast(model, x, y, descent, new if x_new is None else x_new, clouds=clouds)
+    return nk.forecast(model, x, y, descent, new if x_new is None else x_new, theory=clouds)
 
 
 def _trained(richness: float, seed: int, width: int = _WIDTH):

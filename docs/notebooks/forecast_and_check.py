@@ -124,8 +124,8 @@ print("distance", found.deviation(theory.mean).round(1), "standard errors")
 # ## Where it fails: narrow networks
 #
 # So far the forecast was that of infinitely wide networks, whose outputs are Gaussian. Outputs of narrow
-# networks are not: extreme values are more frequent. `order=1` adds the corrections of order 1/width to the
-# mean, the variance and the next two cumulants, still without training. An example with two points in two
+# networks are not: extreme values are more frequent. `theory=nk.FiniteWidth()` adds the corrections of order
+# 1/width to the mean, the variance and the next two cumulants, still without training. An example with two points in two
 # dimensions and networks of width 24:
 
 # %%
@@ -136,7 +136,7 @@ rate = 0.5 / np.linalg.eigvalsh(nk.kernels.NTK(narrow)(pair))[-1]
 short = nk.GradientDescent(lr=rate, steps=40)
 
 wide_law = nk.forecast(narrow, pair, targets, short, new)
-narrow_law = nk.forecast(narrow, pair, targets, short, new, order=1)
+narrow_law = nk.forecast(narrow, pair, targets, short, new, theory=nk.FiniteWidth())
 print("excess kurtosis at infinite width: 0, at width 24:", narrow_law.kurtosis.round(2))
 
 # %% [markdown]

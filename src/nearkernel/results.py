@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from .forecasts.curves.record import TrainedCurve as TrainedCurve
     from .forecasts.curves.scaling import ComputeOptimalResult as ComputeOptimalResult
     from .forecasts.curves.scaling import ScalingExponentsResult as ScalingExponentsResult
-    from .forecasts.forecasting import WideForecast as WideForecast
     from .forecasts.infinite_width.any_loss import SampledForecast as SampledForecast
+    from .forecasts.infinite_width.forecast import WideForecast as WideForecast
     from .forecasts.infinite_width.stochastic import StochasticForecast as StochasticForecast
     from .forecasts.mean_field.forecast import RichForecast as RichForecast
     from .forecasts.mean_field.records import Kernels as Kernels
@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     from .forecasts.order_one.depth_losses import DepthLossesResult as DepthLossesResult
     from .forecasts.order_one.forecast import Contribution as Contribution
     from .forecasts.order_one.forecast import FiniteForecast as FiniteForecast
-    from .forecasts.order_one.forecast import StandardErrors as StandardErrors
+    from .forecasts.outputs.corrected import StandardErrors as StandardErrors
     from .forecasts.outputs.expected_loss import ExpectedLoss as ExpectedLoss
+    from .forecasts.outputs.forecast_base import AbstractForecast as AbstractForecast
     from .forecasts.posteriors.adapted import Adapted as Adapted
     from .forecasts.posteriors.finite_width import FinitePosterior as FinitePosterior
     from .forecasts.posteriors.finite_width import WidthEvidenceResult as WidthEvidenceResult

@@ -35,8 +35,8 @@ def test_long_verbs_report_their_progress(eager):
         nk.learning_curve(nk.kernels.RBF(1.0), X, Y, nk.Ridge(0.1), check=3)
         assert told[-1].task == "learning curve" and 0 < told[-1].done < told[-1].total
         net = nk.MLP(in_dim=2, widths=(64,), activation="tanh", parametrization="mean_field")
-        clouds = nk.forecasts.Clouds(neurons=64, scrambles=2)
-        nk.forecast(net, X[:3], Y[:3], nk.GradientDescent(0.1, 4), X[3:5], clouds=clouds)
+        clouds = nk.MeanField(neurons=64, scrambles=2)
+        nk.forecast(net, X[:3], Y[:3], nk.GradientDescent(0.1, 4), X[3:5], theory=clouds)
         assert (
             told[-1].task == "forecast" and told[-1].total == 1.0 and str(told[-1]).startswith("forecast: ")
         )

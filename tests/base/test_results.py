@@ -47,7 +47,7 @@ def runs():
             Y[:3],
             nk.GradientDescent(0.1, 3),
             GRID[:2],
-            clouds=nk.forecasts.Clouds(neurons=64, scrambles=2),
+            theory=nk.MeanField(neurons=64, scrambles=2),
         ),
         "Trajectory": run,
         "PhaseDiagramResult": nk.statistics.phase_diagram("erf", [0.5, 1.0, 2.0], [0.0, 0.1]),

@@ -15,15 +15,17 @@ NET = nk.MLP(3, (16,), 1, "tanh")
 PARAMS = NET.init(jax.random.key(0))
 RICH = nk.MLP(3, (16,), 1, "tanh", bias_var=0.0, parametrization="mean_field")
 STEPS = nk.GradientDescent(0.01, 3)
-FEW = nk.forecasts.Clouds(neurons=64, scrambles=2)
+FEW = nk.MeanField(neurons=64, scrambles=2)
 USES = {
     "simulate": lambda loss: nk.simulate(NET, PARAMS, X, Y, STEPS, loss=loss),
     "simulate, traced": lambda loss: jax.jit(
         lambda y: nk.simulate(NET, PARAMS, X, y, STEPS, loss=loss).params
     )(Y),
     "solve": lambda loss: nk.solve(nk.kernels.RBF(1.0), X, Y, STEPS, loss=loss),
-    "forecast": lambda loss: nk.forecast(NET, X, Y, STEPS, NEW, loss=loss, key=0, samples=4),
-    "rich": lambda loss: nk.forecast(RICH, X, Y, STEPS, NEW, loss=loss, clouds=FEW),
+    "forecast": lambda loss: nk.forecast(
+        NET, X, Y, STEPS, NEW, loss=loss, key=0, theory=nk.InfiniteWidth(samples=4)
+    ),
+    "rich": lambda loss: nk.forecast(RICH, X, Y, STEPS, NEW, loss=loss, theory=FEW),
     "inspect": lambda loss: nk.inspect(NET, PARAMS, X, Y, loss=loss, steps=3),
     "Hessian": lambda loss: nk.geometry.Hessian(NET, PARAMS, X, Y, loss),
     "moments": lambda loss: nk.theory.gradient_moment(NET, PARAMS, X, Y, 2, loss),

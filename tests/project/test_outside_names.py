@@ -20,7 +20,7 @@ RICH = nk.MLP(3, (16,), activation="tanh", parametrization="mean_field")
         (lambda: nk.learning_curve(KERNEL, X, Y, nk.Ridge(0.1)), "sizes error sem"),
         (lambda: nk.forecast(NET, X[:4], Y[:4], nk.GradientFlow(1.0), NEW), "mean cov std status ok"),
         (
-            lambda: nk.forecast(NET, X[:4], Y[:4], nk.GradientFlow(1.0), NEW, order=1),
+            lambda: nk.forecast(NET, X[:4], Y[:4], nk.GradientFlow(1.0), NEW, theory=nk.FiniteWidth()),
             "mean cov error cumulants quantile expected_loss density cdf sample",
         ),
         (

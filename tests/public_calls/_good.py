@@ -69,7 +69,7 @@ def nearly():
 @functools.cache
 def rich_forecast():
     return nk.forecast(
-        RICH, X, Y, nk.GradientDescent(0.01, 2), X_NEW, clouds=nk.forecasts.Clouds(neurons=64, scrambles=2)
+        RICH, X, Y, nk.GradientDescent(0.01, 2), X_NEW, theory=nk.MeanField(neurons=64, scrambles=2)
     )
 
 
@@ -81,18 +81,20 @@ def forecast():
 @functools.cache
 def finite_forecast():
     wide = nk.MLP(3, (4096,), activation="erf", bias_var=0.1)
-    return nk.forecast(wide, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=1)
+    return nk.forecast(wide, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, theory=nk.FiniteWidth())
 
 
 @functools.cache
 def kink_forecast():
-    few = nk.forecasts.SampledNeurons(most=64, scrambles=2)
-    return nk.forecast(RELU, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, order=0.5, neurons=few)
+    few = nk.Kinks(most=64, scrambles=2)
+    return nk.forecast(RELU, X[:2], Y[:2], nk.GradientFlow(1.0), X_NEW, theory=few)
 
 
 @functools.cache
 def sampled_forecast():
-    return nk.forecast(NET, X, ONE_HOT, GD, X_NEW, loss="cross_entropy", key=0, samples=4)
+    return nk.forecast(
+        NET, X, ONE_HOT, GD, X_NEW, loss="cross_entropy", key=0, theory=nk.InfiniteWidth(samples=4)
+    )
 
 
 @functools.cache

@@ -58,8 +58,7 @@ CALLS = [
             y=y,
             algorithm=("algorithm", FLOW),
             x_new=x_new,
-            order=("whole", 0),
-            trained=("choice", "all"),
+            loss=("choice", "squared"),
         ),
     ),
     Call(
@@ -69,8 +68,8 @@ CALLS = [
     ),
     Call(
         "forecast, cross_entropy",
-        functools.partial(nk.forecast, NET, algorithm=GD, loss="cross_entropy"),
-        dict(x=x, y=("probabilities", ONE_HOT), x_new=x_new, key=key, samples=("whole", 4)),
+        functools.partial(nk.forecast, NET, algorithm=GD, loss="cross_entropy", theory=nk.InfiniteWidth(4)),
+        dict(x=x, y=("probabilities", ONE_HOT), x_new=x_new, key=key),
     ),
     Call("SampledForecast.quantile", method(sampled_forecast, "quantile"), dict(q=("positive", 0.5))),
     Call("SampledForecast.sample", method(sampled_forecast, "sample"), dict(size=("whole", 2), key=key)),
@@ -83,20 +82,18 @@ CALLS = [
     ),
     Call("forecast, relu", functools.partial(nk.forecast, RELU), dict(x=x, y=y, x_new=x_new)),
     Call(
-        "forecast, order 1",
-        functools.partial(nk.forecast, NET, order=1),
+        "forecast, finite width",
+        functools.partial(nk.forecast, NET, theory=nk.FiniteWidth()),
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
     ),
     Call(
-        "forecast, order 0.5",
-        functools.partial(
-            nk.forecast, RELU, order=0.5, neurons=nk.forecasts.SampledNeurons(most=64, scrambles=2)
-        ),
+        "forecast, kinks",
+        functools.partial(nk.forecast, RELU, theory=nk.Kinks(most=64, scrambles=2)),
         dict(x=("inputs", X[:2]), y=("targets", Y[:2]), x_new=("inputs", X_NEW[:1])),
     ),
     Call(
-        "SampledNeurons",
-        nk.forecasts.SampledNeurons,
+        "FiniteWidth",
+        nk.FiniteWidth,
         dict(
             exact=("whole", 4),
             tolerance=("positive", 0.1),
@@ -106,6 +103,18 @@ CALLS = [
             dtype=("choice", "float32"),
         ),
     ),
+    Call(
+        "Kinks",
+        nk.Kinks,
+        dict(
+            tolerance=("positive", 0.1),
+            most=("whole", 64),
+            scrambles=("whole", 2),
+            seed=("whole", 1),
+            dtype=("choice", "float32"),
+        ),
+    ),
+    Call("InfiniteWidth", nk.InfiniteWidth, dict(samples=("whole", 4))),
     Call("KinkForecast.at", method(kink_forecast, "at"), dict(time=("positive", 1.0))),
     Call("KinkForecast.predict", method(kink_forecast, "predict"), dict(x_new=x_new)),
     Call("KinkForecast.sample", method(kink_forecast, "sample"), dict(size=("whole", 2), key=key)),
@@ -125,7 +134,7 @@ CALLS = [
     ),
     Call(
         "forecast, rich",
-        functools.partial(nk.forecast, RICH, clouds=nk.forecasts.Clouds(neurons=64, scrambles=2)),
+        functools.partial(nk.forecast, RICH, theory=nk.MeanField(neurons=64, scrambles=2)),
         dict(
             x=x,
             y=y,
@@ -135,8 +144,8 @@ CALLS = [
         ),
     ),
     Call(
-        "Clouds",
-        nk.forecasts.Clouds,
+        "MeanField",
+        nk.MeanField,
         dict(
             neurons=("whole", 64),
             scrambles=("whole", 2),

@@ -15,26 +15,8 @@ RICH = nk.MLP(3, (16,), 1, "tanh", bias_var=0.0, parametrization="mean_field")
 STEPS, FLOW, KERNEL = nk.GradientDescent(0.01, 3), nk.GradientFlow(), nk.kernels.RBF(1.0)
 RATES = nk.results.Rates(cores=2, build=1e8, product=2e8, entries=1e8, flops=3e10, disk=1e9)
 UNUSED = {
-    "neurons at order 0": (
-        lambda: nk.forecast(NET, X, Y, FLOW, NEW, neurons=nk.forecasts.SampledNeurons()),
-        "`neurons` has no effect at order 0",
-    ),
-    "neurons, another loss": (
-        lambda: nk.forecast(
-            NET, X, Y, STEPS, NEW, loss="huber", key=0, neurons=nk.forecasts.SampledNeurons()
-        ),
-        "`neurons` has no effect at order 0",
-    ),
-    "neurons of kernels": (
-        lambda: nk.forecast((KERNEL, KERNEL), X, Y, FLOW, NEW, neurons=nk.forecasts.SampledNeurons()),
-        "`neurons` has no effect at order 0",
-    ),
     "samples": (
-        lambda: nk.forecast(NET, X, Y, FLOW, NEW, samples=10),
-        "`samples` has no effect with the loss 'squared'",
-    ),
-    "samples at order 1": (
-        lambda: nk.forecast(NET, X[:2], Y[:2], FLOW, NEW[:1], order=1, samples=10),
+        lambda: nk.forecast(NET, X, Y, FLOW, NEW, theory=nk.InfiniteWidth(samples=10)),
         "`samples` has no effect with the loss 'squared'",
     ),
     "key": (
@@ -44,18 +26,6 @@ UNUSED = {
     "key of moments": (
         lambda: nk.forecast(NET, X, Y, nk.SGD(0.01, 2, 3), NEW, key=0),
         "`key` has no effect with the loss 'squared'",
-    ),
-    "clouds": (
-        lambda: nk.forecast(NET, X, Y, FLOW, NEW, clouds=nk.forecasts.Clouds()),
-        "`clouds` has no effect but with parametrization",
-    ),
-    "neurons, rich": (
-        lambda: nk.forecast(RICH, X, Y, STEPS, NEW, neurons=nk.forecasts.SampledNeurons()),
-        '`neurons` has no effect with parametrization="mean_field"',
-    ),
-    "samples, rich": (
-        lambda: nk.forecast(RICH, X, Y, STEPS, NEW, samples=10),
-        '`samples` has no effect with parametrization="mean_field"',
     ),
     "key, rich": (
         lambda: nk.forecast(RICH, X, Y, STEPS, NEW, key=0),
@@ -127,13 +97,9 @@ NONSENSE = {
         lambda: nk.learning_curve(KERNEL, X, Y).with_features(10, [True]),
         "`sizes` must be an integer; got True",
     ),
-    "neurons": (
-        lambda: nk.forecast(NET, X[:2], Y[:2], FLOW, NEW[:1], order=1, neurons=3),
-        "`neurons` must be an object of the class SampledNeurons; got 3",
-    ),
-    "clouds": (
-        lambda: nk.forecast(RICH, X, Y, STEPS, NEW, clouds=3),
-        "`clouds` must be an object of the class Clouds; got 3",
+    "theory": (
+        lambda: nk.forecast(NET, X[:2], Y[:2], FLOW, NEW[:1], theory=3),
+        "`theory` must be an object of the class AbstractTheory; got 3",
     ),
     "no step": (
         lambda: S.coordinate_check(NET, X, Y, nk.GradientDescent(0.01, 0), draws=2),

@@ -79,7 +79,9 @@ RECORDS = {
     "solution, order 2": lambda: nk.solve(nk.expand(WIDE, WIDE.init(KEY), 3), X, Y, GD, order=2),
     "feature learning": lambda: good.nearly().feature_learning(X_NEW, Y[:2]),
     "forecast": good.forecast,
-    "forecast, order 1": lambda: nk.forecast(WIDE, X[:3], Y[:3], nk.GradientFlow(), X_NEW, order=1),
+    "forecast, order 1": lambda: nk.forecast(
+        WIDE, X[:3], Y[:3], nk.GradientFlow(), X_NEW, theory=nk.FiniteWidth()
+    ),
     "posterior": good.posterior,
     "trajectory": lambda: nk.simulate(NET, PARAMS, X, Y, GD),
     "estimate": lambda: nk.measure(first_layer, good.RELU, 8, KEY),

@@ -107,18 +107,18 @@ def test_forecasts_on_a_cluster_are_those_of_this_machine(cluster):
     x, x_new = rng.normal(size=(20, 3)), rng.normal(size=(2, 3))
     small, flow = nk.MLP(3, (8,), 1, "tanh"), nk.GradientDescent(0.05, 10)
     rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
-    clouds = nk.forecasts.Clouds(neurons=1024, scrambles=2)
-    neurons = nk.forecasts.SampledNeurons(most=2048, scrambles=4)
+    clouds = nk.MeanField(neurons=1024, scrambles=2)
+    finite, kinks = nk.FiniteWidth(most=2048, scrambles=4), nk.Kinks(most=2048, scrambles=4)
 
     def forecasts():
         labels, key = (x[:, 0] > 0).astype(int), jax.random.key(0)
-        classes = {"loss": "cross_entropy", "samples": 30, "key": key}
+        classes = {"loss": "cross_entropy", "theory": nk.InfiniteWidth(samples=30), "key": key}
         batches = nk.SGD(0.005, 4, 4)
-        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x_new, key=key, clouds=clouds)
+        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x_new, key=key, theory=clouds)
         return [
             nk.forecast(nk.MLP(3, (8,), 2, "erf"), x, labels, flow, x_new, **classes).samples,
-            nk.forecast(small, x, x[:, 0], flow, x_new, 1, neurons=neurons).std,
-            nk.forecast(nk.MLP(3, (8,), 1, "relu"), x, x[:, 0], flow, x_new, 0.5, neurons=neurons).mean,
+            nk.forecast(small, x, x[:, 0], flow, x_new, theory=finite).std,
+            nk.forecast(nk.MLP(3, (8,), 1, "relu"), x, x[:, 0], flow, x_new, theory=kinks).mean,
             limit.mean,
             limit.spread(64, draws=6).cov,
         ]
@@ -150,21 +150,28 @@ def test_jobs_can_be_sent_to_other_processes():
         return [task(item, again, token, dtype) for item in items]
 
     rich = nk.MLP(3, (8, 8), 1, "tanh", parametrization="mean_field")
-    clouds = nk.forecasts.Clouds(neurons=1024, scrambles=2, watch=lambda share, left: None)
-    neurons = nk.forecasts.SampledNeurons(most=1024, scrambles=2)
+    clouds = nk.MeanField(neurons=1024, scrambles=2, watch=lambda share, left: None)
+    neurons = nk.FiniteWidth(most=1024, scrambles=2)
     net, steps = nk.MLP(3, (8,), 2, "erf"), nk.GradientDescent(0.05, 5)
 
     def answers():
         classes = nk.forecast(
-            net, x, (x[:, 0] > 0).astype(int), steps, x[:2], loss="cross_entropy", samples=8, key=key
+            net,
+            x,
+            (x[:, 0] > 0).astype(int),
+            steps,
+            x[:2],
+            loss="cross_entropy",
+            theory=nk.InfiniteWidth(samples=8),
+            key=key,
         )
         batches = nk.SGD(0.005, 4, 3)
-        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x[6:8], key=key, clouds=clouds)
+        limit = nk.forecast(rich, x[:6], x[:6, 0], batches, x[6:8], key=key, theory=clouds)
         return [
             classes.samples,
             limit.mean,
             limit.spread(64, draws=3).cov,
-            nk.forecast(nk.MLP(3, (8,), 1, "tanh"), x, x[:, 0], steps, x[:1], 1, neurons=neurons).std,
+            nk.forecast(nk.MLP(3, (8,), 1, "tanh"), x, x[:, 0], steps, x[:1], theory=neurons).std,
         ]
 
     here = answers()

@@ -42,12 +42,12 @@ def test_one_zero_among_others_changes_nothing_for_them():
     np.testing.assert_allclose(one.cov, other.cov, atol=1e-12)
 
 
-@pytest.mark.parametrize("order", [0, 1])
-def test_new_inputs_of_another_dimension_are_named_as_typed(order):
+@pytest.mark.parametrize("theory", [nk.InfiniteWidth(), nk.FiniteWidth()])
+def test_new_inputs_of_another_dimension_are_named_as_typed(theory):
     net = nk.MLP(3, (64,), activation="erf", bias_var=0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = nk.forecast(net, X_NEW[:2], Y[:2], nk.GradientFlow(1.0), X_NEW[2:], order)
+        found = nk.forecast(net, X_NEW[:2], Y[:2], nk.GradientFlow(1.0), X_NEW[2:], theory=theory)
     with pytest.raises(ValueError, match="`x_new` has 4 features per row; 3 expected"):
         found.predict(np.ones((2, 4)))
 

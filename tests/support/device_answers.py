@@ -90,15 +90,20 @@ def samples() -> np.ndarray:
     algorithm = nk.GradientDescent(0.05, 20)
     two = nk.MLP(7, (32,), 2, "erf", 1.5, 0.1)
     return nk.forecast(
-        two, FEW, CLASSES, algorithm, NEW, loss="cross_entropy", samples=40, key=jax.random.key(2)
+        two,
+        FEW,
+        CLASSES,
+        algorithm,
+        NEW,
+        loss="cross_entropy",
+        theory=nk.InfiniteWidth(samples=40),
+        key=jax.random.key(2),
     ).samples
 
 
 def neurons(name: str, order: float) -> np.ndarray:
-    options = nk.forecasts.SampledNeurons(tolerance=1.0, most=4096, dtype="float64")
-    found = nk.forecast(
-        net(name), FEW, X[:16, 0], nk.GradientFlow(1.0), NEW[:5], order=order, neurons=options
-    )
+    theory = (nk.FiniteWidth if order == 1 else nk.Kinks)(tolerance=1.0, most=4096, dtype="float64")
+    found = nk.forecast(net(name), FEW, X[:16, 0], nk.GradientFlow(1.0), NEW[:5], theory=theory)
     return np.concatenate([found.mean, found.cov.ravel()])
 
 

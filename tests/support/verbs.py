@@ -54,7 +54,9 @@ VERBS = {
         nk.solve(nk.QuadraticModel(phi, psi, 0.01), X, Y, nk.Ridge(0.1), order=1).predict(NEW).mean
     ),
     "forecast": _forecast,
-    "forecast, order 1": lambda: nk.forecast(WIDE, X[:3], Y[:3], nk.GradientFlow(), NEW, order=1).mean,
+    "forecast, order 1": lambda: (
+        nk.forecast(WIDE, X[:3], Y[:3], nk.GradientFlow(), NEW, theory=nk.FiniteWidth()).mean
+    ),
     "posterior": lambda: nk.forecasts.posterior(K.RBF(1.0), X, Y, NEW, 0.1).mean,
     "simulate": _simulate,
     "measure": lambda: nk.measure(bias, KINKED, 8, jax.random.key(0)).mean,

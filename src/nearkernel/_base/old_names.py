@@ -46,7 +46,7 @@ _MOVED_IN_0_3 = {  # (module then, module now): names
     ),
     ("models", "theory"): ("DiagonalNetwork MultiIndexPolynomial effective_features"),
     ("scale", "results"): ("Cost KernelStore PlanResult Rates"),
-    ("statistics", "forecasts"): ("Clouds SampledNeurons forecast learning_curve power_law_task sphere_task"),
+    ("statistics", "forecasts"): ("forecast learning_curve power_law_task sphere_task"),
     ("statistics", "results"): (
         "Adapted Comparison ComputeOptimalResult ConcentrationResult Contribution "
         "CoordinateCheckResult CriticalResult DeepLinearPosteriorResult DepthLossesResult "
@@ -69,6 +69,10 @@ _MOVED_IN_0_3 = {  # (module then, module now): names
         "relu_ntk_change sample_law sampled_spectrum scaling_exponents smallest_eigenvalue "
         "trained_observables width_evidence"
     ),
+}
+_RENAMED_IN_0_3 = {  # removed in 0.5
+    "statistics.Clouds": "MeanField",
+    "statistics.SampledNeurons": "FiniteWidth",
 }
 _RENAMED_IN_0_2 = {  # removed in 0.4
     "phase": "theory.learning_rate_phase",
@@ -120,9 +124,10 @@ def _table() -> dict[str, dict[str, tuple[str, str]]]:
     for (room, new), names in _MOVED_IN_0_3.items():
         for name in names.split():
             table.setdefault(f"nearkernel.{room}".rstrip("."), {})[name] = (f"{new}.{name}", "0.5")
-    for old, new in _RENAMED_IN_0_2.items():
-        room, _, name = old.rpartition(".")
-        table.setdefault(f"nearkernel.{room}".rstrip("."), {})[name] = (new, "0.4")
+    for renamed, release in ((_RENAMED_IN_0_2, "0.4"), (_RENAMED_IN_0_3, "0.5")):
+        for old, new in renamed.items():
+            room, _, name = old.rpartition(".")
+            table.setdefault(f"nearkernel.{room}".rstrip("."), {})[name] = (new, release)
     return table
 
 

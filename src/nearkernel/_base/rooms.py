@@ -57,6 +57,11 @@ def public(
     return get, offered
 
 
+def public_object(name: str) -> Any:
+    """`nk.name`: for a module below that recommends a name of one above."""
+    return getattr(importlib.import_module("nearkernel"), name)
+
+
 def quiet() -> None:
     """Imports JAX without touching the random numbers of the host program."""
     importlib.import_module("nearkernel._run.quietly")

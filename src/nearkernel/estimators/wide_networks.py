@@ -145,7 +145,8 @@ class _NNGP(_Network):
             noise = tune(NNGP(net), x, y, "ridge").value
         else:
             noise = positive(self.noise, "noise", zero=True)
-        pair = pair_of(net, last_only=True)
+        kernel = NNGP(net)
+        pair = pair_of((kernel, kernel))
         return TrainedLaw(pair, x, y.reshape(len(x), -1), Ridge(noise), y.ndim == 1, noise=noise)
 
 

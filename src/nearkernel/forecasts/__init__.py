@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from .curves.task import power_law_task as power_law_task
     from .curves.task import sphere_task as sphere_task
     from .forecasting import forecast as forecast
-    from .mean_field.theory import Clouds as Clouds
-    from .order_one.theory import SampledNeurons as SampledNeurons
+    from .infinite_width.theory import InfiniteWidth as InfiniteWidth
+    from .mean_field.theory import MeanField as MeanField
+    from .order_half.theory import Kinks as Kinks
+    from .order_one.theory import FiniteWidth as FiniteWidth
     from .posteriors.kernel_posterior import posterior as posterior
+    from .theory import AbstractTheory as AbstractTheory
+    from .theory import Needs as Needs
+    from .theory import Problem as Problem
 else:
     __getattr__, __dir__ = _public(__name__, __file__)

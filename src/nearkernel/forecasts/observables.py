@@ -1,4 +1,4 @@
-r"""Observables of trained networks whose means are the corrections of order 1/n of `forecast(order=1)`.
+r"""Observables of trained networks whose means are the corrections of order 1/n of `nk.FiniteWidth`.
 
 The correction is small compared with the spread of networks, so the noise is reduced in two ways. Each network is
 trained twice, the second time with the sign of its last layer flipped, which is equally likely. And each output has the
@@ -27,7 +27,7 @@ from ..models.networks.network import AbstractNetwork
 from .forecasting import forecast
 from .order_one.exact_training import ExactTraining
 from .order_one.forecast import FiniteForecast
-from .order_one.theory import SampledNeurons
+from .order_one.theory import FiniteWidth
 from .order_one.trained_cumulants import FOUR_POINT, fourth_cumulants, third_cumulants
 from .order_one.trained_moments import frozen_kernel
 
@@ -45,7 +45,7 @@ def trained_observables(
     controls: bool = True,
     cumulants: int = 2,
 ) -> Callable[[Any], dict[str, jax.Array]]:
-    """An observable for `nk.measure` that trains networks; its averages are the corrections of `forecast(order=1)`.
+    """An observable for `nk.measure` that trains networks; its averages are the corrections of `nk.FiniteWidth`.
 
     Use it as `nk.measure(trained_observables(net, x, y, algorithm, x_new), net, size, key)`. The estimate has "mean"
     (m * out,) and "cov" (m * out, m * out): `width` times the difference from infinite width. Extrapolated to
@@ -65,7 +65,7 @@ def trained_observables(
     truth(controls, "controls")
     with warnings.catch_warnings():  # whether the correction is small is what will be seen
         warnings.simplefilter("ignore", UserWarning)
-        theory = forecast(net, x, y, algorithm, x_new, order=1, neurons=SampledNeurons(exact=10**6))
+        theory = forecast(net, x, y, algorithm, x_new, theory=FiniteWidth(exact=10**6))
     assert isinstance(theory, FiniteForecast)
     if not theory.ok:
         raise ValueError(f"`algorithm` {theory.status}.")

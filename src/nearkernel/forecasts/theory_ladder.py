@@ -20,7 +20,7 @@ from ..models.expansion.taylor import expand
 from ..models.networks.mlp import MLP
 from ..models.networks.scaled import Scaled
 from .forecasting import forecast
-from .mean_field.theory import Clouds
+from .mean_field.theory import MeanField
 
 ORDERS = (0, 1, 2)
 
@@ -121,7 +121,7 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     rich = None
     if settings.rich:
         say(f"{where}: rich limit")
-        found_mean = _rich_limit(net, alpha, x, y, algorithm, x_new)
+        found_mean = _rich_limit(model, x, y, algorithm, x_new)
         rich = float(np.linalg.norm(found_mean - trained) / np.linalg.norm(trained))
     left = float(np.sqrt(run.history["loss"][-1] / run.history["loss"][0]))
     return Rung(
@@ -130,16 +130,12 @@ def climb(settings: Settings, case: tuple[str, float, int, int], say: Callable[[
     )  # fmt: skip
 
 
-def _rich_limit(net: MLP, alpha: float, x, y, algorithm: GradientDescent, x_new) -> np.ndarray:
-    """Of infinitely wide networks of the same richness: outputs of order 1/width scaled by alpha sqrt(width)."""
-    width = net.widths[-1]
-    wide = MLP(net.in_dim, net.widths, activation=net.activation, parametrization="mean_field")
-    model = Scaled(wide, alpha * width**0.5)
-    descent = GradientDescent(algorithm.lr / width, algorithm.steps)
-    clouds = Clouds(neurons=4096, scrambles=2, look=4, every=int(max(1, algorithm.steps)))
-    law = forecast(model, x, y, descent, x_new, clouds=clouds)
+def _rich_limit(model: Scaled, x, y, algorithm: GradientDescent, x_new) -> np.ndarray:
+    """Of infinitely wide networks of the same richness."""
+    theory = MeanField(neurons=4096, scrambles=2, look=4, every=int(max(1, algorithm.steps)))
+    law = forecast(model, x, y, algorithm, x_new, theory=theory)
     if not law.ok:
-        raise ValueError(f"the rich limit of richness {1 / float(model.alpha):.3g}: {law.status}.")
+        raise ValueError(f"the rich limit of richness {law.richness:.3g}: {law.status}.")
     return law.mean
 
 

@@ -85,28 +85,35 @@ def test_forecasts_say_it():
     assert law.regime.name == law.at(1.0).regime.name == law.predict(X).regime.name == "lazy"
     assert "regime='lazy'" in repr(law)
     narrow = nk.forecast(nk.MLP(3, (16,), activation="tanh"), X, Y, flow, X_NEW)
-    assert "regime='nearly lazy: its tangent kernel changes a little; use nk.forecast(order=1)" in repr(
+    assert "regime='nearly lazy: its tangent kernel changes a little; use theory=nk.FiniteWidth()" in repr(
         narrow
     )
     rich = nk.forecast(wide, X, 100 * Y, flow, X_NEW)
-    assert 'parametrization="mean_field" and nk.Scaled(net, 100)' in repr(rich)
+    assert "use theory=nk.MeanField()" in repr(rich)
     kernels = nk.kernels.NNGP(wide), nk.kernels.NTK(wide)
     for unknown in (
         nk.forecast(kernels, X, Y, flow, X_NEW),
-        nk.forecast(wide, X, Y, flow, X_NEW, trained="last"),
+        nk.forecast((nk.kernels.NNGP(wide),) * 2, X, Y, flow, X_NEW),
     ):
         assert unknown.regime is None and "regime" not in repr(unknown)
 
 
 def test_forecasts_by_other_theories_say_it():
     steps = nk.GradientDescent(0.05, 3)
-    few = nk.forecasts.Clouds(neurons=64, scrambles=2)
-    limit = nk.forecast(nk.Scaled(mean_field(), 2.0), X, Y, steps, X_NEW, clouds=few)
+    few = nk.MeanField(neurons=64, scrambles=2)
+    limit = nk.forecast(nk.Scaled(mean_field(), 2.0), X, Y, steps, X_NEW, theory=few)
     assert limit.regime.name == "rich" and limit.regime.strength == pytest.approx(0.5)
     assert "regime='rich'," in repr(limit)
     net = nk.MLP(3, (16,), activation="tanh")
     sampled = nk.forecast(
-        net, X, (Y > 0).astype(int), nk.GradientFlow(1.0), X_NEW, loss="cross_entropy", key=0, samples=4
+        net,
+        X,
+        (Y > 0).astype(int),
+        nk.GradientFlow(1.0),
+        X_NEW,
+        loss="cross_entropy",
+        key=0,
+        theory=nk.InfiniteWidth(samples=4),
     )
     assert sampled.regime.name == "nearly lazy" and "regime=" in repr(sampled)
     drawn = nk.forecast(net, X, Y, nk.SGD(0.05, 2, 3), X_NEW)
@@ -115,7 +122,7 @@ def test_forecasts_by_other_theories_say_it():
 
 def test_first_order_forecasts_say_it():
     net = nk.MLP(2, (30,), activation="tanh")
-    law = nk.forecast(net, X[:2, :2], Y[:2], nk.GradientFlow(1.0), X_NEW[:1, :2], order=1)
+    law = nk.forecast(net, X[:2, :2], Y[:2], nk.GradientFlow(1.0), X_NEW[:1, :2], theory=nk.FiniteWidth())
     assert law.regime.name == "nearly lazy" and "regime='nearly lazy'" in repr(law)
 
 
@@ -154,10 +161,10 @@ def test_the_named_theory_is_the_best_one_of_trained_networks():
     rate = 0.3 / float(np.linalg.eigvalsh(nk.kernels.NTK(make(8, "ntk"))(x))[-1])
     good = []
     for richness in (0.03, 0.06, 0.13, 0.22, 0.6, 1.0, 2.0):
-        clouds = nk.forecasts.Clouds(neurons=4096, scrambles=2, every=steps)
+        clouds = nk.MeanField(neurons=4096, scrambles=2, every=steps)
         limit_net = nk.Scaled(make(64, "mean_field"), 1 / richness)
         limit = nk.forecast(
-            limit_net, x, y, nk.GradientDescent(rate * richness**2, steps), new, clouds=clouds
+            limit_net, x, y, nk.GradientDescent(rate * richness**2, steps), new, theory=clouds
         )
         for width, seed in ((64, 0), (64, 1), (1024, 0), (1024, 1)):
             alpha = 1 / (richness * width**0.5)

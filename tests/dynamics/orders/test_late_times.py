@@ -49,8 +49,8 @@ def test_order_zero_at_late_times_is_the_end(algorithm):
 @pytest.mark.filterwarnings("ignore:the correction is")
 @pytest.mark.parametrize("algorithm", [nk.GradientFlow(), nk.GradientDescent(0.2)], ids=["flow", "descent"])
 def test_a_forecast_at_late_times_is_that_of_the_end(algorithm):
-    for order in (0, 1):
-        end = nk.forecast(NET, X, Y, algorithm, NEW, order)
+    for theory in (nk.InfiniteWidth(), nk.FiniteWidth()):
+        end = nk.forecast(NET, X, Y, algorithm, NEW, theory=theory)
         for time in LATE:
             np.testing.assert_allclose(end.at(time).mean, end.mean, rtol=1e-9)
             np.testing.assert_allclose(end.at(time).cov, end.cov, atol=1e-10)

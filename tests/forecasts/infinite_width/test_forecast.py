@@ -72,7 +72,7 @@ def test_one_factor_serves_times_and_inputs():
 
 
 def test_training_the_last_layer_ends_in_the_nngp_posterior():
-    last = nk.forecast(NET, X, Y, nk.GradientFlow(), NEW, trained="last")
+    last = nk.forecast((NNGP, NNGP), X, Y, nk.GradientFlow(), NEW)
     exact = nk.forecasts.posterior(NNGP, X, Y, NEW)
     np.testing.assert_allclose(last.mean, exact.mean, atol=1e-9)
     np.testing.assert_allclose(last.cov, exact.cov, atol=1e-9)
@@ -93,8 +93,6 @@ def test_a_pair_of_kernels_is_forecast_as_the_network_is():
         np.testing.assert_allclose(pair.mean, net.mean, atol=1e-11)
         np.testing.assert_allclose(pair.cov, net.cov, atol=1e-11)
         np.testing.assert_allclose(nk.forecast((NNGP, NTK), X, Y, algorithm, NEW).std, net.std, atol=1e-8)
-    last = nk.forecast((NNGP, NNGP), X, Y, None, NEW)
-    np.testing.assert_allclose(last.cov, nk.forecast(NET, X, Y, None, NEW, trained="last").cov, atol=1e-10)
 
 
 def features(x):
@@ -174,18 +172,10 @@ def test_samples_have_the_forecast_mean_and_covariance():
             "same input size: NNGP takes 5, NTK takes 4",
         ),
         (
-            lambda: nk.forecast((NNGP, NTK), X, Y, x_new=NEW, trained="last"),
-            "need a network: kernels and features have no layers",
-        ),
-        (
             lambda: nk.forecast(NET, X, Y, nk.Adam(0.1, 3), NEW),
-            "`algorithm` must be one that can be solved",
+            r"`theory=nk\.InfiniteWidth\(\)` needs an `algorithm` that can be solved, .* got Adam\. No theory fits",
         ),
-        (lambda: nk.forecast(NET, X, Y, None, NEW, order=2), r"`order` must be 0 .*, 1 .*, or 0.5 .*; got 2"),
-        (
-            lambda: nk.forecast(NET, X, Y, None, NEW, trained="first"),
-            "`trained` must be one of 'all', 'last'; got 'first'",
-        ),
+        (lambda: nk.forecast(NET, X, Y, 0.1, NEW), r"`algorithm` must be an algorithm, e\.g\. .*; got 0\.1"),
         (lambda: nk.forecast(NET, X[:, :4], Y, None, NEW), "`x` has 4 features per row; 5 expected"),
         (lambda: nk.forecast(NET, X, Y, nk.Ridge(1.0), NEW).at(2.0), "`time` is not defined for Ridge"),
         (

@@ -50,7 +50,14 @@ def trained_outputs(net, size, key, loss, y):
 def test_the_squared_loss_as_a_function_is_the_closed_form(algorithm):
     exact = nk.forecast(NET, X, Y, algorithm, NEW)
     found = nk.forecast(
-        NET, X, Y, algorithm, NEW, loss=lambda z, y: 0.5 * jnp.sum((z - y) ** 2), key=1, samples=4000
+        NET,
+        X,
+        Y,
+        algorithm,
+        NEW,
+        loss=lambda z, y: 0.5 * jnp.sum((z - y) ** 2),
+        key=1,
+        theory=nk.InfiniteWidth(samples=4000),
     )
     assert found.ok and found.samples.shape == (4000, 2) and found.cov.shape == (2, 2)
     assert (np.abs(found.mean - exact.mean) <= 4 * exact.std / np.sqrt(4000)).all()
@@ -61,12 +68,25 @@ def test_the_squared_loss_as_a_function_is_the_closed_form(algorithm):
 
 
 def test_cross_entropy_of_trained_networks():
-    found = nk.forecast(NET, X, LABELS, DESCENT, NEW, loss="cross_entropy", key=0, samples=4000)
+    found = nk.forecast(
+        NET, X, LABELS, DESCENT, NEW, loss="cross_entropy", key=0, theory=nk.InfiniteWidth(samples=4000)
+    )
     agree(trained_outputs(NET, 200, 5, "cross_entropy", LABELS), found)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
     np.testing.assert_allclose(found.votes.sum(axis=1), 1.0)
-    one_hot = nk.forecast(NET, X, np.eye(3)[LABELS], DESCENT, NEW, loss="cross_entropy", key=0, samples=50)
-    same = nk.forecast(NET, X, LABELS, DESCENT, NEW, loss="cross_entropy", key=0, samples=50)
+    one_hot = nk.forecast(
+        NET,
+        X,
+        np.eye(3)[LABELS],
+        DESCENT,
+        NEW,
+        loss="cross_entropy",
+        key=0,
+        theory=nk.InfiniteWidth(samples=50),
+    )
+    same = nk.forecast(
+        NET, X, LABELS, DESCENT, NEW, loss="cross_entropy", key=0, theory=nk.InfiniteWidth(samples=50)
+    )
     np.testing.assert_array_equal(one_hot.samples, same.samples)
 
 
@@ -74,7 +94,7 @@ def test_cross_entropy_of_trained_networks():
 @pytest.mark.parametrize("loss, y", [("cross_entropy", LABELS), (LogCosh(), RNG.normal(size=(5, 3)))])
 def test_two_thousand_trained_networks(loss, y):
     net = nk.MLP(3, (2048,), 3, "tanh", weight_var=1.5, bias_var=0.2)
-    found = nk.forecast(net, X, y, DESCENT, NEW, loss=loss, key=0, samples=40_000)
+    found = nk.forecast(net, X, y, DESCENT, NEW, loss=loss, key=0, theory=nk.InfiniteWidth(samples=40_000))
     networks = trained_outputs(net, 2000, 6, loss, y)
     agree(networks, found)
     if loss == "cross_entropy":  # class probabilities are those of the ensemble
@@ -88,10 +108,24 @@ def test_two_thousand_trained_networks(loss, y):
 
 def test_times_and_inputs_are_of_the_same_networks():
     found = nk.forecast(
-        NET, X, LABELS, nk.GradientDescent(0.1, 40), NEW, loss="cross_entropy", key=3, samples=300
+        NET,
+        X,
+        LABELS,
+        nk.GradientDescent(0.1, 40),
+        NEW,
+        loss="cross_entropy",
+        key=3,
+        theory=nk.InfiniteWidth(samples=300),
     )
     earlier = nk.forecast(
-        NET, X, LABELS, nk.GradientDescent(0.1, 10), NEW, loss="cross_entropy", key=3, samples=300
+        NET,
+        X,
+        LABELS,
+        nk.GradientDescent(0.1, 10),
+        NEW,
+        loss="cross_entropy",
+        key=3,
+        theory=nk.InfiniteWidth(samples=300),
     )
     np.testing.assert_allclose(found.at(10).samples, earlier.samples, atol=1e-12)
     np.testing.assert_allclose(
@@ -110,11 +144,27 @@ def test_times_and_inputs_are_of_the_same_networks():
 def test_kernels_and_features_are_sampled_too():
     kernel = nk.kernels.RBF(1.0)
     pair = nk.forecast(
-        (0.5 * kernel, kernel), X, Y, nk.GradientFlow(1.0), NEW, loss="huber", key=0, samples=20
+        (0.5 * kernel, kernel),
+        X,
+        Y,
+        nk.GradientFlow(1.0),
+        NEW,
+        loss="huber",
+        key=0,
+        theory=nk.InfiniteWidth(samples=20),
     )
     assert pair.ok and pair.mean.shape == (2,)
     model = nk.FeatureModel(lambda x: jnp.concatenate([x, x**2], axis=1), weight_var=0.3)
-    found = nk.forecast(model, X, Y, nk.GradientDescent(0.01, 20), NEW, loss=LogCosh(), key=0, samples=20)
+    found = nk.forecast(
+        model,
+        X,
+        Y,
+        nk.GradientDescent(0.01, 20),
+        NEW,
+        loss=LogCosh(),
+        key=0,
+        theory=nk.InfiniteWidth(samples=20),
+    )
     assert found.ok and found.samples.shape == (20, 2)
 
 
@@ -127,7 +177,7 @@ def test_a_rate_that_is_too_large_is_a_status():
         NEW,
         loss=lambda z, y: jnp.sum((z - y) ** 2) / 2,
         key=0,
-        samples=20,
+        theory=nk.InfiniteWidth(samples=20),
     )
     assert not wild.ok and wild.status == nk.StatusKind.diverged
 
@@ -156,7 +206,7 @@ def test_bad_input_gets_one_clear_line(change, message):
 
 
 def test_what_a_sample_cannot_say():
-    found = nk.forecast(NET, X, Y, DESCENT, NEW, loss="huber", key=0, samples=4)
+    found = nk.forecast(NET, X, Y, DESCENT, NEW, loss="huber", key=0, theory=nk.InfiniteWidth(samples=4))
     with pytest.raises(ValueError, match=r"`probabilities` need classes: .* not 'huber'"):
         _ = found.probabilities
     with pytest.raises(ValueError, match=r"`q` must be from 0 to 1; got 1\.5"):

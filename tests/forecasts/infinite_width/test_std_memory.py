@@ -15,7 +15,7 @@ NOISY = nk.SGD(0.01, 6, 4, momentum=0.3, noise=0.2)
 LAWS = {
     "forecast": lambda x: nk.forecast(NET, X, Y, nk.GradientFlow(), x),
     "forecast at a time": lambda x: nk.forecast(NET, X, Y, nk.GradientFlow(0.7), x),
-    "last layer": lambda x: nk.forecast(NET, X, Y, nk.GradientFlow(), x, trained="last"),
+    "last layer": lambda x: nk.forecast((nk.kernels.NNGP(NET),) * 2, X, Y, nk.GradientFlow(), x),
     "posterior": lambda x: nk.forecasts.posterior(nk.kernels.NNGP(NET), X, Y, x, noise=0.1),
     "SGD, forecast": lambda x: nk.forecast(NET, X, Y, NOISY, x),
     "SGD, kernel": lambda x: nk.solve(nk.kernels.NTK(NET), X, Y, NOISY).predict(x),

@@ -97,11 +97,11 @@ def test_one_call_draws_theory_and_training():
     descent = nk.GradientDescent(0.1, 40)
     run = nk.simulate(NET, NET.init(0), X, Y, descent)
     rich = nk.MLP(3, (64,), 2, "tanh", parametrization="mean_field")
-    clouds = nk.forecasts.Clouds(neurons=64, scrambles=2, every=40)
+    clouds = nk.MeanField(neurons=64, scrambles=2, every=40)
     theories = (
         nk.forecast(NET, X, Y, descent, NEW),
         nk.forecast(NET, X, Y, nk.GradientDescent(0.1), NEW),
-        nk.forecast(rich, X, Y, descent, NEW, clouds=clouds),
+        nk.forecast(rich, X, Y, descent, NEW, theory=clouds),
         nk.solve(nk.expand(NET, NET.init(0)), X, Y, descent),
     )
     for theory in theories:

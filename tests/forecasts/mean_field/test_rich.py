@@ -8,12 +8,12 @@ import pytest
 import scipy.integrate
 
 import nearkernel as nk
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 
 RNG = np.random.default_rng(12)
 X, NEW = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 3))
 Y = np.array([0.9, -0.4, 0.3, -1.1])
-FEW = Clouds(neurons=1024, scrambles=4)
+FEW = MeanField(neurons=1024, scrambles=4)
 
 
 def network(activation="tanh", widths=(64,), out=1, bias_var=0.0, **options):
@@ -24,7 +24,7 @@ def network(activation="tanh", widths=(64,), out=1, bias_var=0.0, **options):
 def rich(net, richness, y=Y, lr=0.05, steps=20, x=X, new=NEW, clouds=FEW, **options):
     """With the learning rate of the network that is not scaled, so that the lazy limit does not depend on it."""
     descent = nk.GradientDescent(lr * richness**2, steps)
-    return nk.forecast(nk.Scaled(net, 1 / richness), x, y, descent, new, clouds=clouds, **options)
+    return nk.forecast(nk.Scaled(net, 1 / richness), x, y, descent, new, theory=clouds, **options)
 
 
 # (activation, widths, bias variance, weight variance, richness, lr, steps, x, y, new, outputs, their errors)
@@ -49,7 +49,9 @@ def test_published_values(case):
     """Four networks that independent code has solved and trained, within 4 errors of both."""
     activation, widths, bias_var, weight_var, richness, lr, steps, x, y, new, expected, errors = case
     net = network(activation, widths, bias_var=bias_var, weight_var=weight_var)
-    clouds = Clouds(neurons=2**15, scrambles=8) if len(widths) == 1 else Clouds(neurons=2048, scrambles=4)
+    clouds = (
+        MeanField(neurons=2**15, scrambles=8) if len(widths) == 1 else MeanField(neurons=2048, scrambles=4)
+    )
     found = rich(net, richness, np.array(y), lr, steps, np.array(x), np.array(new), clouds)
     assert found.ok and str(found.status) == f"stopped at step {steps}"
     assert found.error.max() < (1e-3 if len(widths) == 1 else 0.012)
@@ -72,7 +74,7 @@ def test_first_effect_of_richness_is_the_cubic_part_of_finite_width(widths, x, y
     lazy = network("linear", widths, parametrization="ntk")
 
     def ddntk(y):
-        found = nk.forecast(lazy, x, y, nk.GradientDescent(0.05, 15), NEW[:1], order=1)
+        found = nk.forecast(lazy, x, y, nk.GradientDescent(0.05, 15), NEW[:1], theory=nk.FiniteWidth())
         return widths[-1] * found.contributions["ddntk"].mean
 
     with warnings.catch_warnings():
@@ -106,7 +108,12 @@ def test_flow_conserves_what_homogeneous_layers_share():
     richness = 1.5
     net = network("relu", weight_var=2.0)
     law = nk.forecast(
-        nk.Scaled(net, 1 / richness), X, Y, nk.GradientFlow(2.0), NEW, clouds=Clouds(neurons=256, scrambles=2)
+        nk.Scaled(net, 1 / richness),
+        X,
+        Y,
+        nk.GradientFlow(2.0),
+        NEW,
+        theory=nk.MeanField(neurons=256, scrambles=2),
     )
     start, end = law.neurons(1, 0), law.neurons(1)
     both = np.concatenate([X, NEW]) * np.sqrt(2.0 / 3)
@@ -129,8 +136,8 @@ def test_flow_conserves_what_homogeneous_layers_share():
 def test_only_richness_times_targets_matters(widths):
     net = network("erf", widths, bias_var=0.1)
     np.testing.assert_allclose(
-        0.6 * rich(net, 0.6, clouds=Clouds(neurons=512, scrambles=2)).mean,
-        rich(net, 1.0, 0.6 * Y, clouds=Clouds(neurons=512, scrambles=2)).mean,
+        0.6 * rich(net, 0.6, clouds=MeanField(neurons=512, scrambles=2)).mean,
+        rich(net, 1.0, 0.6 * Y, clouds=MeanField(neurons=512, scrambles=2)).mean,
         atol=1e-8,
     )
 
@@ -217,8 +224,8 @@ def test_single_precision_and_rare_looks_change_little():
     net = network("tanh", (64, 64))
     whole = rich(net, 1.0)
     for clouds in (
-        Clouds(neurons=1024, scrambles=4, dtype="float32"),
-        Clouds(neurons=1024, scrambles=4, look=4, every=10),
+        MeanField(neurons=1024, scrambles=4, dtype="float32"),
+        MeanField(neurons=1024, scrambles=4, look=4, every=10),
     ):
         other = rich(net, 1.0, clouds=clouds)
         assert np.abs(other.mean - whole.mean).max() < 2 * whole.error.max()
@@ -240,7 +247,7 @@ def test_several_outputs_come_back_in_the_shape_of_y():
 
 def test_rates_beyond_the_moved_kernel_are_a_status():
     shares = []
-    clouds = Clouds(neurons=256, scrambles=2, watch=lambda share, left: shares.append((share, left)))
+    clouds = MeanField(neurons=256, scrambles=2, watch=lambda share, left: shares.append((share, left)))
     wild = rich(network("relu"), 3.0, 3 * Y, lr=0.4, steps=60, clouds=clouds)
     assert (
         not wild.ok
@@ -254,7 +261,7 @@ def test_rates_beyond_the_moved_kernel_are_a_status():
 
 
 def test_too_few_neurons_are_a_status():
-    few = rich(network("relu", (64, 64)), 2.0, steps=60, clouds=Clouds(neurons=64, scrambles=2, tol=1e-3))
+    few = rich(network("relu", (64, 64)), 2.0, steps=60, clouds=MeanField(neurons=64, scrambles=2, tol=1e-3))
     assert not few.ok and few.status == nk.StatusKind.not_converged
     assert "out of directions at step " in str(few.status) and "more neurons" in str(few.status)
     assert np.isnan(few.mean).all()
@@ -277,7 +284,7 @@ def test_networks_whose_layers_differ_follow_their_limit():
     """Four networks of width 1500, with biases in hidden layers alone: 4 sigmas of both, and 0.02 of finite width."""
     net = network(("tanh", "erf"), (1500, 1500), weight_var=(2.0, 1.5, 1.2), bias_var=(0.3, 0.1, 0.0))
     descent = nk.GradientDescent(0.2, 10)
-    law = nk.forecast(net, X, Y, descent, NEW, clouds=FEW)
+    law = nk.forecast(net, X, Y, descent, NEW, theory=FEW)
     trained = []
     for seed in range(4):
         params = net.init(jax.random.key(seed))
@@ -305,7 +312,7 @@ def test_networks_whose_layers_differ_follow_their_limit():
         ({"problem": network(lambda z: 0.0 * z + 1.0)}, ValueError, "activation of `net` must have a finite nonzero"),
         ({"order": 1}, ValueError, "supports only `order=0` and `trained=\"all\"`"),
         ({"problem": nk.MLP(3, (8,)), "clouds": FEW}, ValueError, "`clouds` has no effect but with parametrization"),
-        ({"x": RNG.normal(size=(60, 3)), "y": np.ones(60), "clouds": Clouds(neurons=64),
+        ({"x": RNG.normal(size=(60, 3)), "y": np.ones(60), "clouds": MeanField(neurons=64),
           "problem": network(widths=(8, 8))}, ValueError, "points are too many for clouds of 64 neurons"),
     ],
 )  # fmt: skip
@@ -333,11 +340,11 @@ def test_what_it_refuses_costs_one_line(change, error, message):
 )
 def test_clouds_are_checked(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        Clouds(**options)
+        MeanField(**options)
 
 
 def test_times_and_layers_are_checked():
-    found = rich(network(), 1.0, steps=5, clouds=Clouds(neurons=64, scrambles=2))
+    found = rich(network(), 1.0, steps=5, clouds=MeanField(neurons=64, scrambles=2))
     for time in (6, 2.5):
         with pytest.raises(ValueError, match="`time` must be a step up to 5"):
             found.at(time)
@@ -359,8 +366,8 @@ def test_times_and_layers_are_checked():
 def test_influences_of_neurons_give_the_spread_of_drawn_networks(algorithm, options):
     """c of one hidden layer by theory, against c measured in networks of clouds, within 4 errors."""
     net = nk.MLP(3, (64,), 1, "tanh", weight_var=1.5, parametrization="mean_field")
-    clouds = nk.forecasts.Clouds(neurons=256, scrambles=2, every=100)
-    law = nk.forecast(nk.Scaled(net, 1.5), X, Y, algorithm, NEW, clouds=clouds, **options)
+    clouds = nk.MeanField(neurons=256, scrambles=2, every=100)
+    law = nk.forecast(nk.Scaled(net, 1.5), X, Y, algorithm, NEW, theory=clouds, **options)
     known, drawn = law.spread(100), law.spread(100, draws=150)
     assert known.draws == 0 and known.error < 0.02 and drawn.draws == 150
     np.testing.assert_array_less(np.abs(known.variance / drawn.variance - 1), 4 * 2 * drawn.error)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 from nearkernel.forecasts.mean_field.limit import NARROW
 
 RNG = np.random.default_rng(77)
@@ -22,9 +22,9 @@ def model_of(activation: str, width: int, depth: int) -> nk.Scaled:
     return nk.Scaled(nk.MLP(3, (width,) * depth, 1, activation, weight_var=1.5, parametrization="mean_field"))
 
 
-def limit(activation: str, depth: int, clouds: Clouds):
+def limit(activation: str, depth: int, clouds: MeanField):
     descent = nk.GradientDescent(RATES[depth], STEPS)
-    return nk.forecast(model_of(activation, 64, depth), X, Y, descent, NEW, clouds=clouds)
+    return nk.forecast(model_of(activation, 64, depth), X, Y, descent, NEW, theory=clouds)
 
 
 def distances(activation: str, depth: int, width: int, draws: int, mean: np.ndarray) -> nk.results.Estimate:
@@ -56,7 +56,7 @@ def bias(found: dict[int, nk.results.Estimate], own: np.ndarray) -> tuple[np.nda
 
 
 def test_bands_of_narrow_networks():
-    law = limit("tanh", 1, Clouds(neurons=2048, scrambles=4, every=STEPS))
+    law = limit("tanh", 1, MeanField(neurons=2048, scrambles=4, every=STEPS))
     for width in (32, 64):
         found, band = distances("tanh", 1, width, 400, law.mean), law.spread(width)
         value, error = scaled(found, width)
@@ -67,9 +67,21 @@ def test_bands_of_narrow_networks():
 
 
 CASES = {
-    "one tanh": ("tanh", 1, Clouds(neurons=2**15, scrambles=8, every=STEPS), None, (6000, 4000, 1500, 800)),
-    "one relu": ("relu", 1, Clouds(neurons=2**15, scrambles=8, every=STEPS), 1000, (6000, 4000, 1500, 800)),
-    "two tanh": ("tanh", 2, Clouds(neurons=2**13, scrambles=8, every=STEPS), 500, (6000, 3000, 400, 120)),
+    "one tanh": (
+        "tanh",
+        1,
+        MeanField(neurons=2**15, scrambles=8, every=STEPS),
+        None,
+        (6000, 4000, 1500, 800),
+    ),
+    "one relu": (
+        "relu",
+        1,
+        MeanField(neurons=2**15, scrambles=8, every=STEPS),
+        1000,
+        (6000, 4000, 1500, 800),
+    ),
+    "two tanh": ("tanh", 2, MeanField(neurons=2**13, scrambles=8, every=STEPS), 500, (6000, 3000, 400, 120)),
 }
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 
 RNG = np.random.default_rng(31)
 X, NEW = RNG.normal(size=(5, 4)), RNG.normal(size=(3, 4))
 Y = np.array([1.1, -0.7, 0.2, -1.2, 0.6])
 PAIRS, CLASSES = np.stack([Y, Y[::-1]], axis=1), np.eye(3)[[0, 2, 1, 2, 0]]
-CLOUDS = Clouds(neurons=1024, scrambles=4)
+CLOUDS = MeanField(neurons=1024, scrambles=4)
 KEY = jax.random.key(4)
 GD = nk.GradientDescent(0.06, 20)
 
@@ -58,7 +58,7 @@ def test_the_mean_of_trained_networks(name):
     net, y, algorithm, loss = CASES[name]
     model, draws = nk.Scaled(net, 1.0), 96
     options = {"key": KEY} if isinstance(algorithm, nk.SGD) else {}
-    law = nk.forecast(model, X, y, algorithm, NEW, loss=loss, clouds=CLOUDS, **options)
+    law = nk.forecast(model, X, y, algorithm, NEW, loss=loss, theory=CLOUDS, **options)
     one = functools.partial(trained, model, y, algorithm, loss)
     found = nk.measure(one, model, draws, jax.random.key(5))
     assert law.ok and law.error.max() < 0.03
@@ -115,15 +115,15 @@ def test_one_network_comes_closer_as_the_root_of_its_width(activation, depth, dr
 
 def test_flow_is_the_limit_of_small_steps():
     model, time = nk.Scaled(net_of((64,))), 0.8
-    clouds = Clouds(neurons=512, scrambles=2)
-    flow = nk.forecast(model, X, Y, nk.GradientFlow(time), NEW, clouds=clouds)
+    clouds = MeanField(neurons=512, scrambles=2)
+    flow = nk.forecast(model, X, Y, nk.GradientFlow(time), NEW, theory=clouds)
     descents = [
-        nk.forecast(model, X, Y, nk.GradientDescent(time / k, k), NEW, clouds=clouds).mean for k in (40, 80)
+        nk.forecast(model, X, Y, nk.GradientDescent(time / k, k), NEW, theory=clouds).mean for k in (40, 80)
     ]
     np.testing.assert_allclose(2 * descents[1] - descents[0], flow.mean, atol=2e-3)
     assert np.abs(descents[1] - flow.mean).max() < 0.6 * np.abs(descents[0] - flow.mean).max()
     early = flow.at(0.3)
-    again = nk.forecast(model, X, Y, nk.GradientFlow(0.3), NEW, clouds=clouds)
+    again = nk.forecast(model, X, Y, nk.GradientFlow(0.3), NEW, theory=clouds)
     np.testing.assert_allclose(early.mean, again.mean, atol=1e-4)
 
 
@@ -134,7 +134,7 @@ def test_flow_is_the_limit_of_small_steps():
 def test_flow_is_that_of_trained_networks(widths, draws):
     """The mean of networks that the flow itself has trained, within 4 standard errors and 1/width."""
     model, flow = nk.Scaled(net_of(widths)), nk.GradientFlow(0.8)
-    law = nk.forecast(model, X, Y, flow, NEW, clouds=CLOUDS)
+    law = nk.forecast(model, X, Y, flow, NEW, theory=CLOUDS)
     found = nk.measure(functools.partial(trained, model, Y, flow, "squared"), model, draws, jax.random.key(6))
     assert law.ok and law.error.max() < 0.03
     error = np.sqrt(law.error**2 + found.sem**2 + (0.3 / widths[-1]) ** 2)

@@ -8,7 +8,7 @@ import pytest
 import scipy.integrate
 
 import nearkernel as nk
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 from nearkernel.forecasts.mean_field import limit as _rich_limit
 
 RNG = np.random.default_rng(21)
@@ -24,14 +24,14 @@ def network(widths=(64,), activation="tanh", parametrization="mean_field"):
 def rich(net, richness, clouds, lr=0.06, steps=20, x=X, y=Y, new=NEW):
     """With the learning rate of the network that is not scaled."""
     descent = nk.GradientDescent(lr * richness**2, steps)
-    return nk.forecast(nk.Scaled(net, 1 / richness), x, y, descent, new, clouds=clouds)
+    return nk.forecast(nk.Scaled(net, 1 / richness), x, y, descent, new, theory=clouds)
 
 
 def test_the_tolerance_is_part_of_the_error(monkeypatch):
     """A large one moves the outputs by many errors of sampling, but not by many errors."""
     net, few = network((64, 64)), {"neurons": 2048, "scrambles": 12, "every": 20}
-    coarse = Clouds(tol=0.4, **few)
-    exact, whole = (rich(net, 2.5, clouds, lr=0.04) for clouds in (Clouds(tol=0.01, **few), coarse))
+    coarse = MeanField(tol=0.4, **few)
+    exact, whole = (rich(net, 2.5, clouds, lr=0.04) for clouds in (MeanField(tol=0.01, **few), coarse))
     monkeypatch.setattr(_rich_limit, "_SMALLER", 1.0)  # the run that checks it repeats the first one
     sampling = rich(net, 2.5, coarse, lr=0.04)
     np.testing.assert_array_equal(whole.mean, sampling.mean)
@@ -47,13 +47,15 @@ def test_first_effect_of_richness_on_features_that_bend():
     x, y, new = X[:2], Y[:2], NEW[:1]
 
     def ddntk(y):
-        return 40 * nk.forecast(lazy, x, y, descent, new, order=1).contributions["ddntk"].mean[0]
+        return (
+            40 * nk.forecast(lazy, x, y, descent, new, theory=nk.FiniteWidth()).contributions["ddntk"].mean[0]
+        )
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the whole correction need not be small
         expected = (ddntk(2 * y) - 2 * ddntk(y)) / 6
     start = nk.forecast(lazy, x, y, descent, new).mean[0]
-    clouds, gammas = Clouds(neurons=2**15, scrambles=8, every=20), (0.15, 0.3)
+    clouds, gammas = MeanField(neurons=2**15, scrambles=8, every=20), (0.15, 0.3)
     laws = [rich(network(), gamma, clouds, x=x, y=y, new=new) for gamma in gammas]
     slopes = [(law.mean[0] - start) / gamma**2 for law, gamma in zip(laws, gammas, strict=True)]
     errors = [law.error[0] / gamma**2 for law, gamma in zip(laws, gammas, strict=True)]
@@ -65,7 +67,7 @@ def test_first_effect_of_richness_on_features_that_bend():
 def test_descent_changes_readouts_by_errors_and_outputs(widths):
     """Of any activation <a^2> changes by -2 lr e.f + lr^2 C_W e.Phi e / richness^2 in every step."""
     richness, lr, steps = 1.4, 0.06, 6
-    law = rich(network(widths), richness, Clouds(neurons=512, scrambles=2), lr, steps)
+    law = rich(network(widths), richness, MeanField(neurons=512, scrambles=2), lr, steps)
     sizes, terms = [], []
     for step in range(steps + 1):
         layer = law.neurons(len(widths), step)
@@ -85,9 +87,9 @@ def test_descent_changes_readouts_by_errors_and_outputs(widths):
 @pytest.mark.parametrize("widths", [(64,), (64, 64)])
 def test_flow_changes_readouts_by_errors_and_outputs(widths):
     """Of any activation d<a^2>/dt = -2 e.f, for the limit and for networks that were trained."""
-    clouds = Clouds(neurons=4096 if len(widths) == 1 else 1024, scrambles=2)
+    clouds = MeanField(neurons=4096 if len(widths) == 1 else 1024, scrambles=2)
     model, time = nk.Scaled(network(widths), 1 / 1.4, centred=False), 1.5
-    law = nk.forecast(model, X, Y, nk.GradientFlow(time), NEW, clouds=clouds)
+    law = nk.forecast(model, X, Y, nk.GradientFlow(time), NEW, theory=clouds)
     start, end = (law.neurons(len(widths), at) for at in (0, time))
     gained = [each.weights @ each.readout[:, 0] ** 2 for each in (start, end)]
     power = -2 * ((law.train - Y) * law.train).sum(axis=1)

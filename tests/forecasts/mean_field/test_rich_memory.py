@@ -8,7 +8,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel._run import memory as _memory
-from nearkernel.forecasts import Clouds
+from nearkernel.forecasts import MeanField
 from nearkernel.forecasts.mean_field.memory import run_bytes, shared_bytes
 
 RNG = np.random.default_rng(5)
@@ -18,8 +18,8 @@ def problem(n, m, widths, algorithm, activation="tanh", **options):
     """A forecast that has been made: its problem, without a run."""
     x = RNG.normal(size=(n + m, 3))
     net = nk.MLP(3, widths, 1, activation, weight_var=1.5, parametrization="mean_field")
-    small = nk.forecasts.Clouds(neurons=2048, scrambles=2, **options)
-    law = nk.forecast(net, x[:n], np.sign(x[:n, 0]), algorithm, x[n:], clouds=small)
+    small = nk.MeanField(neurons=2048, scrambles=2, **options)
+    law = nk.forecast(net, x[:n], np.sign(x[:n, 0]), algorithm, x[n:], theory=small)
     assert law.ok
     return law._problem
 
@@ -58,7 +58,7 @@ def one_gibibyte(monkeypatch):
 @pytest.mark.parametrize(
     "activation, widths, n, m, clouds, message",
     [
-        ("tanh", (8, 8), 4, 3, Clouds(neurons=2**40), "clouds of .* neurons at 7 points needs"),
+        ("tanh", (8, 8), 4, 3, MeanField(neurons=2**40), "clouds of .* neurons at 7 points needs"),
         ("tanh", (8,), 20_000, 1, None, "clouds of 16384 neurons at 20001 points needs"),
         ("relu", (8, 8), 20_000, 1, None, "clouds of 4096 neurons at 20001 points needs"),
         ("linear", (8,), 200_000, 1, None, "clouds of 128 coordinates at 200001 points needs"),
@@ -68,14 +68,14 @@ def test_clouds_that_do_not_fit_are_refused(activation, widths, n, m, clouds, me
     net = nk.MLP(1, widths, 1, activation, parametrization="mean_field")
     x = np.linspace(-1.0, 1.0, n + m)[:, None]
     with pytest.raises(MemoryError, match=rf"{message} .* use fewer neurons or points\.") as raised:
-        nk.forecast(net, x[:n], x[:n, 0], nk.GradientDescent(0.01, 2), x[n:], clouds=clouds)
+        nk.forecast(net, x[:n], x[:n, 0], nk.GradientDescent(0.01, 2), x[n:], theory=clouds)
     assert "\n" not in str(raised.value)
 
 
 def test_kernels_of_many_points_that_do_not_fit_are_refused(one_gibibyte):
     net = nk.MLP(1, (8,), 1, "tanh", parametrization="mean_field")
     x = np.linspace(-1.0, 1.0, 20_000)[:, None]
-    few = Clouds(neurons=64, scrambles=2)
-    law = nk.forecast(net, x[:2], x[:2, 0], nk.GradientDescent(0.01, 1), x[2:], clouds=few)
+    few = MeanField(neurons=64, scrambles=2)
+    law = nk.forecast(net, x[:2], x[:2, 0], nk.GradientDescent(0.01, 1), x[2:], theory=few)
     with pytest.raises(MemoryError, match="kernels of 64 neurons at 20000 points needs"):
         law.kernels()

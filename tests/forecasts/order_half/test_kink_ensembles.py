@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import SampledNeurons
+from nearkernel import Kinks
 
-MANY = SampledNeurons(tolerance=1e-9, most=2**13)
+MANY = Kinks(tolerance=1e-9, most=2**13)
 
 
 def moments(net, x, y, descent, new):
@@ -72,7 +72,7 @@ def measured(make, x, y, descent, new, pairs, roots):
 
 def predicted(net, x, y, algorithm, new, neurons=MANY):
     """The same by the law, and its standard errors."""
-    law, root = nk.forecast(net, x, y, algorithm, new, order=0.5, neurons=neurons), math.sqrt(net.widths[-1])
+    law, root = nk.forecast(net, x, y, algorithm, new, theory=neurons), math.sqrt(net.widths[-1])
     size = law.mean.size
     values = {
         "mean": law.terms[1].ravel(),

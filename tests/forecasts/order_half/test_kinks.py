@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import SampledNeurons
+from nearkernel import Kinks
 from nearkernel.forecasts.order_half import neuron_drift as _drift
 from nearkernel.forecasts.order_half.kink_crossings import Crossings, _cumulants
 from nearkernel.forecasts.order_half.neuron_drift import drift_roots
@@ -143,8 +143,8 @@ def test_one_training_point_has_a_closed_form(rate):
     width, x, y = 10**8, X[:1], np.array([[0.9]])
     net = nk.MLP(3, (width,), 1, "relu", weight_var=1.7, bias_var=0.2)
     descent = nk.GradientDescent(rate / float(nk.kernels.NTK(net)(x)[0, 0]))
-    some = SampledNeurons(tolerance=1e-9, most=2**16)
-    law = nk.forecast(net, x, y[:, 0], descent, NEW, order=0.5, neurons=some)
+    some = Kinks(tolerance=1e-9, most=2**16)
+    law = nk.forecast(net, x, y[:, 0], descent, NEW, theory=some)
     sampled = Crossings(net, x, y, True, NEW, some).sampled(descent)
     diagonals = lambda part: [part.mean, *(np.diagonal(each) for each in part[1:])]
     exact = closed_form(net, x, 0.9, NEW, descent.lr)
@@ -163,7 +163,7 @@ def test_one_training_point_has_a_closed_form(rate):
     np.testing.assert_array_equal(law.at(0).terms[1], 0.0)
 
 
-SOME = SampledNeurons(tolerance=1e-9, most=2**11, scrambles=8)
+SOME = Kinks(tolerance=1e-9, most=2**11, scrambles=8)
 
 
 @pytest.mark.filterwarnings("ignore:training moves")
@@ -179,9 +179,9 @@ def test_trained_networks_pass_through_their_training_points(net, algorithm):
     """At infinite time nothing is left there, in any cumulant; at every time the law is continuous."""
     y = np.stack([Y, 1 - Y], axis=1)[:, : net.out_dim]
     beside = [X + size * helpers.points(3, 3, 7) for size in (0.0, 1e-6, 1e-4)]
-    law = nk.forecast(net, X, y, algorithm, np.concatenate(beside), order=0.5, neurons=SOME)
+    law = nk.forecast(net, X, y, algorithm, np.concatenate(beside), theory=SOME)
     shift = law.terms[1].reshape(3, -1)
-    far = nk.forecast(net, X, y, algorithm, NEW, order=0.5, neurons=SOME)
+    far = nk.forecast(net, X, y, algorithm, NEW, theory=SOME)
     size = np.abs(far.terms[1]).max()
     assert size > 1e-3
     if algorithm.end() == math.inf:
@@ -197,7 +197,7 @@ def test_without_biases_the_law_is_homogeneous():
     net, factor = nk.MLP(3, (40, 90), 1, "relu", weight_var=1.8), 0.3
     new = np.concatenate([NEW, X[:1], X[1:2] + 0.05])
     both = np.concatenate([new, factor * new])
-    law = nk.forecast(net, X, Y, nk.GradientFlow(0.8), both, order=0.5, neurons=SOME)
+    law = nk.forecast(net, X, Y, nk.GradientFlow(0.8), both, theory=SOME)
     one, other = law.terms[1].reshape(2, -1)
     np.testing.assert_allclose(other, factor * one, atol=1e-5 * np.abs(one).max())
     cov = law.cov_terms[1]
@@ -219,7 +219,7 @@ def test_beside_training_points_against_trained_networks():
     for root in roots:
         net = nk.MLP(3, (root * root,), 1, "relu")
         found = nk.measure(shift(net, x, y, descent, new), net, 8000, jax.random.key(root))
-        law = nk.forecast(net, x, y, nk.GradientDescent(descent.lr), new, order=0.5, neurons=SOME)
+        law = nk.forecast(net, x, y, nk.GradientDescent(descent.lr), new, theory=SOME)
         spread = np.hypot(found.sem, root * law.error.mean)
         difference = found.mean - root * law.terms[1]
         assert (np.abs(difference[2:]) < 4 * spread[2:] + 0.05 * np.abs(found.mean[2:])).all()
@@ -231,16 +231,16 @@ def test_beside_training_points_against_trained_networks():
 
 def test_skewness_vanishes_without_targets_and_outputs_keep_their_order():
     """At y = 0 a network is as likely as its mirror image; another order of outputs only changes their order."""
-    net, some = nk.MLP(3, (100,), 2, "relu", 1.7, 0.2), SampledNeurons(tolerance=1e-9, most=2**12)
+    net, some = nk.MLP(3, (100,), 2, "relu", 1.7, 0.2), Kinks(tolerance=1e-9, most=2**12)
     flow = nk.GradientFlow(0.4)
-    none = nk.forecast(net, X, np.zeros((3, 2)), flow, NEW, order=0.5, neurons=some)
+    none = nk.forecast(net, X, np.zeros((3, 2)), flow, NEW, theory=some)
     for value, error in (
         (none.terms[1], none.error.mean),
         (none.cumulants(3, diagonal=True), none.error.third),
     ):
         assert (np.abs(value) < 4 * error).all()
     y = np.stack([Y, 0.5 - Y], axis=1)
-    one, other = (nk.forecast(net, X, each, flow, NEW, order=0.5, neurons=some) for each in (y, y[:, ::-1]))
+    one, other = (nk.forecast(net, X, each, flow, NEW, theory=some) for each in (y, y[:, ::-1]))
     spread = np.hypot(one.error.mean, other.error.mean[:, ::-1])
     assert (np.abs(one.terms[1] - other.terms[1][:, ::-1]) < 4 * spread).all()
     turned = other.cov_terms[1][:, ::-1, :, ::-1]
@@ -251,7 +251,7 @@ def test_skewness_vanishes_without_targets_and_outputs_keep_their_order():
 def test_law_of_three_cumulants():
     """Densities, quantiles, draws and the expected loss have the cumulants of the record."""
     net = nk.MLP(3, (100,), 1, "relu", weight_var=1.7, bias_var=0.2)
-    law = nk.forecast(net, X, Y, nk.GradientFlow(0.4), NEW, order=0.5, neurons=SampledNeurons(most=2**12))
+    law = nk.forecast(net, X, Y, nk.GradientFlow(0.4), NEW, theory=nk.Kinks(most=2**12))
     f = law.mean + law.std * np.linspace(-9, 9, 4001)[:, None]
     weights = law.density(f) * (f[1] - f[0])
     away = f - law.mean
@@ -263,7 +263,7 @@ def test_law_of_three_cumulants():
     loss = law.expected_loss([0.5, -0.2])
     np.testing.assert_allclose(loss.mean, loss.bias.sum() + loss.variance.sum())
     assert law.width_within(law.distance) == 100 and law.width_within(0.5 * law.distance) == 400
-    with pytest.raises(ValueError, match=r"joint cumulants are not computed at `order=0\.5`"):
+    with pytest.raises(ValueError, match=r"joint cumulants are not computed at `theory=nk\.Kinks\(\)`"):
         law.cumulants(3)
     for refused in (lambda: law.cumulants(4, diagonal=True), lambda: law.kurtosis):
         with pytest.raises(
@@ -275,7 +275,7 @@ def test_law_of_three_cumulants():
 def test_many_training_points_draw_their_drift(monkeypatch):
     """Beyond 32 training points normals of Gamma are draws of it: the same covariance, here over 60 seeds."""
     net = nk.MLP(3, (50, 70, 60), 1, "relu", weight_var=1.7, bias_var=0.2)
-    on = Crossings(net, X, Y[:, None], True, NEW, SampledNeurons())
+    on = Crossings(net, X, Y[:, None], True, NEW, Kinks())
     monkeypatch.setattr(_drift, "_MOST", 0)
     of = lambda seed: drift_roots(net, on.kernels, on.slopes, on.fields, 3, seed)
     drawn = [[root.T @ root for root in of(seed)[1:]] for seed in range(60)]
@@ -290,7 +290,7 @@ def test_many_training_points_draw_their_drift(monkeypatch):
 def test_movement_is_that_of_trained_networks(widths):
     """rms over neurons and networks of how far preactivations at the worst training point are moved."""
     net, steps = nk.MLP(3, widths, 1, "relu", weight_var=1.7, bias_var=0.2), nk.GradientDescent(0.1, 20)
-    law = nk.forecast(net, X, Y, steps, NEW, order=0.5, neurons=SampledNeurons(most=64, scrambles=2))
+    law = nk.forecast(net, X, Y, steps, NEW, theory=nk.Kinks(most=64, scrambles=2))
     spreads = [np.sqrt(np.diagonal(kernel)) for kernel, *_ in nk.kernels.layer_kernels(net, X)[:-1]]
 
     def observe(params):
@@ -308,13 +308,13 @@ def test_movement_is_that_of_trained_networks(widths):
 
 
 def test_neurons_that_move_far_are_announced():
-    net, few = nk.MLP(3, (16,), 1, "relu", weight_var=1.7, bias_var=0.2), SampledNeurons(most=64, scrambles=2)
-    law = nk.forecast(net, X, 0.01 * Y, nk.GradientFlow(0.01), NEW, order=0.5, neurons=few)
+    net, few = nk.MLP(3, (16,), 1, "relu", weight_var=1.7, bias_var=0.2), Kinks(most=64, scrambles=2)
+    law = nk.forecast(net, X, 0.01 * Y, nk.GradientFlow(0.01), NEW, theory=few)
     assert law.movement < 0.1
     with pytest.warns(
         UserWarning, match=r"training moves preactivations by .* of their spread, .* at width 16 the next"
     ):
-        nk.forecast(net, X, 20 * Y, nk.GradientFlow(), NEW, order=0.5, neurons=few)
+        nk.forecast(net, X, 20 * Y, nk.GradientFlow(), NEW, theory=few)
 
 
 def shift(net, x, y, descent, new):
@@ -348,20 +348,23 @@ def test_several_training_points_against_trained_networks(activation, shape):
         found.append(nk.measure(shift(net, x, y, descent, new), net, draws, jax.random.key(root)))
     limit = nk.theory.extrapolated(found, roots)
     wide = nk.MLP(3, tuple(k * 10**8 for k in shape), 1, activation, weight_var=1.6, bias_var=0.1)
-    law = nk.forecast(wide, x, y, descent, new, order=0.5, neurons=SampledNeurons(tolerance=1e-9, most=2**13))
+    law = nk.forecast(wide, x, y, descent, new, theory=nk.Kinks(tolerance=1e-9, most=2**13))
     theory, error = 1e4 * law.terms[1], 1e4 * law.error.mean
     z = (limit.mean - theory) / np.hypot(limit.sem, error)
     assert np.abs(z).max() < 4
 
 
+def forecast(net, x, y, algorithm=None, theory=nk.Kinks()):
+    return nk.forecast(net, x, y, algorithm, NEW, theory=theory)
+
+
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: nk.forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y, None, NEW, order=0.5), "is for activations with a kink"),
-        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=0.7), r"`order` must be 0 .* got 0.7"),
-        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1), NEW, order=0.5), "is for nk.GradientFlow"),
-        (lambda: nk.forecast(nk.MLP(3, (8,)), X[[0, 1, 1]] * np.c_[[1, 1, -2]], Y, None, NEW, order=0.5), "rows 1 and"),
-        (lambda: nk.forecast(nk.MLP(3, (8,)), X, Y, None, NEW, order=1), r"moves as width\^\(-1/2\), not as 1/width"),
+        (lambda: forecast(nk.MLP(3, (8,), 1, "tanh"), X, Y), "an activation with a kink"),
+        (lambda: forecast(nk.MLP(3, (8,)), X, Y, nk.Ridge(0.1)), "without inertia; got Ridge"),
+        (lambda: forecast(nk.MLP(3, (8,)), X[[0, 1, 1]] * np.c_[[1, 1, -2]], Y), "rows 1 and"),
+        (lambda: forecast(nk.MLP(3, (8,)), X, Y, theory=nk.FiniteWidth()), r"moves as width\^\(-1/2\), not as 1/width"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_clear_line(call, message):

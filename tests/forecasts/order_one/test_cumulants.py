@@ -31,7 +31,7 @@ def network(width=64, out=1, widths=None, activation="tanh"):
 
 
 def forecast(y=Y, new=NEW, algorithm=DESCENT, x=X, net=None):
-    return nk.forecast(net or network(1024), x, y, algorithm, new, order=1)
+    return nk.forecast(net or network(1024), x, y, algorithm, new, theory=nk.FiniteWidth())
 
 
 @pytest.mark.parametrize("steps", [3, 30])
@@ -114,7 +114,7 @@ def test_mean_covariance_and_cumulants_have_five_digits(activation, hidden, size
         print(name, error)
         assert error < 1e-6 or not expected.any()
     rate = 0.8 / np.linalg.eigvalsh(exact.ntk[:2, :2])[-1]
-    found = nk.forecast(net, x[:2], Y, nk.GradientDescent(rate), x[2:], order=1)
+    found = nk.forecast(net, x[:2], Y, nk.GradientDescent(rate), x[2:], theory=nk.FiniteWidth())
     start = start_of(plain, 1)
     lam, vectors = np.linalg.eigh(start.ntk[:2, :2])
     start, response = start.rotated(vectors), responses(lam, rate, np.inf)
@@ -270,7 +270,7 @@ def test_extrapolated_cumulants_agree(case):
         observable = nk.theory.trained_observables(net, x, y, descent, new, cumulants=4)
         estimates.append(nk.measure(observable, net, 4000, jax.random.key(net.widths[-1])))
     found = nk.theory.extrapolated(estimates, widths)
-    theory = by_network(nk.forecast(nets[-1], x, y, descent, new, order=1))
+    theory = by_network(nk.forecast(nets[-1], x, y, descent, new, theory=nk.FiniteWidth()))
     print(found.mean, found.sem, theory, found.deviation(theory))
     assert found.agrees(theory)
     assert not found.agrees({**theory, "third": 0.0 * theory["third"]})  # the test can fail
@@ -330,5 +330,5 @@ def test_orders_that_there_are():
         ValueError, match=r"`order` must be 3 or 4 .`mean` and `cov` are orders 1 and 2.; got 2"
     ):
         forecast().cumulants(2)
-    diverged = nk.forecast(network(), X, Y, nk.GradientDescent(3.0), NEW, order=1)
+    diverged = nk.forecast(network(), X, Y, nk.GradientDescent(3.0), NEW, theory=nk.FiniteWidth())
     assert not diverged.ok and np.isinf(diverged.cumulants(3)).all()

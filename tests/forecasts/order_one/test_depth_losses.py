@@ -23,7 +23,9 @@ def test_every_depth_is_what_forecasts_of_it_say():
         rows = []
         for row in range(4):
             others = np.delete(np.arange(4), row)
-            law = nk.forecast(network(depth, out=2), X[others], y[others], TRAINED, X[[row]], order=1)
+            law = nk.forecast(
+                network(depth, out=2), X[others], y[others], TRAINED, X[[row]], theory=nk.FiniteWidth()
+            )
             rows.append(
                 [law.expected_loss(y[[row]]).mean, law.expected_loss(y[[row]]).terms[0], law.expansion]
             )

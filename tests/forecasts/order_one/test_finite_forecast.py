@@ -115,7 +115,9 @@ MEASURED = {
 @pytest.mark.parametrize("activation, depth", [("tanh", 1), ("tanh", 2), ("sin", 1)])
 def test_corrections_are_those_of_large_ensembles(activation, depth):
     (rate,) = {lr for name, layers, lr, _ in MEASURED if (name, layers) == (activation, depth)}
-    end = nk.forecast(network(activation, (64,) * depth), X, Y, nk.GradientDescent(rate), NEW, order=1)
+    end = nk.forecast(
+        network(activation, (64,) * depth), X, Y, nk.GradientDescent(rate), NEW, theory=nk.FiniteWidth()
+    )
     for steps in (6, np.inf):
         found = end.at(steps)
         (mean, mean_error), (var, var_error) = MEASURED[activation, depth, rate, steps]
@@ -140,7 +142,7 @@ def test_corrections_are_those_of_networks_that_were_trained():
     assert (
         found.sem["mean"][0] < 0.01 and found.sem["cov"][0, 0] < 0.02
     )  # far below -0.23 and the spread, 0.62 * 128
-    assert found.agrees(correction(nk.forecast(net, X, Y, descent, NEW, order=1)))
+    assert found.agrees(correction(nk.forecast(net, X, Y, descent, NEW, theory=nk.FiniteWidth())))
 
 
 @pytest.mark.slow
@@ -161,7 +163,7 @@ def test_extrapolated_corrections_agree(activation, depth, descent, widths):
         observable = nk.theory.trained_observables(net, X, Y, descent, new)
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, widths)
-    theory = correction(nk.forecast(net, X, Y, descent, new, order=1))
+    theory = correction(nk.forecast(net, X, Y, descent, new, theory=nk.FiniteWidth()))
     print(found.mean, found.sem, theory, found.deviation(theory))
     assert found.agrees(theory)
 
@@ -175,7 +177,7 @@ def test_two_outputs_and_unequal_widths_agree():
         observable = nk.theory.trained_observables(net, X, y, descent, NEW)
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, widths)
-    theory = correction(nk.forecast(net, X, y, descent, NEW, order=1))
+    theory = correction(nk.forecast(net, X, y, descent, NEW, theory=nk.FiniteWidth()))
     print(found.mean, found.sem, theory, found.deviation(theory))
     assert found.agrees(theory)
 
@@ -189,7 +191,7 @@ def test_layers_of_their_own_agree():
         observable = nk.theory.trained_observables(net, X, Y, descent, NEW)
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, [2 * width for width in widths])
-    theory = correction(nk.forecast(net, X, Y, descent, NEW, order=1))
+    theory = correction(nk.forecast(net, X, Y, descent, NEW, theory=nk.FiniteWidth()))
     print(found.mean, found.sem, theory, found.deviation(theory))
     assert found.agrees(theory)
 
@@ -203,7 +205,9 @@ def test_networks_of_layers_are_forecast_as_mlps():
         L.Dense(1, 1.0, 0.2),
     ]
     mlp = nk.MLP(3, (40, 30), 1, ("tanh", "gelu"), (1.2, 1.6, 1.0), (0.1, 0.0, 0.2))
-    one, other = (nk.forecast(net, X, Y, None, NEW, order=1) for net in (nk.Network(3, layers), mlp))
+    one, other = (
+        nk.forecast(net, X, Y, None, NEW, theory=nk.FiniteWidth()) for net in (nk.Network(3, layers), mlp)
+    )
     np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
     np.testing.assert_allclose(one.cov, other.cov, rtol=1e-9)
     with pytest.raises(
@@ -211,13 +215,13 @@ def test_networks_of_layers_are_forecast_as_mlps():
         match=r"does not support `layers\[1\].branch\[0\]`, LayerNorm.*: it supports alternating Dense and",
     ):
         block = L.Residual([L.LayerNorm(), L.Activation("tanh"), L.Dense(8)])
-        nk.forecast(nk.Network(3, [L.Dense(8), block, L.Dense(1)]), X, Y, None, NEW, order=1)
+        nk.forecast(nk.Network(3, [L.Dense(8), block, L.Dense(1)]), X, Y, None, NEW, theory=nk.FiniteWidth())
 
 
 def test_terms_times_and_contributions():
     new = np.vstack([NEW, X[:1]])  # a training point among the new ones
     net = network("tanh", (40, 80))
-    found = nk.forecast(net, X, Y, nk.GradientFlow(), new, order=1)
+    found = nk.forecast(net, X, Y, nk.GradientFlow(), new, theory=nk.FiniteWidth())
     plain = nk.forecast(net, X, Y, nk.GradientFlow(), new)
     assert found.width == 80 and found.ok and found.status == nk.StatusKind.converged
     for time in (0.0, 0.7, np.inf):
@@ -239,44 +243,50 @@ def test_terms_times_and_contributions():
 
 
 def test_the_correction_falls_as_one_over_the_width():
-    near, far = (nk.forecast(network(widths=(n, 2 * n)), X, Y, None, NEW, order=1) for n in (50, 500))
+    near, far = (
+        nk.forecast(network(widths=(n, 2 * n)), X, Y, None, NEW, theory=nk.FiniteWidth()) for n in (50, 500)
+    )
     assert near.distance == pytest.approx(10 * far.distance) and near.expansion >= near.distance
     assert near.width_within(near.distance / 10) == 1000 and near.width_within(1.01 * near.distance) == 100
     with pytest.warns(UserWarning, match="depth/width = 2/8 the next order may not be small"):
-        nk.forecast(network(widths=(8, 8)), X, Y, None, NEW, order=1)
+        nk.forecast(network(widths=(8, 8)), X, Y, None, NEW, theory=nk.FiniteWidth())
 
 
 def test_outputs_share_what_they_have_in_common():
     """Outputs in another order, or rotated among each other, are forecast alike."""
     net, y = network("tanh", (64,), out=2), np.stack([Y, [-0.5, 0.9]], axis=1)
-    found, turned = (nk.forecast(net, X, t, nk.GradientFlow(2.0), NEW, order=1) for t in (y, y[:, ::-1]))
+    found, turned = (
+        nk.forecast(net, X, t, nk.GradientFlow(2.0), NEW, theory=nk.FiniteWidth()) for t in (y, y[:, ::-1])
+    )
     assert found.mean.shape == (1, 2) and found.cov.shape == (1, 2, 1, 2) and found.std.shape == (1, 2)
     np.testing.assert_allclose(found.mean[:, ::-1], turned.mean, atol=1e-12)
     np.testing.assert_allclose(found.cov[:, ::-1, :, ::-1], turned.cov, atol=1e-12)
     assert abs(found.cov[0, 0, 0, 1]) > 1e-5  # outputs of finite networks know of each other
     np.testing.assert_allclose(found.cov_terms[0][0, 0, 0, 1], 0.0, atol=1e-15)
     angle = np.array([[0.8, -0.6], [0.6, 0.8]])
-    rotated = nk.forecast(net, X, y @ angle, nk.GradientFlow(2.0), NEW, order=1)
+    rotated = nk.forecast(net, X, y @ angle, nk.GradientFlow(2.0), NEW, theory=nk.FiniteWidth())
     np.testing.assert_allclose(rotated.mean, found.mean @ angle, atol=1e-12)
 
 
 def test_every_row_twice_is_twice_the_time():
     """The kernel matrix is singular then; at finite times that is no matter."""
-    twice = nk.forecast(network(), np.vstack([X, X]), [*Y, *Y], nk.GradientFlow(0.7), NEW, order=1)
-    once = nk.forecast(network(), X, Y, nk.GradientFlow(1.4), NEW, order=1)
+    twice = nk.forecast(
+        network(), np.vstack([X, X]), [*Y, *Y], nk.GradientFlow(0.7), NEW, theory=nk.FiniteWidth()
+    )
+    once = nk.forecast(network(), X, Y, nk.GradientFlow(1.4), NEW, theory=nk.FiniteWidth())
     for one, other in ((twice.terms, once.terms), (twice.cov_terms, once.cov_terms)):
         np.testing.assert_allclose(one[1], other[1], rtol=1e-9)
 
 
 def test_a_rate_beyond_the_limit_is_a_status():
-    found = nk.forecast(network(), X, Y, nk.GradientDescent(2.0), NEW, order=1)
+    found = nk.forecast(network(), X, Y, nk.GradientDescent(2.0), NEW, theory=nk.FiniteWidth())
     assert not found.ok and "2/lambda_max" in found.status.message and np.isinf(found.mean).all()
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: network("relu"), "`order=1` is for smooth activations: .* use `order=0.5`"),
+        (lambda: network("relu"), r"needs smooth activations .*; got one with a kink\. These fit: .*nk\.Kinks\(\)"),
         (lambda: (network(), np.vstack([X, X[:1]]), [1.2, 0.3, 1.2]), "has rank 2 < 3: .* leave out repeated rows"),
         (lambda: (network(), X, Y, nk.Ridge(0.1)), "without inertia; got Ridge"),
         (lambda: (network(), X, Y, nk.GradientDescent(0.1, momentum=0.5)), "without inertia; got GradientDescent"),
@@ -288,14 +298,14 @@ def test_bad_input_gets_one_clear_line(call, message):
     net, *rest = arguments if isinstance(arguments, tuple) else (arguments,)
     x, y, algorithm = (*rest, *(X, Y, None)[len(rest) :])
     with pytest.raises((ValueError, TypeError, MemoryError), match=message) as error:
-        nk.forecast(net, x, y, algorithm, NEW, order=1)
+        nk.forecast(net, x, y, algorithm, NEW, theory=nk.FiniteWidth())
     assert "\n" not in str(error.value)
 
 
 def test_exact_tensors_of_many_points_are_refused_in_one_line():
-    exact = nk.forecasts.SampledNeurons(exact=10**4)
+    exact = nk.FiniteWidth(exact=10**4)
     with pytest.raises(MemoryError, match=r"keeps tensors of four of 3000 .* points in total"):
-        nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, order=1, neurons=exact)
+        nk.forecast(network(), np.ones((3000, 3)), np.ones(3000), None, NEW, theory=exact)
 
 
 def test_what_to_measure_needs_steps():
@@ -303,8 +313,6 @@ def test_what_to_measure_needs_steps():
         nk.theory.trained_observables(network(), X, Y, nk.GradientFlow(), NEW)
     with pytest.raises(ValueError, match="`algorithm` diverges: lr = 3"):
         nk.theory.trained_observables(network(), X, Y, nk.GradientDescent(3.0), NEW)
-    with pytest.raises(ValueError, match='`order=1` needs trained="all"'):
-        nk.forecast(network(), X, Y, None, NEW, order=1, trained="last")
 
 
 def _trained_tanh(width, size, algorithm, x, y, new):
@@ -345,7 +353,9 @@ def test_what_order_one_leaves_out_falls_as_the_square_of_the_width():
     for width in (16, 32):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that the next order may not be small
-            law = nk.forecast(nk.MLP(3, (width,), activation="tanh"), x, y, algorithm, new, order=1)
+            law = nk.forecast(
+                nk.MLP(3, (width,), activation="tanh"), x, y, algorithm, new, theory=nk.FiniteWidth()
+            )
         z = _trained_tanh(width, 400_000, algorithm, x, y, new)
         theory = [law.mean[0], law.cov[0, 0], law.skewness[0], law.kurtosis[0]]
         off.append(theory - _shape(z))

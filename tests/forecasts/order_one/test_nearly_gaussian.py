@@ -26,7 +26,12 @@ def network(width, out=1):
 def law(width=200, new=NEW, y=Y, algorithm=None):
     out = np.ndim(y) - 1 and np.shape(y)[1]
     return nk.forecast(
-        network(width, out or 1), X, y, algorithm or nk.GradientDescent(0.25, 12), new, order=1
+        network(width, out or 1),
+        X,
+        y,
+        algorithm or nk.GradientDescent(0.25, 12),
+        new,
+        theory=nk.FiniteWidth(),
     )
 
 

@@ -1,4 +1,4 @@
-"""`forecast(order=1)` by sampled neurons: against the exact tensors, and what it says and refuses."""
+"""`nk.FiniteWidth` by sampled neurons: against the exact tensors, and what it says and refuses."""
 
 import warnings
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import SampledNeurons
+from nearkernel import FiniteWidth
 from nearkernel.forecasts.order_half import kink_crossings as _crossings
 from nearkernel.forecasts.order_one import neuron_average as _sampled
 from nearkernel.kernels import layer_kernels
@@ -24,10 +24,10 @@ def network(activation="tanh", widths=(200,), out=1):
 
 def forecast(net, y, algorithm, neurons=0, x=X, new=NEW, **choices):
     """By exact tensors, or by so many neurons; its warnings are for others to test."""
-    options = SampledNeurons(exact=0, tolerance=1e-9, most=neurons, **choices) if neurons else None
+    options = FiniteWidth(exact=0, tolerance=1e-9, most=neurons, **choices) if neurons else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return nk.forecast(net, x, y, algorithm, new, order=1, neurons=options or SampledNeurons(exact=99))
+        return nk.forecast(net, x, y, algorithm, new, theory=options or nk.FiniteWidth(exact=99))
 
 
 def both(net, y, algorithm, neurons, **data):
@@ -130,15 +130,12 @@ def test_float32_is_enough_or_is_not_used(points, d, time):
     assert (one.mean == other.mean).all() == same
 
 
-@pytest.mark.parametrize("order, activation", [(1, "tanh"), (0.5, "relu")])
-def test_the_tolerance_is_a_fraction_of_the_correction_itself(order, activation):
+@pytest.mark.parametrize("theory, activation", [(nk.FiniteWidth(0, 0.2), "tanh"), (nk.Kinks(0.2), "relu")])
+def test_the_tolerance_is_a_fraction_of_the_correction_itself(theory, activation):
     """At any width: a wide network has a small correction, which is asked for all the same."""
     found = []
     for width in (10**8, 10**10):
-        options = SampledNeurons(exact=0, tolerance=0.2)
-        law = nk.forecast(
-            network(activation, (width,)), X, Y, nk.GradientFlow(1.5), NEW, order, neurons=options
-        )
+        law = nk.forecast(network(activation, (width,)), X, Y, nk.GradientFlow(1.5), NEW, theory=theory)
         std = np.sqrt(np.diagonal(law.cov_terms[0].reshape(law.mean.size, -1))).reshape(law.mean.shape)
         assert 0 < law.relative_error <= 0.2 and np.abs(law.error.mean / std).max() <= 0.2 * law.distance
         assert f"correction='known to {100 * law.relative_error:.2g} %'" in repr(law)
@@ -148,12 +145,10 @@ def test_the_tolerance_is_a_fraction_of_the_correction_itself(order, activation)
 
 def test_neurons_that_were_not_enough_are_told():
     x, new = helpers.points(12, 3, 3), helpers.points(2, 3, 4)
-    few = SampledNeurons(tolerance=1e-5, most=300, scrambles=4)
+    few = FiniteWidth(tolerance=1e-5, most=300, scrambles=4)
     message = r"with 256 neurons per layer, .* above `tolerance` = 1e-05: .* neurons would be enough; .* larger `most`"
     with pytest.warns(UserWarning, match=message) as told:
-        law = nk.forecast(
-            network(widths=(9000,)), x, np.ones(12), nk.GradientFlow(2.0), new, order=1, neurons=few
-        )
+        law = nk.forecast(network(widths=(9000,)), x, np.ones(12), nk.GradientFlow(2.0), new, theory=few)
     assert [each.filename for each in told] == [__file__]
     for again in (lambda: law.at(1.0), lambda: law.predict(new[:1])):
         with pytest.warns(UserWarning, match=message) as told:
@@ -161,8 +156,8 @@ def test_neurons_that_were_not_enough_are_told():
         assert [each.filename for each in told] == [__file__]
 
 
-@pytest.mark.parametrize("order, activation, where", [(1, "tanh", _sampled), (0.5, "relu", _crossings)])
-def test_neurons_that_are_counted_are_those_that_were_drawn(order, activation, where, monkeypatch):
+@pytest.mark.parametrize("activation, where", [("tanh", _sampled), ("relu", _crossings)])
+def test_neurons_that_are_counted_are_those_that_were_drawn(activation, where, monkeypatch):
     """Also if the number of scrambles is no power of two."""
     drawn, run = [], where.run
 
@@ -172,14 +167,15 @@ def test_neurons_that_are_counted_are_those_that_were_drawn(order, activation, w
         return run(job, blocks)
 
     monkeypatch.setattr(where, "run", counting)
-    options = SampledNeurons(exact=0, tolerance=1e9, most=4096, scrambles=12)
-    law = nk.forecast(network(activation, (10**6,)), X, Y, nk.GradientFlow(1.5), NEW, order, neurons=options)
+    settings = {"tolerance": 1e9, "most": 4096, "scrambles": 12}
+    theory = FiniteWidth(exact=0, **settings) if activation == "tanh" else nk.Kinks(**settings)
+    law = nk.forecast(network(activation, (10**6,)), X, Y, nk.GradientFlow(1.5), NEW, theory=theory)
     assert drawn == [law.neurons] and law.neurons <= 4096
 
 
 def test_networks_of_layers_are_sampled_as_mlps():
     """Dense and Activation in turn; what has residual blocks is refused beyond a dozen points."""
-    L, options = nk.layers, SampledNeurons(tolerance=0.5, most=256, scrambles=4)
+    L, options = nk.layers, FiniteWidth(tolerance=0.5, most=256, scrambles=4)
     x, new, y = helpers.points(12, 3, 3), helpers.points(2, 3, 4), np.linspace(-1, 1, 12)
     layers = [
         L.Dense(30_000, 1.2),
@@ -190,24 +186,25 @@ def test_networks_of_layers_are_sampled_as_mlps():
     ]
     mlp = nk.MLP(3, (30_000, 40_000), 1, ("gelu", "tanh"), (1.2, 1.1, 1.3), (0.0, 0.1, 0.0))
     net, flow = nk.Network(3, layers), nk.GradientFlow(1.0)
-    one, other = (nk.forecast(each, x, y, flow, new, order=1, neurons=options) for each in (net, mlp))
+    one, other = (nk.forecast(each, x, y, flow, new, theory=options) for each in (net, mlp))
     assert one.neurons == other.neurons > 0
     np.testing.assert_allclose(one.mean, other.mean, rtol=1e-6)
     np.testing.assert_allclose(one.cov, other.cov, rtol=1e-5)
-    few = nk.forecast(net, x[:2], y[:2], flow, new[:1], order=1, neurons=options)
+    few = nk.forecast(net, x[:2], y[:2], flow, new[:1], theory=options)
     assert few.neurons == 0 and few.predict(x).neurons > 0  # it chooses again
     for other in (nk.ResMLP(3, 4000, 2, activation="gelu", norm=False), nk.MLP(3, ())):
         with pytest.raises(
-            ValueError, match=r"`order=1` at 14 points, more than `exact` = 12, .* without residual"
+            ValueError,
+            match=r"`theory=nk\.FiniteWidth\(\)` at 14 points, more than `exact` = 12, .* without residual",
         ):
-            nk.forecast(other, x, y, flow, new, order=1)
+            nk.forecast(other, x, y, flow, new, theory=nk.FiniteWidth())
 
 
 def test_neurons_are_added_until_errors_are_small():
     x, new = helpers.points(12, 4, 3), helpers.points(5, 4, 4)
     y = np.sin(x.sum(axis=1))
     net = nk.MLP(4, (4000,), 1, "tanh", weight_var=1.4, bias_var=0.2)
-    law = nk.forecast(net, x, y, nk.GradientFlow(2.0), new, order=1)
+    law = nk.forecast(net, x, y, nk.GradientFlow(2.0), new, theory=nk.FiniteWidth())
     std = np.sqrt(np.diagonal(law.cov_terms[0]))
     assert (law.error.mean < 0.01 * std).all() and (np.diagonal(law.error.cov) / (2 * std) < 0.01 * std).all()
     assert set(law.contributions) == {"metric", "ntk mean", "neurons"} and law.relative_error <= 0.1
@@ -232,4 +229,4 @@ def test_neurons_are_added_until_errors_are_small():
 )
 def test_bad_choices_get_one_clear_line(options, message):
     with pytest.raises(ValueError, match=message):
-        SampledNeurons(**options)
+        FiniteWidth(**options)

@@ -86,7 +86,7 @@ def test_trained_elu_networks_agree_with_order_one():
     """100,000 networks, 4 sigmas: parts of the shift of the mean, of 20 sigmas, cancel; the variance moves by 3%."""
     x, y, new = np.array([[1.0, 0.4], [0.1, -0.9]]), np.array([1.5, 1.0]), np.array([[0.6, -0.4]])
     net, algorithm = nk.MLP(2, (80,), activation="elu"), nk.GradientDescent(0.5, steps=12)
-    law = nk.forecast(net, x, y, algorithm, new, order=1)
+    law = nk.forecast(net, x, y, algorithm, new, theory=nk.FiniteWidth())
     wide = law.terms[0]
 
     def observable(params):
@@ -106,13 +106,13 @@ def test_kinks_are_refused_in_the_same_words_by_both_orders():
         widths = (4,) * (2 if isinstance(activation, tuple) else 1)
         net = nk.MLP(2, widths, activation=activation)
         said = set()
-        for order in (0.5, 1):
-            with pytest.raises(ValueError, match=f"slope of the activation jumps at {where}: ") as caught:
-                nk.forecast(net, x, y, nk.GradientFlow(1.0), x[:1], order=order)
-            said.add(str(caught.value))
+        for theory in (nk.Kinks(), nk.FiniteWidth()):
+            with pytest.raises(ValueError, match=f"got an activation whose slope jumps at {where}") as caught:
+                nk.forecast(net, x, y, nk.GradientFlow(1.0), x[:1], theory=theory)
+            said.add(str(caught.value).partition("needs")[2])
         assert len(said) == 1
-    with pytest.raises(ValueError, match="for smooth activations use `order=1`"):
-        nk.forecast(nk.MLP(2, (4,), activation="elu"), x, y, nk.GradientFlow(1.0), x[:1], order=0.5)
+    with pytest.raises(ValueError, match=r"needs an activation with a kink; .* fit: .*nk\.FiniteWidth\(\)"):
+        nk.forecast(nk.MLP(2, (4,), activation="elu"), x, y, nk.GradientFlow(1.0), x[:1], theory=nk.Kinks())
 
 
 def test_what_pieces_cannot_do_is_refused():
@@ -121,7 +121,7 @@ def test_what_pieces_cannot_do_is_refused():
     with pytest.raises(
         ValueError, match="needs activations whose derivatives are all continuous, such as gelu"
     ):
-        nk.forecast(net, x, y, nk.GradientFlow(1.0), x[:1], order=1)
+        nk.forecast(net, x, y, nk.GradientFlow(1.0), x[:1], theory=nk.FiniteWidth())
     with pytest.raises(ValueError, match="supports residual blocks only with activations whose derivatives"):
         nk.propagate(nk.ResMLP(2, 4, 2, activation="elu", norm=False), x[:2], order=1)
     with pytest.raises(ValueError, match="whose second derivative is bounded: it is not at 0"):

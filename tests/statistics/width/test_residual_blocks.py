@@ -126,7 +126,7 @@ def test_trained_networks_agree():
         observable = nk.theory.trained_observables(network(width, 1), X, y, descent, new)
         estimates.append(nk.measure(observable, network(width, 1), 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, widths)
-    theory = nk.forecast(network(96, 1), X, y, descent, new, order=1)
+    theory = nk.forecast(network(96, 1), X, y, descent, new, theory=nk.FiniteWidth())
     expected = {"mean": 96 * theory.terms[1], "cov": 96 * theory.cov_terms[1]}
     print(found.mean, found.sem, expected)
     assert found.agrees(expected)
@@ -152,7 +152,9 @@ def test_trained_networks_agree():
             "`order=1` needs the same activation in all layers that residual blocks connect; got 2 different ones",
         ),
         (
-            lambda: nk.forecast(nk.Network(3, [L.Dense(1), block(1)]), X, X[:, 0], None, X, order=1),
+            lambda: nk.forecast(
+                nk.Network(3, [L.Dense(1), block(1)]), X, X[:, 0], None, X, theory=nk.FiniteWidth()
+            ),
             "`order=1` needs a residual network that ends in an Activation and a Dense layer",
         ),
         (

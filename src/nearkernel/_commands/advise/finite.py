@@ -70,7 +70,8 @@ def finite_width(
     x, y = scale * inputs.rows[chosen], inputs.targets[chosen, 0]
     with warnings.catch_warnings():  # said in words below
         warnings.simplefilter("ignore", UserWarning)
-        found: Any = nk.forecast(net, x[new:], y[new:], None, x[:new], order=0.5 if kinked else 1)
+        theory = nk.Kinks() if kinked else nk.FiniteWidth()
+        found: Any = nk.forecast(net, x[new:], y[new:], None, x[:new], theory=theory)
     wide = np.diagonal(found.cov_terms[0])
     relative = lambda mean, cov: np.abs([mean / np.sqrt(wide), np.diagonal(cov) / wide])
     shifts = relative(found.terms[1], found.cov_terms[1])

@@ -44,4 +44,4 @@ def outputs(x, y, x_new, width: int, richness: float, networks: int, key: jax.Ar
 def limit(x, y, x_new, richness: float, clouds=None, activation: str = "tanh"):
     """The rich limit of the same networks."""
     descent = nk.GradientDescent(rate(x, activation) * richness**2, STEPS)
-    return nk.forecast(nk.Scaled(network(64, activation), 1 / richness), x, y, descent, x_new, clouds=clouds)
+    return nk.forecast(nk.Scaled(network(64, activation), 1 / richness), x, y, descent, x_new, theory=clouds)

@@ -64,7 +64,7 @@ class BeatsEveryOrder(Claim):
             warnings.simplefilter("ignore")  # corrections are not small here
             orders = [nk.solve(expanded, x, y, descent, order).predict(x_new).mean for order in range(3)]
         kernel = nk.forecast(net, x, y, nk.GradientDescent(rate(x), STEPS), x_new).mean
-        rich = limit(x, y, x_new, richness, nk.forecasts.Clouds(neurons=4096, scrambles=4)).mean
+        rich = limit(x, y, x_new, richness, nk.MeanField(neurons=4096, scrambles=4)).mean
         return [
             float(np.linalg.norm(each - trained) / np.linalg.norm(trained))
             for each in (kernel, *orders, rich)

@@ -27,7 +27,7 @@ class FirstEffect(Claim):
         descent = nk.GradientDescent(rate(x, "linear"), STEPS)
 
         def ddntk(y):
-            found = nk.forecast(lazy, x, y, descent, x_new, order=1)
+            found = nk.forecast(lazy, x, y, descent, x_new, theory=nk.FiniteWidth())
             assert isinstance(found, nk.results.FiniteForecast)
             return 100 * found.contributions["ddntk"].mean
 

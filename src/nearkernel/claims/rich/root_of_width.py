@@ -26,7 +26,7 @@ class RootOfWidth(Claim):
 
     def run(self, seed: int) -> Result:
         x, y, x_new = problem(seed, self.points)
-        law = limit(x, y, x_new, self.richness, nk.forecasts.Clouds(neurons=8192, scrambles=4))
+        law = limit(x, y, x_new, self.richness, nk.MeanField(neurons=8192, scrambles=4))
         widths = np.array([32, 128, 512])
         keys = jax.random.split(jax.random.key(int(generator(seed, "networks").integers(2**31))), len(widths))
         squares = np.array(

@@ -38,7 +38,7 @@ class FiniteWidth(Claim):
             observable = nk.theory.trained_observables(net, x, y, descent, x_new)
             key = jax.random.fold_in(jax.random.key(seed), place)
             found.append(nk.measure(observable, net, self.pairs, key))
-        theory = nk.forecast(net, x, y, descent, x_new, order=1)
+        theory = nk.forecast(net, x, y, descent, x_new, theory=nk.FiniteWidth())
         assert isinstance(theory, nk.results.FiniteForecast)
         scale = float(widths[-1])
         expected = {"mean": scale * theory.terms[1][0], "cov": scale * theory.cov_terms[1][0, 0]}

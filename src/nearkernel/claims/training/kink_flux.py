@@ -43,9 +43,9 @@ class KinkFlux(Claim):
                 return root * (trained(params) + trained(other)) / 2
 
             found.append(nk.measure(both, net, self.pairs, jax.random.fold_in(jax.random.key(seed), root)))
-        many = nk.forecasts.SampledNeurons(tolerance=0.002, most=2**14, seed=seed)
+        many = nk.Kinks(tolerance=0.002, most=2**14, seed=seed)
         wide = nk.MLP(3, (10**8,), 1, "relu", weight_var=1.6, bias_var=0.1)  # the limit
-        law = nk.forecast(wide, x, y, descent, x_new, order=0.5, neurons=many)
+        law = nk.forecast(wide, x, y, descent, x_new, theory=many)
         assert isinstance(law, nk.results.KinkForecast)
         theory, error = 1e4 * law.terms[1][0], 1e4 * law.error.mean[0]
         limit = nk.theory.extrapolated(found, roots)

@@ -32,7 +32,7 @@ class OuterQuantiles(Claim):
         x, y = np.array([[0.9, -0.4], [-0.3, 1.1]]), np.array([0.8, -0.5])
         x_new, descent = np.array([[-0.8, -0.5]]), nk.GradientDescent(0.25, self.steps)
         net = nk.MLP(2, (self.width,), 1, "gelu", weight_var=2.0, bias_var=0.2)
-        law = nk.forecast(net, x, y, descent, x_new, order=1)
+        law = nk.forecast(net, x, y, descent, x_new, theory=nk.FiniteWidth())
         assert isinstance(law, nk.results.FiniteForecast)
         z = scipy.special.ndtri(_SHARES)
         limits, gauss = law.quantile(_SHARES)[:, 0], law.mean[0] + law.std[0] * z

@@ -43,7 +43,7 @@ class TrainedCumulants(Claim):
                 nk.measure(observable, net, self.pairs, jax.random.fold_in(jax.random.key(seed), place))
             )
         limit = nk.theory.extrapolated(found, widths)
-        theory = nk.forecast(net, x, y, descent, x_new, order=1)
+        theory = nk.forecast(net, x, y, descent, x_new, theory=nk.FiniteWidth())
         assert isinstance(theory, nk.results.FiniteForecast)
         rows, data = [], {"width": np.array([*widths, np.inf])}
         for name, order in (("third", 3), ("fourth", 4)):

@@ -8,8 +8,9 @@ import numpy as np
 
 from ..._base.check import numeric, positive, targets
 from ..._base.result import Result
+from ..._base.rooms import public_object
 from ...models.base import AbstractModel, require_model
-from ...models.networks.richness import hidden_widths, richness
+from ...models.networks.richness import has_kinked_activation, hidden_widths, richness
 from ...models.networks.scaled import Scaled
 
 LAZY, RICH = 0.1, 0.3  # richness times targets: borders of the regimes, measured in the guide
@@ -21,10 +22,10 @@ _MEANING = {
     "nearly lazy": "its tangent kernel changes a little",
     "rich": "it learns features",
 }
-_CALLS = {
-    "lazy": "nk.forecast, or order 0 of nk.solve for one network",
-    "nearly lazy": "nk.forecast(order=1), or order 2 of nk.solve for one network",
-    "rich": 'nk.forecast with parametrization="mean_field"',
+_EXPANSIONS = {
+    "lazy": ", or order 0 of nk.solve for one network",
+    "nearly lazy": ", or order 2 of nk.solve for one network",
+    "rich": "",
 }
 
 
@@ -34,7 +35,8 @@ class RegimeResult(Result, eqx.Module):
     **Fields:** `name`, "lazy", "nearly lazy" or "rich"; `richness` from `nk.richness`, and `strength`, richness times
     the root mean square of the targets (both None for models of unknown richness); `width` of the last hidden layer;
     `aspect`, the sum of 1/width over hidden layers, the size of corrections of order 1/width; `correction`, as passed
-    to `nk.regime`; `meaning`, a description of the regime; `advice`, which function to use.
+    to `nk.regime`; `meaning`, a description of the regime; `theory`, the recommended one for `nk.forecast`, or None
+    for models that no theory of all networks knows; `advice`, which function to use.
     """
 
     name: str = eqx.field(static=True)
@@ -43,6 +45,16 @@ class RegimeResult(Result, eqx.Module):
     width: int = eqx.field(static=True)
     aspect: float
     correction: float | None = eqx.field(static=True)
+    kinked: bool | None = eqx.field(static=True, default=None)
+
+    @property
+    def theory(self) -> Any:
+        if self.kinked is None:
+            return None
+        finite = "Kinks" if self.kinked else "FiniteWidth"
+        return public_object(
+            {"lazy": "InfiniteWidth", "nearly lazy": finite, "rich": "MeanField"}[self.name]
+        )()
 
     @property
     def moved(self) -> float | None:
@@ -65,10 +77,16 @@ class RegimeResult(Result, eqx.Module):
 
     @property
     def advice(self) -> str:
-        scaled = self.name == "rich" and self.richness is not None and not math.isclose(self.richness, 1.0)
-        scale = f" and nk.Scaled(net, {1 / self.richness:.3g})" if scaled else ""  # type: ignore[operator]
+        theory = "" if self.theory is None else f"theory={self.theory!r}"
+        solve = _EXPANSIONS[self.name]
         one = " for the average network, or order 0 of nk.solve for one network" if self.narrow else ""
-        return f"use {_CALLS[self.name]}{scale}{one}"
+        return (
+            f"use {theory}{solve}{one}"
+            if theory
+            else f"use{solve.removeprefix(', or')}"
+            if solve
+            else "use nk.simulate"
+        )
 
     def __str__(self) -> str:
         return f"{self.name}: {self.meaning}; {self.advice}"
@@ -96,7 +114,7 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
     left_out = (
         None if correction is None else float(positive(correction, "correction", zero=True, finite=False))
     )
-    widths = hidden_widths(inner)
+    hidden = widths = hidden_widths(inner)
     gamma = richness(model) if widths is not None or left_out is None else None
     strength = None if gamma is None else gamma * float(np.sqrt(np.mean(np.sum(columns**2, axis=1))))
     if strength is None or (left_out is not None and left_out > LARGE):
@@ -106,7 +124,8 @@ def regime(model: AbstractModel, y: Any, correction: float | None = None) -> Reg
         name = _between(strength, LAZY, RICH)
     widths = widths or ()
     aspect = math.fsum(1 / width for width in widths)
-    return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out)
+    kinked = None if hidden is None else has_kinked_activation(inner)
+    return RegimeResult(name, gamma, strength, widths[-1] if widths else 0, aspect, left_out, kinked)
 
 
 def regime_of(model: AbstractModel | None, y: np.ndarray) -> RegimeResult | None:

@@ -27,11 +27,12 @@ from ...dynamics.algorithms.losses import AbstractLoss, require_loss
 from ...dynamics.algorithms.spectral import AbstractAlgorithm, TimedAlgorithm
 from ...dynamics.linear.function_space import trained_by
 from ...models.networks.network import AbstractNetwork
+from ..outputs.forecast_base import AbstractForecast
 from ..outputs.kernel_pair import KernelPair
-from ..outputs.with_regime import OfNetworks
+from ..outputs.law import Places
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from .theory import InfiniteWidth
 
 _TOGETHER = 2**21  # outputs that are trained at once
 _ROUNDING = 1e-14  # of the largest eigenvalue: below, a direction of the start does not vary
@@ -127,7 +128,7 @@ class Starts:
         return np.ascontiguousarray(np.moveaxis(z.reshape(len(x_new), self.size, -1), 1, 0))
 
 
-class SampledForecast(OfNetworks):
+class SampledForecast(AbstractForecast):
     """Trained outputs of many networks, each from its own initialization.
 
     **Fields:** `samples` (S, m) or (S, m, out), like `y`; `mean`, `variance`, `std` and `sem`, the standard error of
@@ -136,15 +137,18 @@ class SampledForecast(OfNetworks):
     classes) and `votes` (m, classes).
     """
 
-    def __init__(self, networks: Networks, x_new: np.ndarray, draw: int):
-        self._networks, self._x_new, self._draw = networks, x_new, draw
-        self.algorithm, self.loss, self.status = networks.algorithm, networks.starts.loss, networks.status
-        found = networks.starts.outputs(x_new, draw, networks.coefficients)
-        self.samples = found[:, :, 0] if networks.starts.vector else found
+    theory: "InfiniteWidth"
 
-    @property
-    def ok(self) -> bool:
-        return self.status.ok
+    def __init__(self, networks: Networks, x_new: np.ndarray, draw: int, theory: "InfiniteWidth"):
+        self._networks, self._x_new, self._draw = networks, x_new, draw
+        self.algorithm, self.theory, self.status = networks.algorithm, theory, networks.status
+        self.loss = networks.starts.loss
+        outputs = networks.starts.outputs(x_new, draw, networks.coefficients)
+        self.samples = outputs[:, :, 0] if networks.starts.vector else outputs
+        self.mean = self.samples.mean(axis=0)
+
+    def _places(self) -> Places:
+        return Places(self._x_new, self._networks.starts.x, self._networks.starts.y)
 
     def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
         return self._networks.starts.pair.network(), self._networks.starts.y
@@ -153,33 +157,15 @@ class SampledForecast(OfNetworks):
         names = {"networks": len(self.samples), "points": len(self._x_new), "algorithm": self.algorithm}
         return {**names, "loss": self.loss, "status": self.status, "mean": self.mean, **self._said()}
 
-    @in_float64
-    def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the mean and 2 standard deviations on Matplotlib's `axes`: against a single input, or point by point."""
-        from ..._plots.bands import draw_band
-
-        starts = self._networks.starts
-        return draw_band(self.mean, self.std, axes, x=self._x_new, data=(starts.x, starts.y))
-
-    @functools.cached_property
-    def mean(self) -> np.ndarray:
-        return self.samples.mean(axis=0)
-
-    @functools.cached_property
-    def variance(self) -> np.ndarray:
+    def _variance(self) -> np.ndarray:
         return self.samples.var(axis=0, ddof=1)
-
-    @property
-    def std(self) -> np.ndarray:
-        return np.sqrt(self.variance)
 
     @property
     def sem(self) -> np.ndarray:
         """The standard error of `mean`, a mean over S networks."""
         return self.std / math.sqrt(len(self.samples))
 
-    @functools.cached_property
-    def cov(self) -> np.ndarray:
+    def _covariance(self) -> np.ndarray:
         flat = self.samples.reshape(len(self.samples), -1)
         require_fits(8 * flat.shape[1] ** 2, f"a covariance of {flat.shape[1]} outputs", "use fewer points")
         return np.cov(flat, rowvar=False).reshape(self.mean.shape * 2)
@@ -217,25 +203,10 @@ class SampledForecast(OfNetworks):
         if not isinstance(algorithm, TimedAlgorithm):
             raise ValueError(f"`time` is not defined for {type(algorithm).__name__}.")
         later = self._networks.starts.trained(algorithm.at(positive(time, "time", zero=True)))
-        return SampledForecast(later, self._x_new, self._draw)
+        return SampledForecast(later, self._x_new, self._draw, self.theory)
 
     @in_float64
     def predict(self, x_new: Any) -> "SampledForecast":
         """The same networks at other inputs `x_new`, drawn conditionally on their outputs on the training set."""
         x_new = inputs(x_new, "x_new", self._networks.starts.x.shape[1:])
-        return SampledForecast(self._networks, x_new, self._draw + 1)
-
-
-def sampled_forecast(
-    pair: KernelPair,
-    x: np.ndarray,
-    y: np.ndarray,
-    vector: bool,
-    loss: AbstractLoss,
-    algorithm: AbstractAlgorithm,
-    x_new: np.ndarray,
-    size: int,
-    key: Any,
-) -> SampledForecast:
-    """For checked arguments."""
-    return SampledForecast(Starts(pair, x, y, vector, loss, size, key).trained(algorithm), x_new, 0)
+        return SampledForecast(self._networks, x_new, self._draw + 1, self.theory)

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -24,12 +24,15 @@ from ...dynamics.linear.sgd_moments import (
 )
 from ...dynamics.linear.sgd_solution import squared_covariance, status_of_steps
 from ...models.networks.network import AbstractNetwork
+from ..outputs.forecast_base import AbstractForecast
 from ..outputs.kernel_pair import FeaturePair, KernelPair, NetworkPair
-from ..outputs.law import GaussianOutputs, Places
-from ..outputs.with_regime import OfNetworks
+from ..outputs.law import Places
+
+if TYPE_CHECKING:
+    from .theory import InfiniteWidth
 
 
-class StochasticForecast(OfNetworks, GaussianOutputs):
+class StochasticForecast(AbstractForecast):
     r"""Outputs after SGD with the squared loss: exact mean and covariance over initializations, batches and noise.
 
     Outputs of one network share its batches, so they are correlated. The distribution is not Gaussian; `sample` draws
@@ -40,13 +43,23 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
     `ok`; `algorithm`; `regime`, the result of `nk.regime`, or None.
     """
 
+    theory: "InfiniteWidth"
+    algorithm: SGD
+
     def __init__(
-        self, pair: KernelPair, x: np.ndarray, y: np.ndarray, vector: bool, algorithm: SGD, x_new: np.ndarray
+        self,
+        pair: KernelPair,
+        x: np.ndarray,
+        y: np.ndarray,
+        vector: bool,
+        algorithm: SGD,
+        x_new: np.ndarray,
+        theory: "InfiniteWidth",
     ):
         drifting = bool(algorithm.weight_decay) and algorithm.decay_to == "zero"
         _require_forecast(pair, algorithm, drifting)
         self._pair, self._x, self._y, self._vector, self._x_new = pair, x, y, vector, x_new
-        self.algorithm = algorithm
+        self.algorithm, self.theory = algorithm, theory
         start, train = pair.both(x, None)
         weights = weights_of(algorithm, len(x), 1)
         self._task = Task(train, -y, np.zeros_like(y), weights, start, drifting)
@@ -58,10 +71,6 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
         before = 0.5 * float((y**2).sum() + y.shape[1] * np.trace(start))
         self.loss = _mean_loss(self._task, self._moments)
         self.status = status_of_steps(algorithm, before, self.loss, y)
-
-    @property
-    def ok(self) -> bool:
-        return self.status.ok
 
     def _trained(self) -> tuple[AbstractNetwork | None, np.ndarray]:
         return self._pair.network(), self._y
@@ -95,13 +104,15 @@ class StochasticForecast(OfNetworks, GaussianOutputs):
     def at(self, time: float) -> "StochasticForecast":
         """The same networks after `time` steps."""
         later = self.algorithm.at(time)
-        return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new)
+        return StochasticForecast(self._pair, self._x, self._y, self._vector, later, self._x_new, self.theory)
 
     @in_float64
     def predict(self, x_new: Any) -> "StochasticForecast":
         """The same networks at other inputs `x_new`."""
         x_new = inputs(x_new, "x_new", self._x.shape[1:])
-        return StochasticForecast(self._pair, self._x, self._y, self._vector, self.algorithm, x_new)
+        return StochasticForecast(
+            self._pair, self._x, self._y, self._vector, self.algorithm, x_new, self.theory
+        )
 
 
 def _require_forecast(pair: KernelPair, algorithm: SGD, drifting: bool) -> None:

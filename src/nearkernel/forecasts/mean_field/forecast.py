@@ -1,4 +1,4 @@
-"""`forecast` of mean-field networks: the limit of wide networks that learn features, without training them."""
+"""Forecasts of the limit of wide networks that learn features, without training them."""
 
 import functools
 import math
@@ -10,17 +10,11 @@ import numpy as np
 import scipy.interpolate
 
 from ..._base.check import inputs, positive, whole
-from ..._base.status import Status
 from ..._run.precision import in_float64
-from ...dynamics.algorithms.losses import get_loss, require_loss
-from ...dynamics.algorithms.sgd import SGD
-from ...dynamics.algorithms.spectral import AbstractAlgorithm, GradientDescent, GradientFlow
-from ...dynamics.simulation.simulate import require_batches
+from ...dynamics.algorithms.spectral import GradientFlow
 from ...models.networks.mlp import MLP
-from ...models.networks.network import AbstractNetwork
 from ...models.networks.scaled import Scaled
-from ..outputs.law import GaussianOutputs
-from ..outputs.with_regime import OfNetworks
+from ..outputs.forecast_base import AbstractForecast
 from .cloud_network import CloudNetwork
 from .cloud_system import Grams, grams
 from .limit import NARROW, Limit, drawn_outputs, limit_of
@@ -29,13 +23,14 @@ from .problem import Problem
 from .records import Kernels, Neurons, Spread
 from .spread_constant import has_response, response_constants
 from .status import rich_status
-from .theory import Clouds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from .theory import MeanField
 
-class RichForecast(OfNetworks, GaussianOutputs):
+
+class RichForecast(AbstractForecast):
     """Trained outputs of infinitely wide networks that learn features; they are the same for all initializations.
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `error`, its standard error, from sampling and from the tolerance (0
@@ -46,15 +41,18 @@ class RichForecast(OfNetworks, GaussianOutputs):
     valid in all three regimes.
     """
 
-    made_for = ("lazy", "nearly lazy", "rich")
+    theory: "MeanField"
+    error: np.ndarray
 
     def __init__(self, problem: Problem, limit: Limit, time: float, vector: bool):
         self._problem, self._limit, self._time, self._vector = problem, limit, time, vector
-        self.algorithm, self.richness, self.rank = problem.algorithm, 1.0 / problem.alpha, limit.rank
+        self.algorithm, self.theory = problem.algorithm, problem.clouds
+        self.richness, self.rank = 1.0 / problem.alpha, limit.rank
         upto = limit.times <= time
         self.times = limit.times[upto]
         self.train, self.train_error = (self._shaped(part[upto]) for part in (limit.train, limit.train_error))
         self.mean, self.error = (self._shaped(self._now(part)) for part in (limit.new, limit.new_error))
+        self.status = rich_status(problem, limit, time, self.mean, self.error)
 
     def _trained(self) -> tuple[MLP | Scaled, np.ndarray]:
         problem = self._problem
@@ -101,21 +99,14 @@ class RichForecast(OfNetworks, GaussianOutputs):
             self.mean, self.error, axes, x=self._problem.x_new, data=(self._problem.x, self._problem.y)
         )
 
-    @property
-    def status(self) -> Status:
-        return rich_status(self._problem, self._limit, self._time, self.mean, self.error)
-
-    @property
-    def ok(self) -> bool:
-        return self.status.ok
-
     @in_float64
     def at(self, time: float) -> "RichForecast":
         """The same networks at `time`, an earlier step (or time of a flow); nothing is recomputed."""
         time = self._earlier(time)
         if not isinstance(self.algorithm, GradientFlow) and time not in self._limit.times[self._limit.kept]:
             raise ValueError(
-                f"`time` = {time:g} was not stored, only every {self._problem.clouds.every} steps: use Clouds(every=1)."
+                f"`time` = {time:g} was not stored, only every {self.theory.every} steps: use "
+                "`theory=nk.MeanField(every=1)`."
             )
         return RichForecast(self._problem, self._limit, time, self._vector)
 
@@ -200,72 +191,3 @@ def _before_and_after(problem: Problem, network: CloudNetwork) -> tuple[Grams, G
     start = grams(network, problem.xi, learn=True)
     problem.train(network)
     return start, grams(network, problem.xi, learn=False)
-
-
-@in_float64
-def rich_forecast(
-    net: AbstractNetwork | Scaled,
-    x: np.ndarray,
-    y: Any,
-    algorithm: AbstractAlgorithm,
-    x_new: np.ndarray,
-    loss: Any,
-    key: Any,
-    clouds: Clouds,
-) -> RichForecast:
-    """For a mean-field network, scaled or not, and checked inputs."""
-    inner, alpha, centred = (
-        (net.model, float(net.alpha), net.centred) if isinstance(net, Scaled) else (net, 1.0, False)
-    )
-    if not isinstance(inner, MLP):
-        raise TypeError(
-            "`problem` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; "
-            f"got {type(inner).__name__}."
-        )
-    if inner.dense(len(inner.widths)).bias_var > 0 and not centred:
-        raise ValueError(
-            "`problem` has a random output bias at initialization: use nk.Scaled(net, alpha), which is centered, or "
-            "`bias_var=0` in the last layer."
-        )
-    key = _require_trainable(inner, algorithm, key, len(x))
-    function = get_loss(loss)
-    columns = function.columns(y, len(x), inner.out_dim)
-    require_loss(
-        function, lambda: np.zeros_like(columns), columns
-    )  # mean-field outputs are 0 before training
-    problem = Problem(inner, alpha, centred, (x, columns, x_new), algorithm, (function, key), clouds)
-    return RichForecast(problem, limit_of(problem), problem.end, function.is_vector(y))
-
-
-def _require_trainable(net: MLP, algorithm: AbstractAlgorithm, key: Any, n: int) -> Any:
-    """The key of the batches, if there are any."""
-    if not isinstance(algorithm, GradientDescent | GradientFlow | SGD):
-        raise ValueError(
-            "`algorithm` must have steps or a time in mean-field scaling (GradientDescent, GradientFlow, SGD); got "
-            f"{type(algorithm).__name__}."
-        )
-    if isinstance(algorithm, GradientFlow) and algorithm.friction is not None:
-        raise ValueError(
-            f"`friction` must be None for networks that learn features; got {algorithm.friction}."
-        )
-    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.dense(len(net.widths)).bias_var > 0:
-        raise ValueError(
-            "`weight_decay` decays the output bias, which is random at initialization: use `bias_var=0` in the last "
-            "layer."
-        )
-    if isinstance(algorithm, SGD) and (
-        algorithm.noise
-        or algorithm.batches != "fixed"
-        or (algorithm.weight_decay and algorithm.decay_to == "start")
-    ):
-        raise ValueError(
-            '`algorithm` for networks that learn features must be an SGD without `noise`, with batches="fixed" and '
-            'decay_to="zero".'
-        )
-    name = "time" if isinstance(algorithm, GradientFlow) else "steps"
-    if math.isinf(getattr(algorithm, name)):
-        raise ValueError(
-            f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
-            f"({'' if name == 'time' else 'lr, '}{name}=100): their training is computed step by step."
-        )
-    return require_batches(algorithm, key, n) if isinstance(algorithm, SGD) else None

@@ -81,7 +81,7 @@ def _sampled(problem: Problem) -> Limit:
     if first.failure and not len(first.times):
         raise ValueError(
             f"{len(problem.both)} points are too many for clouds of {problem.neurons} neurons: "
-            "use more neurons, `clouds=nk.forecasts.Clouds(neurons=...)`, or a larger `tol`."
+            "use more neurons, `theory=nk.MeanField(neurons=...)`, or a larger `tol`."
         )
     again, finer = (driver.again(), driver.halved()) if isinstance(driver, Flow) else (driver, driver)
     jobs = [("rich", k, again) for k in range(1, scrambles)] + [("lazy", k, again) for k in range(anchors)]

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from .cloud_initialization import Start, input_space
 from .cloud_network import CloudNetwork, layout_of, value_and_slope
 from .cloud_system import CloudSystem, LazySystem, kernel_to
 from .drivers import AbstractSystem, Descent, Flow, Signal
-from .theory import Clouds
+
+if TYPE_CHECKING:
+    from .theory import MeanField
 
 AT_START = 256  # points whose exact kernels the clouds start from; further new points are met afterwards
 _EXACT_TOL = 1e-7
@@ -47,7 +49,10 @@ class _Diverged(Exception):
 
 
 class Problem:
-    """What is trained on what, and how; `alpha` scales the outputs of the mean-field network `net`."""
+    """What is trained on what, and how; `alpha` scales the outputs of the mean-field network `net`.
+
+    Rates and times of the network that is not scaled are `speed` times those of `algorithm`.
+    """
 
     def __init__(
         self,
@@ -57,15 +62,11 @@ class Problem:
         data: tuple[np.ndarray, np.ndarray, np.ndarray],
         algorithm: AbstractAlgorithm,
         loss: tuple[Callable, Any],
-        clouds: Clouds,
+        clouds: "MeanField",
+        speed: float,
     ):
-        self.net, self.alpha, self.centred, self.algorithm, self.clouds = (
-            net,
-            alpha,
-            centred,
-            algorithm,
-            clouds,
-        )
+        self.net, self.alpha, self.centred, self.speed = net, alpha, centred, speed
+        self.algorithm, self.clouds = algorithm, clouds
         self.x, self.y, self.x_new = data
         self.loss = loss
         self.layout = layout_of(net, 1.0 / alpha)
@@ -92,11 +93,13 @@ class Problem:
         end = {"time": time} if isinstance(self.algorithm, GradientFlow) else {"steps": int(time)}
         algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
-        return Problem(self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds)
+        return Problem(
+            self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds, self.speed
+        )
 
     def driver(self) -> Descent | Flow:
-        """The training of the network that is not scaled: its rates are alpha^2 times larger."""
-        scale, chosen = self.alpha**2, self.algorithm
+        """The training of the network that is not scaled."""
+        scale, chosen = self.speed, self.algorithm
         if isinstance(chosen, GradientFlow):
             return Flow(float(chosen.time), scale, _EXACT_STRIDE if self.linear else _STRIDE)
         assert isinstance(chosen, GradientDescent | SGD)

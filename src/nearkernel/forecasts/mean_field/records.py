@@ -6,7 +6,7 @@ import equinox as eqx
 import numpy as np
 
 from ..._base.result import Result
-from ..outputs.law import GaussianOutputs
+from ..outputs.law import OutputLaw
 
 
 class Kernels(Result, eqx.Module):
@@ -43,7 +43,7 @@ class Neurons(Result, eqx.Module):
     readout: np.ndarray | None
 
 
-class Spread(GaussianOutputs):
+class Spread(OutputLaw):
     r"""Trained outputs of networks of finite width: Gaussian around the limit, with covariance $c/\text{width}$.
 
     **Fields:** `mean`, the limit; `cov` (m, m) or (m, out, m, out); `std`, in the shape of `mean`; `error`, the

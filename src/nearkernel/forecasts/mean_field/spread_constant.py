@@ -66,7 +66,7 @@ def _constant(problem: Problem, times: np.ndarray, scramble: int) -> np.ndarray:
         problem.centred,
         flows, getattr(chosen, "batch_size", None),
     )  # fmt: skip
-    rates = problem.alpha**2 * np.diff(times) if isinstance(driver, Flow) else driver.rates
+    rates = problem.speed * np.diff(times) if isinstance(driver, Flow) else driver.rates
     weights = np.asarray(network.clouds[0].weights, np.float64)
     start = tuple(np.asarray(part, np.float64) for part in (network.first, network.readout))
     momentum = float(chosen.momentum) if not flows else 0.0  # type: ignore[attr-defined]

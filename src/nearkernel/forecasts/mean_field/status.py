@@ -20,7 +20,7 @@ def rich_status(problem: Problem, limit: Limit, time: float, mean: np.ndarray, e
         return Status(
             StatusKind.not_converged,
             f"out of directions at {at}: {problem.neurons} neurons are too few for fields that change this much: use "
-            f"more neurons or a larger tol in nk.forecasts.Clouds, or a smaller lr ({_rate(problem, limit)})",
+            f"more neurons or a larger tol in nk.MeanField, or a smaller lr ({_rate(problem, limit)})",
         )
     parts = [f"stopped at {word} {time:g}"]
     size = float(np.sqrt(np.mean(mean**2)))
@@ -35,7 +35,7 @@ def _rate(problem: Problem, limit: Limit) -> str:
     """The step over the largest stable one, of the kernel as training has moved it."""
     value, step = limit.sharpness
     if isinstance(problem.algorithm, GradientFlow):
-        return f"the largest eigenvalue of the kernel was {problem.alpha**2 * value:.4g} at step {step}"
-    rate = float(problem.algorithm.lr) * problem.alpha**2 * value  # type: ignore[attr-defined]
+        return f"the largest eigenvalue of the kernel was {problem.speed * value:.4g} at step {step}"
+    rate = float(problem.algorithm.lr) * problem.speed * value  # type: ignore[attr-defined]
     bound = 2.0 * (1.0 + float(getattr(problem.algorithm, "momentum", 0.0)))
     return f"lr * lambda_max of the current kernel was {rate:.3g} at step {step}, and the limit is {bound:g}"

@@ -1,14 +1,36 @@
-"""Accuracy settings for the limit of wide networks that learn features."""
+"""The limit of wide networks that learn features."""
 
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import equinox as eqx
+import numpy as np
 
-from ..._base.check import one_of, positive, whole
+from ..._base.check import one_of, positive, refuse_unused, whole
+from ..._base.keys import Key
+from ...dynamics.algorithms.losses import require_loss
+from ...dynamics.algorithms.sgd import SGD
+from ...dynamics.algorithms.spectral import GradientFlow
+from ...dynamics.simulation.simulate import require_batches
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
+from ...models.networks.scaled import Scaled
+from ...statistics.width.stages import as_mlp
+from ..theory import AbstractTheory, Needs
+from ..theory import Problem as Posed
+from .forecast import RichForecast
+from .limit import limit_of
+from .problem import Problem
 
 
-class Clouds(eqx.Module):
-    """Settings of `nk.forecast` for mean-field networks.
+class MeanField(AbstractTheory[RichForecast]):
+    r"""The limit of infinitely wide networks at fixed richness, in which features are learned at any width.
+
+    It takes the same network and the same algorithm as the other theories. A network with parametrization "mean_field"
+    has richness 1. Any other chain of width $N$ (of its last hidden layer) equals $\sqrt N$ times such a network, and
+    is taken at its own richness $1/\sqrt N$; an `nk.Scaled` divides the richness by its `alpha`. In the limit all
+    outputs are zero before training, and the same for all initializations afterwards. Training uses the network's
+    `lr_factors()`; `loss` is the same as in `nk.simulate`.
 
     A cloud of weighted neurons on scrambled Sobol points represents each layer.
 
@@ -22,6 +44,9 @@ class Clouds(eqx.Module):
     Doubling `neurons` doubles time and memory and divides the error by 1.4 to 2; the gain is larger for few inputs of
     low dimension.
     """
+
+    regimes: ClassVar[tuple[str, ...]] = ("lazy", "nearly lazy", "rich")
+    limit: ClassVar[str] = "infinite width at fixed richness"
 
     neurons: int | None = eqx.field(static=True, default=None)
     scrambles: int = eqx.field(static=True, default=8)
@@ -44,3 +69,88 @@ class Clouds(eqx.Module):
         one_of(self.dtype, "dtype", ("float64", "float32"))
         if self.watch is not None and not callable(self.watch):
             raise TypeError(f"`watch` must be a function of (share, left); got {self.watch!r}.")
+
+    @classmethod
+    def needs(cls) -> Needs:
+        models = ("a network", 'a network with parametrization="mean_field"', "an nk.Scaled of a network")
+        return Needs(models=models, algorithms="stepwise")
+
+    def forecast(self, problem: Posed, x_new: np.ndarray) -> RichForecast:
+        scaled = problem.model if isinstance(problem.model, Scaled) else None
+        alpha, centered = (1.0, False) if scaled is None else (float(scaled.alpha), scaled.centred)
+        net, own = _mean_field(problem.net)
+        if net.dense(len(net.widths)).bias_var > 0 and not centered:
+            raise ValueError(
+                "`problem` has a random output bias at initialization: use nk.Scaled(net, alpha), which is centered, "
+                "or `bias_var=0` in the last layer."
+            )
+        key = _batch_key(net, problem)
+        y = problem.columns(net.out_dim)
+        require_loss(problem.loss, lambda: np.zeros_like(y), y)  # outputs are 0 before training
+        posed = Problem(
+            net,
+            alpha * own,
+            centered,
+            (problem.x, y, x_new),
+            problem.algorithm,
+            (problem.loss, key),
+            self,
+            alpha**2,
+        )
+        return RichForecast(posed, limit_of(posed), posed.end, problem.vector)
+
+
+def _mean_field(net: AbstractNetwork | None) -> tuple[MLP, float]:
+    """A network with parametrization "mean_field", and how many times it `net` is."""
+    if isinstance(net, MLP) and net.mean_field:
+        return net, 1.0
+    mup = isinstance(net, MLP) and net.parametrization == "mup"  # its rates differ from layer to layer
+    chain = None if net is None or net.mean_field or mup else as_mlp(net)
+    if chain is None:
+        raise TypeError(
+            "`problem` must be an nk.MLP, or Dense and Activation in turn, with a hidden layer, or an nk.Scaled of "
+            f"one; got {type(net).__name__}."
+        )
+    layers = [chain.dense(k) for k in range(len(chain.widths) + 1)]
+    wide = MLP(
+        chain.in_dim,
+        chain.widths,
+        chain.out_dim,
+        chain.activations,
+        weight_var=[float(layer.weight_var) for layer in layers],
+        bias_var=[float(layer.bias_var) for layer in layers],
+        parametrization="mean_field",
+    )
+    return wide, math.sqrt(chain.widths[-1])
+
+
+def _batch_key(net: MLP, problem: Posed) -> Key | None:
+    """The key of the batches, if there are any; refuses training that the limit is not known for."""
+    algorithm = problem.algorithm
+    if isinstance(algorithm, GradientFlow) and algorithm.friction is not None:
+        raise ValueError(
+            f"`friction` must be None for networks that learn features; got {algorithm.friction}."
+        )
+    if isinstance(algorithm, SGD) and algorithm.weight_decay and net.dense(len(net.widths)).bias_var > 0:
+        raise ValueError(
+            "`weight_decay` decays the output bias, which is random at initialization: use `bias_var=0` in the last "
+            "layer."
+        )
+    if isinstance(algorithm, SGD) and (
+        algorithm.noise
+        or algorithm.batches != "fixed"
+        or (algorithm.weight_decay and algorithm.decay_to == "start")
+    ):
+        raise ValueError(
+            '`algorithm` for networks that learn features must be an SGD without `noise`, with batches="fixed" and '
+            'decay_to="zero".'
+        )
+    name = "time" if isinstance(algorithm, GradientFlow) else "steps"
+    if math.isinf(getattr(algorithm, name)):
+        raise ValueError(
+            f"`{name}` must be finite for networks that learn features, e.g. {type(algorithm).__name__}"
+            f"({'' if name == 'time' else 'lr, '}{name}=100): their training is computed step by step."
+        )
+    if not (isinstance(algorithm, SGD) and algorithm.random):
+        refuse_unused("if `algorithm` draws nothing", key=problem.key)
+    return require_batches(algorithm, problem.key, len(problem.x)) if isinstance(algorithm, SGD) else None

@@ -1,7 +1,7 @@
 """Averages over neurons that cross a kink in training: what they add to mean, covariance and cumulants of outputs."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
@@ -11,10 +11,12 @@ from ..._run.executor import run
 from ...dynamics.algorithms.spectral import GradientDescent, SpectralAlgorithm
 from ...kernels.wide.network import activation_averages, layer_kernels
 from ...models.networks.mlp import MLP
-from ..order_one.neuron_average import Draw, Moments, NeuronJob, Sampled, root
-from ..order_one.theory import SampledNeurons, relative_error
+from ..neuron_sampling import Draw, Moments, NeuronJob, Sampled, relative_error, root
 from .kink_law import Crossing, Stretches, crossed, stretches
 from .neuron_drift import drift_roots
+
+if TYPE_CHECKING:
+    from .theory import Kinks
 
 _BLOCK, _FIRST = 64, 2048
 _TINY = 1e-13
@@ -25,7 +27,7 @@ class Crossings:
     """Kernels of all layers at train and new points, made once for all times."""
 
     def __init__(
-        self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray, options: SampledNeurons
+        self, net: MLP, x: np.ndarray, y: np.ndarray, vector: bool, x_new: np.ndarray, options: "Kinks"
     ):
         self.net, self.x, self.y, self.vector, self.options = net, x, y, vector, options
         self.n, self.outputs = y.shape
@@ -50,7 +52,7 @@ class Crossings:
         row, other = np.unravel_index(np.argmin(sines), sines.shape)
         if sines[row, other] < _PARALLEL:
             raise ValueError(
-                f"`order=0.5` needs training inputs of different directions: rows {other} and {row} of `x` are "
+                f"`theory=nk.Kinks()` needs training inputs of different directions: rows {other} and {row} of `x` are "
                 "parallel, so neurons cross their kinks at once. Leave out one of them, or give the network a bias "
                 "(`bias_var`)."
             )

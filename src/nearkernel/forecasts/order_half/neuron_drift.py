@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from ...models.networks.mlp import MLP
-from ..order_one.neuron_average import root
+from ..neuron_sampling import root
 
 _DRAWS = 2**13  # neurons for averages of four slopes
 _MOST = 1024  # pairs of training points up to which the covariance is factored

@@ -13,11 +13,14 @@ import numpy as np
 from ..._base.check import inputs, positive, targets
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...dynamics.algorithms.spectral import GradientFlow, SpectralAlgorithm
+from ...dynamics.algorithms.losses import Squared
+from ...dynamics.algorithms.spectral import GradientDescent, GradientFlow, SpectralAlgorithm
 from ...models.networks.mlp import MLP
 from ...statistics.width.fluctuations import Fluctuations, fluctuations
+from ..theory import Problem
 from .exact_training import ExactTraining
-from .forecast import FiniteForecast, require_order_one
+from .forecast import FiniteForecast
+from .theory import FiniteWidth
 
 
 class DepthLossesResult(Result, eqx.Module):
@@ -52,12 +55,11 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     Each row is left out in turn and predicted by networks trained on the others.
 
     **Arguments:** `net`, an `nk.MLP` whose hidden layers have equal widths, activations and variances; `x` (n, d), at
-    most a dozen rows; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., order=1)`.
+    most a dozen rows; `y` (n,) or (n, out); `algorithm`, same as `nk.forecast(..., theory=nk.FiniteWidth())`.
     """
     if not isinstance(net, MLP):
         raise TypeError(f"`net` must be an nk.MLP; got {type(net).__name__}.")
     algorithm = GradientFlow() if algorithm is None else algorithm
-    require_order_one(net, algorithm)
     if not net.uniform or len(set(net.widths)) != 1:
         raise ValueError(
             "`net` must have the same width, activation, weight_var and bias_var in all hidden layers."
@@ -66,6 +68,7 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     y = targets(y, len(x), out=net.out_dim)
     if len(np.unique(x, axis=0)) < max(len(x), 2):
         raise ValueError("`x` must have at least two rows, all different: each is left out in turn.")
+    FiniteWidth().require(Problem(net, x, y, algorithm, Squared()))
     rows = [
         [_left_out(net, x, y, algorithm, layer, row) for row in range(len(x))]
         for layer in fluctuations(net, x)[1:]
@@ -77,13 +80,18 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
 
 
 def _left_out(
-    net: MLP, x: np.ndarray, y: np.ndarray, algorithm: SpectralAlgorithm, layer: Fluctuations, row: int
+    net: MLP,
+    x: np.ndarray,
+    y: np.ndarray,
+    algorithm: GradientDescent | GradientFlow,
+    layer: Fluctuations,
+    row: int,
 ) -> tuple[float, ...]:
     """Bias, variance, both as slopes over 1/width, and the expansion, of one row."""
     order = np.r_[np.delete(np.arange(len(x)), row), row]
     last = jax.tree.map(lambda array: array[np.ix_(*[order] * array.ndim)], layer)
     training = ExactTraining(net, x[order[:-1]], y[order[:-1]], False, x[[row]], last)
-    law = FiniteForecast(training, algorithm)
+    law = FiniteForecast(training, algorithm, FiniteWidth())
     if not law.ok:
         raise ValueError(f"`algorithm` {law.status}.")
     wide, loss = law.terms[0] - y[row], law.expected_loss(y[[row]])

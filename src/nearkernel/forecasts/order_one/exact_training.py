@@ -1,4 +1,4 @@
-"""What `forecast(order=1)` knows of all networks before they are trained, and what it makes of it by exact tensors."""
+"""What `nk.FiniteWidth` knows of all networks before they are trained, and what it makes of it by exact tensors."""
 
 import abc
 import functools
@@ -66,8 +66,8 @@ class AbstractTraining(abc.ABC):
         if found.kind is StatusKind.converged and self.lam[0] <= _RANK * self.lam[-1]:
             rank = int((self.lam > _RANK * self.lam[-1]).sum())
             raise ValueError(
-                f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `order=1` at the end of training needs "
-                "inputs that differ: leave out repeated rows, or give the algorithm a finite time."
+                f"the tangent kernel of `x` has rank {rank} < {len(self.lam)}: `theory=nk.FiniteWidth()` at the end of "
+                "training needs inputs that differ: leave out repeated rows, or give the algorithm a finite time."
             )
         return found
 
@@ -160,8 +160,9 @@ def _require_fits(n: int, m: int, outputs: int, layers: int) -> None:
         while most > 2 and needed(n * most / (n + m), m * most / (n + m)) > free:
             most -= 1
         raise MemoryError(
-            f"`order=1` keeps tensors of four of {n} + {m} points{f' and {outputs} outputs' if outputs > 1 else ''}: "
-            f"{human_bytes(needed(n, m))}, but {human_bytes(free)} are free: use at most about {most} points in total."
+            f"`theory=nk.FiniteWidth()` keeps tensors of four of {n} + {m} points"
+            f"{f' and {outputs} outputs' if outputs > 1 else ''}: {human_bytes(needed(n, m))}, but "
+            f"{human_bytes(free)} are free: use at most about {most} points in total."
         )
 
 

@@ -2,24 +2,23 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import numpy as np
 import scipy  # whose part `stats` takes half a second to import, and comes when it is used
 import scipy.special
 
-from ..._run.executor import AbstractJob, PerDevice, run
+from ..._run.executor import run
 from ...dynamics.orders.clock import AbstractClock, FlowClock, StepClock
 from ...kernels.wide.network import layer_kernels
 from ...models.networks.mlp import MLP
 from ...statistics.width.pair_functions import layers_of, mean_corrections
+from ..neuron_sampling import Draw, Moments, NeuronJob, Sampled, SamplesNeurons, cast, root, whitened
 from .one_neuron import Background, Neuron, Outcome, Panels, outcome
-from .theory import SampledNeurons
 from .time_responses import kernel_response
 
-_RANK = 1e-11  # of the largest eigenvalue of a covariance: what is below is rounding
 _MOMENTS = 6  # of a panel
 _NUMBERS = 2**20  # in one field of a block of neurons at all times of a panel
 _FIRST = 4096  # neurons of a layer in the first round
@@ -27,29 +26,10 @@ _TINY = 1e-13  # an eigenvalue that is zero, relative to the largest
 _SINGLE = 1e5  # the largest over the smallest eigenvalue that training fits, for float32: errors grow with it, to 2e-4
 
 
-class Moments(NamedTuple):
-    """Means (k,), covariances, third cumulants of b, c, c and fourth ones of b, b, c, c (k, k); k = (point, output)."""
-
-    mean: np.ndarray
-    cov: np.ndarray
-    third: np.ndarray
-    fourth: np.ndarray
-
-
-class Sampled(NamedTuple):
-    """What neurons add at order 1/n, times n; its standard errors; how many neurons per layer were drawn; where nothing
-    else adds to the correction, its `relative_error`."""
-
-    value: Moments
-    error: Moments
-    neurons: int
-    accuracy: float = 0.0
-
-
 class Points:
     """All that neurons need to know of train and new points, made once for all times."""
 
-    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, options: SampledNeurons):
+    def __init__(self, net: MLP, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, options: SamplesNeurons):
         self.net, self.y, self.options = net, y, options
         self.n, self.outputs = y.shape
         kernels = layer_kernels(net, np.concatenate([x, x_new]))
@@ -119,14 +99,14 @@ class Points:
 
 
 class _Layer:
-    """SampledNeurons of one hidden layer, 0, 1, .."""
+    """Sampled neurons of one hidden layer, 0, 1, .."""
 
     def __init__(self, points: Points, layer: int):
         self.points, self.layer = points, layer
         self.last = layer == len(points.net.widths) - 1
         layers, n = points.layers, points.n
         seen, theta = layers.seen[layer][-1], layers.ntks[layer]
-        alpha_root = _whitened(points.kernel, seen.psi.T)
+        alpha_root = whitened(points.kernel, seen.psi.T)
         xi_root = np.sqrt(seen.x[:1, :1]) * np.ones((1, len(theta))) if self.last else root(seen.x)
         fields: Any = (
             root(layers.kernels[layer]), xi_root, alpha_root, theta[:, :n], seen.z[:, :n], seen.phi[:, :n],
@@ -150,7 +130,7 @@ class _Layer:
         first = min(_FIRST, options.most) // options.scrambles
         block = min(block, 1 << max(4, first.bit_length() - 1))
         choices = (self.activation, self.last, at_end)
-        constants = jax.tree.map(functools.partial(_cast, dtype), (net, self.neuron, panels))
+        constants = jax.tree.map(functools.partial(cast, dtype), (net, self.neuron, panels))
         job = NeuronJob(outcome, choices, constants, draw, dtype)
         engines = [
             scipy.stats.qmc.Sobol(sum(sizes), rng=np.random.default_rng([options.seed, self.layer, k]))
@@ -171,41 +151,6 @@ class _Layer:
             more = total
 
 
-class NeuronJob(AbstractJob[np.ndarray]):
-    """Blocks of neurons, from points of the unit cube: program(*choices, *constants, *normals)."""
-
-    def __init__(self, program: Callable, choices: tuple, constants: tuple, draw: "Draw", dtype: str):
-        self.program, self.choices, self.constants = program, choices, constants
-        self.draw, self.dtype = draw, dtype
-
-    def ready(self) -> Callable[[np.ndarray], list[np.ndarray]]:
-        compiled = jax.jit(self.program, static_argnums=tuple(range(len(self.choices))))
-        placed = PerDevice(self.constants)
-
-        def one(uniform: np.ndarray) -> list[np.ndarray]:
-            normals = [_cast(self.dtype, part) for part in self.draw.parts(uniform)]
-            found = compiled(*self.choices, *placed.here(), *normals)
-            return [np.asarray(part, np.float64) for part in found]
-
-        return one
-
-
-class Draw:
-    """Which coordinates of a Sobol point go where: the more a direction matters, the sooner it comes."""
-
-    def __init__(self, sizes: list[int], strengths: list[np.ndarray], outputs: int):
-        self.sizes, self.outputs = sizes, outputs
-        shares = [np.sort(s)[::-1] / np.sum(s) for s in strengths]
-        shares[1:] = [np.tile(s, outputs) for s in shares[1:]]
-        self.order = np.argsort(-np.concatenate(shares), kind="stable")
-
-    def parts(self, uniform: np.ndarray) -> list[np.ndarray]:
-        normal = np.empty_like(uniform)
-        normal[:, self.order] = scipy.special.ndtri(0.5 + (1.0 - 1e-10) * (uniform - 0.5))
-        u, xi, z = np.split(normal, np.cumsum(self.sizes)[:-1], axis=1)
-        return [u, xi.reshape(len(u), self.outputs, -1), z.reshape(len(u), self.outputs, -1)]
-
-
 def _outputs(matrix: np.ndarray, outputs: int) -> np.ndarray:
     """The same for each of independent outputs, [(output, point), (output, point)]."""
     return np.kron(np.eye(outputs), matrix)
@@ -219,24 +164,6 @@ def _cumulants(found: Outcome, kernel: np.ndarray, own: np.ndarray) -> list[np.n
     third = third - mean[:, :, None] * k - 2 * kernel * mean[:, None]
     fourth = fourth - k[:, None] * variance[:, None] - variance[:, :, None] * k - 4 * kernel * full
     return [mean, full - spread, third, fourth - np.outer(s, s) - 2 * own**2]
-
-
-def root(covariance: np.ndarray) -> np.ndarray:
-    """[direction, point], the largest first: normals times this have the covariance."""
-    lam, vectors = np.linalg.eigh(covariance)
-    kept = lam > _RANK * max(lam[-1], 1e-300)
-    return (vectors[:, kept] * np.sqrt(lam[kept])).T[::-1]
-
-
-def _whitened(covariance: np.ndarray, fields: np.ndarray) -> np.ndarray:
-    """Covariances [direction, point] of `fields` with the normals of `root`, from those with what they make."""
-    lam, vectors = np.linalg.eigh(covariance)
-    kept = lam > _RANK * max(lam[-1], 1e-300)
-    return ((vectors[:, kept] / np.sqrt(lam[kept])).T @ fields)[::-1]
-
-
-def _cast(dtype: str, array: np.ndarray) -> Any:
-    return np.ascontiguousarray(array, dtype)
 
 
 def _clock(lam: np.ndarray, lr: float, time: float) -> AbstractClock:

@@ -1,4 +1,4 @@
-"""`forecast(order=1)` of many points: the law of trained outputs by neurons that are sampled."""
+"""`nk.FiniteWidth` of many points: the law of trained outputs by neurons that are sampled."""
 
 import math
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from ..._run.memory import require_fits
 from ...dynamics.algorithms.spectral import SpectralAlgorithm
 from ...models.networks.mlp import MLP
 from ...models.networks.network import AbstractNetwork
+from ..neuron_sampling import Moments, Sampled, SamplesNeurons, relative_error
 from .exact_training import AbstractTraining
-from .neuron_average import Moments, Points, Sampled
-from .theory import SampledNeurons, relative_error
+from .neuron_average import Points
 from .trained_moments import Law
 
 _FIXED = 1e-9  # of the variance before training: what is below is fixed by training
@@ -28,14 +28,18 @@ class SampledTraining(AbstractTraining):
         y: np.ndarray,
         vector: bool,
         x_new: np.ndarray,
-        options: SampledNeurons,
+        options: SamplesNeurons,
     ):
         self.net, self.x, self.y, self.vector, self.options = net, x, y, vector, options
         points, outputs = len(x) + len(x_new), y.shape[1]
         numbers = (
             60 * len(chain.widths) * points**2 + 5 * (options.scrambles + 8) * (len(x_new) * outputs) ** 2
         )
-        require_fits(8 * numbers, f"`order=1` at {points} points and {outputs} outputs", "use fewer points")
+        require_fits(
+            8 * numbers,
+            f"`theory=nk.FiniteWidth()` at {points} points and {outputs} outputs",
+            "use fewer points",
+        )
         self.width, self.outputs = chain.widths[-1], outputs
         self.shape = (len(x_new),) if vector else (len(x_new), outputs)
         self._points = Points(chain, x, y, x_new, options)

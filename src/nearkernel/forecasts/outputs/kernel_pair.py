@@ -12,6 +12,7 @@ from ...kernels.wide.network import NNGP, NTK, both_kernels
 from ...models.base import AbstractModel
 from ...models.expansion.features import FeatureModel
 from ...models.networks.network import AbstractNetwork, require_wide
+from ...models.networks.scaled import Scaled
 
 
 class KernelPair:
@@ -91,22 +92,29 @@ class FeaturePair(KernelPair):
         return self.model.weight_var * train, train
 
 
-def pair_of(problem: Any, last_only: bool = False) -> KernelPair:
+def pair_of(problem: Any) -> KernelPair:
     """The kernels of a network, of a pair of kernels (start, training), or of features with Gaussian weights."""
     if isinstance(problem, FeatureModel):
         return FeaturePair(problem)
+    if isinstance(problem, AbstractNetwork):
+        require_wide(problem, "nk.forecast")
+        return NetworkPair(problem)
+    return KernelPair(*problem)
+
+
+def require_problem(problem: Any) -> "int | tuple[int, ...] | None":
+    """Raise unless `problem` can be forecast; the shape of its inputs, or None for vectors of any length."""
+    if isinstance(problem, FeatureModel):
+        return FeaturePair(problem).input_dim()
     if isinstance(problem, tuple | list):
-        return _given(problem)
-    if not isinstance(problem, AbstractNetwork):
+        return _given(problem).input_dim()
+    inner = problem.model if isinstance(problem, Scaled) else problem
+    if not isinstance(inner, AbstractNetwork):
         raise TypeError(
             "`problem` must be an nk.MLP or nk.Network, a pair of kernels (start, training), or an nk.FeatureModel; "
             f"got {_name(problem)}."
         )
-    require_wide(problem, "nk.forecast")
-    if last_only:
-        kernel = NNGP(problem)
-        return KernelPair(kernel, kernel)
-    return NetworkPair(problem)
+    return inner.in_shape
 
 
 def _name(problem: Any) -> str:

@@ -29,7 +29,7 @@ class Places(NamedTuple):
     y: np.ndarray
 
 
-class GaussianOutputs(Result, abc.ABC):
+class OutputLaw(Result, abc.ABC):
     """Outputs with a mean and a covariance: one shared by independent outputs, or a joint one.
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output, or (m, out, m, out), joint;

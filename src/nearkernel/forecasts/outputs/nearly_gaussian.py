@@ -14,10 +14,10 @@ from ..._run.memory import require_fits
 from ..._run.precision import in_float64
 from .edgeworth import Edgeworth, say_negative
 from .joint_edgeworth import JointLaw
-from .law import GaussianOutputs
+from .law import OutputLaw
 
 
-class NearlyGaussianOutputs(GaussianOutputs):
+class NearlyGaussianOutputs(OutputLaw):
     """`mean` (m,) or (m, out), `cov` (m, m) or (m, out, m, out), and small third and fourth cumulants."""
 
     @abc.abstractmethod

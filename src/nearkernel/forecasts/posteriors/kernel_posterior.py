@@ -16,11 +16,11 @@ from ...kernels.base import AbstractKernel, require_kernel
 from ...models.networks.mlp import MLP
 from ..infinite_width.trained_gaussian import NewPoints, TrainedLaw
 from ..outputs.kernel_pair import KernelPair
-from ..outputs.law import GaussianOutputs, Places
+from ..outputs.law import OutputLaw, Places
 from .finite_width import FinitePosterior, finite_posterior
 
 
-class PosteriorResult(GaussianOutputs):
+class PosteriorResult(OutputLaw):
     """The posterior of the noise-free function.
 
     **Fields:** `mean` (m,) or (m, out), like `y`; `cov` (m, m), the same for each output; `std` (m,);

@@ -152,7 +152,7 @@ class FiniteWidth(Experiment):
 
     def _law(self):
         algorithm = nk.GradientDescent(self._lr(), steps=self.steps)
-        return nk.forecast(self._net, _X, _Y, algorithm, np.array([[self.place]]), order=1)
+        return nk.forecast(self._net, _X, _Y, algorithm, np.array([[self.place]]), theory=nk.FiniteWidth())
 
     def python(self, checked: bool = False) -> str:
         values = {**self.values(), "batch": _BATCH, "batches": -(-self.networks // _BATCH)}
@@ -204,7 +204,7 @@ x, y, new = np.array([[-1.0], [0.7]]), np.array([0.8, -0.5]), np.array([[{place}
 net = nk.MLP(1, ({width},), 1, {activation!r}, weight_var={weight_var}, bias_var={bias_var})
 algorithm = nk.GradientDescent(0.5 / np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1], steps={steps})
 
-law = nk.forecast(net, x, y, algorithm, new, order=1)
+law = nk.forecast(net, x, y, algorithm, new, theory=nk.FiniteWidth())
 print("skewness", law.skewness, "excess kurtosis", law.kurtosis)
 gauss = lambda f, mean, std: np.exp(-(((f - mean) / std) ** 2) / 2) / (std * np.sqrt(2 * np.pi))
 mean, std = law.mean[0], law.std[0]

@@ -56,6 +56,14 @@ def hidden_widths(model: AbstractModel) -> tuple[int, ...] | None:
     return tuple(layer.width for layer in dense[:-1]) if dense else None
 
 
+def has_kinked_activation(model: AbstractModel) -> bool:
+    """Whether an activation of a network of dense layers has a kink."""
+    if isinstance(model, MLP):
+        return not all(each.smooth for each in model.activations)
+    layers = model.layers.layers if isinstance(model, Network) else []
+    return not all(each.function.smooth for each in layers if isinstance(each, Activation))
+
+
 def _chain(model: AbstractModel) -> list[Dense]:
     """The dense layers of a network that has no others, apart from activations; none if it is not one."""
     if not isinstance(model, Network):

@@ -47,18 +47,20 @@ class Stage(NamedTuple):
         return s @ weight + jnp.sqrt(self.bias_var) * entry["bias"]
 
 
-def stages(net: AbstractNetwork, verb: str = "order=1", residual: bool = False) -> tuple[Stage, ...]:
+def stages(
+    net: AbstractNetwork, verb: str = "order=1", residual: bool = False, instead: str = "order=0"
+) -> tuple[Stage, ...]:
     """The stages of a network; TypeError, with the place, where the corrections of a layer are not known.
 
     Without `residual`, blocks that skip a branch are among these.
     """
     if len(net.in_shape) != 1:
         raise TypeError(
-            f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}: use order=0."
+            f"`{verb}` supports inputs that are vectors; got inputs of shape {net.in_shape}: use {instead}."
         )
     if net.mean_field:
         raise ValueError(f'`{verb}` needs parametrization "ntk" or "standard"; got "mean_field".')
-    reader = _Reader(net.in_shape[0], verb, residual)
+    reader = _Reader(net.in_shape[0], verb, residual, instead)
     reader.read(net.layers, "layers", ())
     reader.finish()
     return tuple(reader.found)
@@ -93,8 +95,8 @@ def entries(found: tuple[Stage, ...], params: Any) -> list[dict]:
 
 
 class _Reader:
-    def __init__(self, in_dim: int, verb: str, residual: bool):
-        self.width, self.verb, self.residual = in_dim, verb, residual
+    def __init__(self, in_dim: int, verb: str, residual: bool, instead: str):
+        self.width, self.verb, self.residual, self.instead = in_dim, verb, residual, instead
         self.found: list[Stage] = []
         self.pending: tuple[AbstractActivation, str, Activation] | None = None
 
@@ -142,7 +144,7 @@ class _Reader:
     def _refuse(self, path: str, layer: Any) -> None:
         raise TypeError(
             f"`{self.verb}` does not support `{path}`, {layer!r}: it supports "
-            f"{WITH_RESIDUAL if self.residual else SUPPORTED}; for other layers use order=0."
+            f"{WITH_RESIDUAL if self.residual else SUPPORTED}; for other layers use {self.instead}."
         )
 
 

@@ -16,8 +16,8 @@ lr = 0.5 / rates[-1]
 
 model = nk.Scaled(net, 1 / richness)
 descent = nk.GradientDescent(richness**2 * lr, steps=last)
-clouds = nk.forecasts.Clouds(neurons=512, scrambles=2, every={every})
-law = nk.forecast(model, x, y, descent, grid, clouds=clouds)
+clouds = nk.MeanField(neurons=512, scrambles=2, every={every})
+law = nk.forecast(model, x, y, descent, grid, theory=clouds)
 lazy = nk.forecast(lazy_net, x, y, nk.GradientDescent(lr, steps=step), grid)
 lazy_loss = (((1 - lr * rates) ** np.arange(last + 1)[:, None] * (modes.T @ y)) ** 2).sum(axis=1) / 2
 kernels = law.kernels()

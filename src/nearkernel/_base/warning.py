@@ -1,0 +1,17 @@
+"""Warnings that point at the caller's line."""
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn with the line outside of this package that led here, however many functions lie between."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level - 1 if level > 2 else 2)
