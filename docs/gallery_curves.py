@@ -127,16 +127,10 @@ def posterior_width() -> plt.Figure:
     hidden = np.tanh(2 * x[:24] @ rng.normal(size=12) / 12**0.5)
     widths = np.unique(np.rint(np.geomspace(8, 400, 12)).astype(int))
     for scale, colour in ((0.3, BLUE), (2.0, ORANGE)):
-        net = nk.MLP(12, (1,), activation="erf")
-        law = [
-            np.mean(
-                nk.forecasts.posterior(net, x[:24], scale * hidden, x[24:], 0.03, widths=(int(n),)).std ** 2
-            )
-            for n in widths
-        ]
-        limit = np.mean(
-            nk.forecasts.posterior(nk.kernels.NNGP(net), x[:24], scale * hidden, x[24:], 0.03).std ** 2
-        )
+        nets = [nk.MLP(12, (int(n),), activation="erf") for n in widths]
+        given = (x[:24], scale * hidden, x[24:], 0.03)
+        law = [np.mean(nk.posterior(net, *given, theory=nk.FiniteWidth()).std ** 2) for net in nets]
+        limit = np.mean(nk.posterior(nets[0], *given).std ** 2)
         axes.loglog(widths, law, color=colour, label=f"targets x {scale:g}, random scale")
         axes.axhline(limit, color=colour, ls=":", lw=1)
         for n in (10, 30, 100):

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from .dynamics.simulation.simulate import Record as Record
     from .dynamics.simulation.simulate import simulate as simulate
     from .dynamics.solving import solve as solve
+    from .forecasts.conditioning import posterior as posterior
     from .forecasts.curves.curve import learning_curve as learning_curve
     from .forecasts.forecasting import forecast as forecast
     from .forecasts.infinite_width.theory import InfiniteWidth as InfiniteWidth
     from .forecasts.mean_field.theory import MeanField as MeanField
     from .forecasts.order_half.theory import Kinks as Kinks
     from .forecasts.order_one.theory import FiniteWidth as FiniteWidth
-    from .forecasts.posteriors.kernel_posterior import posterior as posterior
     from .models.expansion.features import FeatureModel as FeatureModel
     from .models.expansion.quadratic import QuadraticModel as QuadraticModel
     from .models.expansion.taylor import expand as expand

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .forecasts.curves.scaling import ScalingExponentsResult as ScalingExponentsResult
     from .forecasts.infinite_width.any_loss import SampledForecast as SampledForecast
     from .forecasts.infinite_width.forecast import WideForecast as WideForecast
+    from .forecasts.infinite_width.posterior import PosteriorResult as PosteriorResult
     from .forecasts.infinite_width.stochastic import StochasticForecast as StochasticForecast
     from .forecasts.mean_field.forecast import RichForecast as RichForecast
     from .forecasts.mean_field.records import Kernels as Kernels
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from .forecasts.posteriors.adapted import Adapted as Adapted
     from .forecasts.posteriors.finite_width import FinitePosterior as FinitePosterior
     from .forecasts.posteriors.finite_width import WidthEvidenceResult as WidthEvidenceResult
-    from .forecasts.posteriors.kernel_posterior import PosteriorResult as PosteriorResult
     from .forecasts.posteriors.sampled import PosteriorDraws as PosteriorDraws
     from .geometry.capacity.metric_entropy import EntropyBounds as EntropyBounds
     from .geometry.capacity.regularity import LipschitzBoundsResult as LipschitzBoundsResult

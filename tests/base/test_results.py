@@ -40,7 +40,7 @@ def runs():
         "Prediction": nk.solve(quadratic, X, Y, nk.GradientFlow(time=0.1), order=1).predict(GRID),
         "LeaveOneOut": nk.solve(KERNEL, X, Y, nk.Ridge(0.1)).leave_one_out(),
         "WideForecast": nk.forecast(NET, X, Y, nk.GradientFlow(time=5.0), GRID),
-        "PosteriorResult": nk.forecasts.posterior(KERNEL, X, Y, GRID, noise=0.1),
+        "PosteriorResult": nk.posterior(KERNEL, X, Y, GRID, noise=0.1),
         "RichForecast": nk.forecast(
             mean_field,
             X[:3],
@@ -162,7 +162,7 @@ def test_times_share_one_kernel_between_new_and_training_inputs():
 
 
 def test_the_variance_of_a_posterior_is_made_without_the_covariance():
-    law = nk.forecasts.posterior(KERNEL, X, Y, GRID, noise=0.1)
+    law = nk.posterior(KERNEL, X, Y, GRID, noise=0.1)
     variance = law.variance
     assert "cov" not in vars(law)
     np.testing.assert_allclose(variance, np.diagonal(law.cov), atol=1e-12)

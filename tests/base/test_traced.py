@@ -197,7 +197,7 @@ NEED_VALUES = {
     "solve": lambda x: nk.solve(K.RBF(1.0), x, Y),
     "predict": nk.solve(K.RBF(1.0), X, Y).predict,
     "forecast": lambda x: nk.forecast(NET, x, Y, nk.GradientFlow(), NEW),
-    "posterior": lambda x: nk.forecasts.posterior(K.RBF(1.0), x, Y, NEW, 0.1),
+    "posterior": lambda x: nk.posterior(K.RBF(1.0), x, Y, NEW, 0.1),
     "propagate": lambda x: nk.propagate(NET, x),
     "diag": lambda x: K.RBF(1.0).diag(x),
     "blocks": lambda x: list(K.RBF(1.0).blocks(x)),

@@ -226,7 +226,7 @@ def test_probabilities_are_shares_of_networks(estimator, classes, size=20_000):
         model, law = NTKClassifier(), nk.forecast(network(), x, target, None, x_new)
     else:
         model = NNGPClassifier(noise=0.1)
-        law = nk.forecasts.posterior(nk.kernels.NNGP(network()), x, target, x_new, noise=0.1)
+        law = nk.posterior(nk.kernels.NNGP(network()), x, target, x_new, noise=0.1)
     found = model.fit(x, y).predict_proba(x_new)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     answers = (law.sample(size, jax.random.key(0)) + centre).argmax(axis=-1)  # (size, m)

@@ -4,12 +4,65 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
-from nearkernel.forecasts import posterior
 from nearkernel.theory import deep_linear_posterior, measure_posterior, width_evidence
 
 RNG = np.random.default_rng(4)
 X, NEW = RNG.normal(size=(10, 16)), RNG.normal(size=(5, 16))
 Y = np.tanh(X[:, 0]) + 0.5 * X[:, 1]
+
+
+def posterior(net, x, y, x_new, noise, widths=None):
+    """Of a network of other `widths`, or at infinite width."""
+    if widths is None:
+        return nk.posterior(net, x, y, x_new, noise)
+    settings = (net.out_dim, net.activation, net.weight_var, net.bias_var, net.parametrization)
+    return nk.posterior(nk.MLP(net.in_dim, widths, *settings), x, y, x_new, noise, theory=nk.FiniteWidth())
+
+
+def test_widths_as_an_argument_are_the_old_way():
+    net = nk.MLP(16, (1,), activation="erf")
+    for call in (nk.posterior, nk.statistics.posterior):
+        with pytest.warns(
+            DeprecationWarning, match=r"`widths=\(9,\)` of nk\.posterior is now `theory=nk\.FiniteW"
+        ):
+            old = call(net, X, Y, NEW, 0.1, widths=(9,))
+        np.testing.assert_array_equal(old.std, posterior(net, X, Y, NEW, 0.1, widths=(9,)).std)
+    with pytest.raises(ValueError, match="`widths` has no effect with `theory`"):
+        nk.posterior(net, X, Y, NEW, 0.1, widths=(9,), theory=nk.FiniteWidth())
+
+
+def test_a_network_at_infinite_width_is_its_nngp_kernel():
+    net = nk.MLP(16, (3,), activation="erf", bias_var=0.1)
+    one, other = nk.posterior(net, X, Y, NEW, 0.1), nk.posterior(nk.kernels.NNGP(net), X, Y, NEW, 0.1)
+    np.testing.assert_array_equal(one.mean, other.mean)
+    np.testing.assert_array_equal(one.cov, other.cov)
+
+
+@pytest.mark.parametrize(
+    "problem, theory, message",
+    [
+        (3, None, "`problem` must be a kernel, .* or a network; got 3"),
+        (
+            nk.kernels.RBF(1.0),
+            nk.FiniteWidth(),
+            r"`problem` must be an nk\.MLP for theory=nk\.FiniteWidth.*; got RBF",
+        ),
+        (
+            nk.MLP(16, (9,)),
+            nk.FiniteWidth(exact=3),
+            r"`theory=nk\.FiniteWidth\(exact=3\)` has settings without effect",
+        ),
+        (nk.MLP(16, (9,)), nk.InfiniteWidth(samples=3), "`samples` has no effect on a posterior"),
+        (
+            nk.MLP(16, (9,)),
+            nk.Kinks(),
+            "`theory` must be an object of the class AbstractBayesianTheory; got nk",
+        ),
+    ],
+)
+def test_a_theory_without_a_posterior_costs_one_line(problem, theory, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        nk.posterior(problem, X, Y, NEW, 0.1, theory=theory)
 
 
 @pytest.mark.parametrize("widths", [(20,), (12, 30), (8, 15, 30)])
@@ -246,7 +299,7 @@ def test_the_scale_law_gives_the_variance_of_real_networks(activation, depth, sc
 def test_bad_arguments_cost_one_line():
     net = nk.MLP(16, (1,), activation="erf", bias_var=0.1)
     for arguments, kind, text in [
-        (dict(kernel=nk.kernels.RBF(1.0)), TypeError, "`kernel` must be an nk.MLP if `widths` are given"),
+        (dict(problem=nk.kernels.RBF(1.0)), TypeError, "`problem` must be an nk.MLP if `widths` are given"),
         (
             dict(widths=(3, 4)),
             ValueError,
@@ -258,24 +311,24 @@ def test_bad_arguments_cost_one_line():
             "`noise` must be greater than 0 for a finite-width network with biases",
         ),
         (
-            dict(kernel=nk.MLP(16, (1,)), noise=0.0),
+            dict(problem=nk.MLP(16, (1,)), noise=0.0),
             ValueError,
             "5 neurons cannot fit 10 points exactly",
         ),
         (
-            dict(kernel=nk.MLP(16, (1,) * 3, activation="erf"), widths=(5,) * 3),
+            dict(problem=nk.MLP(16, (1,) * 3, activation="erf"), widths=(5,) * 3),
             ValueError,
-            "need a homogeneous activation",
+            "needs a homogeneous activation",
         ),
         (
-            dict(kernel=nk.MLP(16, (1,), parametrization="mean_field")),
+            dict(problem=nk.MLP(16, (1,), parametrization="mean_field")),
             ValueError,
             "not in mean-field scaling",
         ),
     ]:
-        with pytest.raises(kind, match=text):
-            posterior(
-                **{"kernel": net, "x": X, "y": Y, "x_new": NEW, "noise": 0.1, "widths": (5,), **arguments}
+        with pytest.raises(kind, match=text), pytest.warns(DeprecationWarning):
+            nk.posterior(
+                **{"problem": net, "x": X, "y": Y, "x_new": NEW, "noise": 0.1, "widths": (5,), **arguments}
             )
     with pytest.raises(ValueError, match="`q` must be between 0 and 1; got 2"):
         posterior(net, X, Y, NEW, 0.1, widths=(5,)).quantile(2)

@@ -99,7 +99,7 @@ def sampled_forecast():
 
 @functools.cache
 def posterior():
-    return nk.forecasts.posterior(RBF, X, Y, X_NEW, 0.1)
+    return nk.posterior(RBF, X, Y, X_NEW, 0.1)
 
 
 @functools.cache

@@ -318,13 +318,13 @@ CALLS = [
         ),
     ),
     Call(
-        "posterior, widths",
-        functools.partial(nk.forecasts.posterior, NET, widths=(7,)),
+        "posterior, finite width",
+        functools.partial(nk.posterior, NET, theory=nk.FiniteWidth()),
         dict(x=x, y=y, x_new=x_new, noise=("positive", 0.1)),
     ),
     Call(
         "FinitePosterior.quantile",
-        nk.forecasts.posterior(NET, X, Y, X, 0.1, widths=(7,)).quantile,
+        nk.posterior(nk.MLP(3, (7,), activation="erf"), X, Y, X, 0.1, theory=nk.FiniteWidth()).quantile,
         dict(q=("positive", 0.1)),
     ),
     Call(

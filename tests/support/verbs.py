@@ -57,7 +57,7 @@ VERBS = {
     "forecast, order 1": lambda: (
         nk.forecast(WIDE, X[:3], Y[:3], nk.GradientFlow(), NEW, theory=nk.FiniteWidth()).mean
     ),
-    "posterior": lambda: nk.forecasts.posterior(K.RBF(1.0), X, Y, NEW, 0.1).mean,
+    "posterior": lambda: nk.posterior(K.RBF(1.0), X, Y, NEW, 0.1).mean,
     "simulate": _simulate,
     "measure": lambda: nk.measure(bias, KINKED, 8, jax.random.key(0)).mean,
     "propagate": lambda: nk.propagate(NET, X[:2]).layers[-1].kernel,

@@ -14,4 +14,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=level - 1 if level > 2 else 2)
+    warnings.warn(message, category, stacklevel=level)

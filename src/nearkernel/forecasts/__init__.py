@@ -6,6 +6,7 @@ from .._base.rooms import public as _public
 
 if TYPE_CHECKING:
     from ..dynamics.algorithms.regime import regime as regime
+    from .conditioning import posterior as posterior
     from .curves.curve import learning_curve as learning_curve
     from .curves.task import KernelTask as KernelTask
     from .curves.task import power_law_task as power_law_task
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from .mean_field.theory import MeanField as MeanField
     from .order_half.theory import Kinks as Kinks
     from .order_one.theory import FiniteWidth as FiniteWidth
-    from .posteriors.kernel_posterior import posterior as posterior
     from .theory import AbstractTheory as AbstractTheory
     from .theory import Needs as Needs
     from .theory import Problem as Problem

@@ -39,8 +39,9 @@ def replaced(forecast: _F) -> _F:
             args, kwargs = _last_layer(args, kwargs, old)
             return forecast(*args, **kwargs)
         theory = _theory(**old)
-        new = "default, so it can be left out" if theory is None else f"`theory={theory!r}`"
-        _warn(_listed(old) if old else "`trained`", new)
+        _warn(
+            _listed(old) if old else "`trained`", "the default" if theory is None else f"`theory={theory!r}`"
+        )
         return forecast(*args, **kwargs, theory=theory)
 
     wrapped.__signature__ = inspect.signature(forecast)  # type: ignore[attr-defined]

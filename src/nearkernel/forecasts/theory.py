@@ -9,6 +9,7 @@ import numpy as np
 
 from .._base.check import shown
 from .._base.keys import Key
+from .._base.result import Result
 from ..activations.base import AbstractActivation
 from ..activations.closed import PiecewiseLinear
 from ..dynamics.algorithms.losses import AbstractLoss
@@ -21,6 +22,7 @@ from ..models.networks.scaled import Scaled
 from ..statistics.width.stages import stages
 from .outputs.forecast_base import AbstractForecast
 
+P = TypeVar("P", bound=Result, covariant=True)
 F = TypeVar("F", bound=AbstractForecast, covariant=True)
 Model = AbstractNetwork | Scaled | FeatureModel | tuple[AbstractKernel, AbstractKernel]
 
@@ -201,6 +203,22 @@ class AbstractTheory(eqx.Module, Generic[F]):
             if (value := getattr(self, field.name)) != field.default
         )
         return f"nk.{type(self).__name__}({', '.join(given)})"
+
+
+class AbstractBayesianTheory(AbstractTheory[F], Generic[F, P]):
+    """A theory that also knows Bayesian networks: `nk.posterior(..., theory=...)`."""
+
+    @abc.abstractmethod
+    def posterior(
+        self,
+        problem: AbstractKernel | AbstractNetwork,
+        x: np.ndarray,
+        y: np.ndarray,
+        x_new: np.ndarray,
+        noise: float,
+        vector: bool,
+    ) -> P:
+        """The posterior at `x_new` (m, d), given targets `y` (n, out) with the variance `noise`."""
 
 
 def _drifts(algorithm: SGD) -> bool:

@@ -19,7 +19,7 @@ def test_it_is_the_log_marginal_likelihood_of_the_posterior():
     kernel, x, y = rows(40, 0.1)
     found = evidence.log_evidence(kernel, x, y)
     for i in (10, 40, 60):
-        exact = nk.forecasts.posterior(kernel, x, y, x[:1], noise=evidence.NOISES[i]).log_marginal_likelihood
+        exact = nk.posterior(kernel, x, y, x[:1], noise=evidence.NOISES[i]).log_marginal_likelihood
         assert found[i] == pytest.approx(exact, rel=1e-9)
 
 
@@ -40,10 +40,10 @@ def test_singular_values_give_the_posterior_of_the_linear_kernel():
     kernel = nk.kernels.Linear() * (1 / 3)
     mean, variance, noise, evidence_there = evidence.most_likely_linear(x, y, x_new)
     assert noise == evidence.most_likely_noise(kernel, x, y)  # whose matrix is singular: by its eigenvalues
-    exact = nk.forecasts.posterior(kernel, x, y, x_new, noise=noise)
+    exact = nk.posterior(kernel, x, y, x_new, noise=noise)
     np.testing.assert_allclose(mean, exact.mean, atol=1e-10)
     np.testing.assert_allclose(variance, exact.std**2, rtol=1e-8)
     assert evidence_there == pytest.approx(exact.log_marginal_likelihood, rel=1e-9)
     few = evidence.most_likely_linear(x[:2], y[:2], x_new)  # fewer rows than columns
-    exact = nk.forecasts.posterior(kernel, x[:2], y[:2], x_new, noise=few[2])
+    exact = nk.posterior(kernel, x[:2], y[:2], x_new, noise=few[2])
     np.testing.assert_allclose(few[1], exact.std**2, rtol=1e-8)

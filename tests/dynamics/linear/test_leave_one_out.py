@@ -116,7 +116,7 @@ def test_a_ridge_has_the_log_score_of_a_gaussian_process():
     scores = []
     for i in range(len(X)):
         rest = np.delete(np.arange(len(X)), i)
-        law = nk.forecasts.posterior(KERNEL, X[rest], Y[rest], X[i : i + 1], noise=0.3)
+        law = nk.posterior(KERNEL, X[rest], Y[rest], X[i : i + 1], noise=0.3)
         variance = law.std[0] ** 2 + 0.3
         scores.append(-0.5 * (np.log(2 * np.pi * variance) + (law.mean[0] - Y[i]) ** 2 / variance).sum())
         assert found.std[i] ** 2 == pytest.approx(variance, rel=1e-10)

@@ -14,7 +14,7 @@ Y = np.sin(2 * X[:, 0]) + 0.3 * RNG.normal(size=40)
 
 
 def evidence(kernel, noise, x=X, y=Y):
-    return nk.forecasts.posterior(kernel, x, y, x[:1], noise).log_marginal_likelihood
+    return nk.posterior(kernel, x, y, x[:1], noise).log_marginal_likelihood
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_one_factor_serves_times_and_inputs():
 
 def test_training_the_last_layer_ends_in_the_nngp_posterior():
     last = nk.forecast((NNGP, NNGP), X, Y, nk.GradientFlow(), NEW)
-    exact = nk.forecasts.posterior(NNGP, X, Y, NEW)
+    exact = nk.posterior(NNGP, X, Y, NEW)
     np.testing.assert_allclose(last.mean, exact.mean, atol=1e-9)
     np.testing.assert_allclose(last.cov, exact.cov, atol=1e-9)
 
@@ -136,12 +136,12 @@ def test_posterior_and_evidence_are_scikit_learns():
 
     rival = GaussianProcessRegressor(RBF(1.7), alpha=0.05, optimizer=None).fit(X, Y[:, 0])
     mean, cov = rival.predict(NEW, return_cov=True)
-    found = nk.forecasts.posterior(nk.kernels.RBF(1.7), X, Y[:, 0], NEW, noise=0.05)
+    found = nk.posterior(nk.kernels.RBF(1.7), X, Y[:, 0], NEW, noise=0.05)
     np.testing.assert_allclose(found.mean, mean, atol=1e-11)
     np.testing.assert_allclose(found.cov, cov, atol=1e-11)
     assert found.log_marginal_likelihood == pytest.approx(rival.log_marginal_likelihood_value_, abs=1e-9)
-    two = nk.forecasts.posterior(nk.kernels.RBF(1.7), X, Y, NEW, noise=0.05)
-    alone = nk.forecasts.posterior(nk.kernels.RBF(1.7), X, Y[:, 1], NEW, noise=0.05)
+    two = nk.posterior(nk.kernels.RBF(1.7), X, Y, NEW, noise=0.05)
+    alone = nk.posterior(nk.kernels.RBF(1.7), X, Y[:, 1], NEW, noise=0.05)
     assert two.log_marginal_likelihood == pytest.approx(
         found.log_marginal_likelihood + alone.log_marginal_likelihood, abs=1e-9
     )
@@ -183,12 +183,12 @@ def test_samples_have_the_forecast_mean_and_covariance():
             "`time` must be finite for networks that learn features",
         ),
         (
-            lambda: nk.forecasts.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),
+            lambda: nk.posterior(NNGP, np.vstack([X, X]), np.vstack([Y, Y]), NEW),
             "singular .* use `noise` > 0",
         ),
-        (lambda: nk.forecasts.posterior(NET, X, Y, NEW), "`kernel` must be a kernel.*; got MLP"),
+        (lambda: nk.posterior(NET, X, Y, NEW), "`kernel` must be a kernel.*; got MLP"),
         (
-            lambda: nk.forecasts.posterior(NNGP, X, Y, NEW, noise=-1.0),
+            lambda: nk.posterior(NNGP, X, Y, NEW, noise=-1.0),
             "`noise` must be at least 0; got -1.0",
         ),
     ],

@@ -16,7 +16,7 @@ LAWS = {
     "forecast": lambda x: nk.forecast(NET, X, Y, nk.GradientFlow(), x),
     "forecast at a time": lambda x: nk.forecast(NET, X, Y, nk.GradientFlow(0.7), x),
     "last layer": lambda x: nk.forecast((nk.kernels.NNGP(NET),) * 2, X, Y, nk.GradientFlow(), x),
-    "posterior": lambda x: nk.forecasts.posterior(nk.kernels.NNGP(NET), X, Y, x, noise=0.1),
+    "posterior": lambda x: nk.posterior(nk.kernels.NNGP(NET), X, Y, x, noise=0.1),
     "SGD, forecast": lambda x: nk.forecast(NET, X, Y, NOISY, x),
     "SGD, kernel": lambda x: nk.solve(nk.kernels.NTK(NET), X, Y, NOISY).predict(x),
     "SGD, network": lambda x: nk.solve(nk.expand(NET, NET.init(0)), X, Y, NOISY).predict(x),

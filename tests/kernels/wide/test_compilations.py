@@ -16,7 +16,7 @@ CALLS = {
     "new points": lambda n: nk.kernels.NTK(NET)(X[:n], X[n:]),
     "laplace": lambda n: nk.kernels.Laplace(2.0)(X[:n]),
     "forecast": lambda n: nk.forecast(NET, X[:n], X[:n, 0], nk.GradientFlow(), X[-9:]).cov,
-    "posterior": lambda n: nk.forecasts.posterior(nk.kernels.NNGP(NET), X[:n], X[:n, 0], X[-9:], 0.1).std,
+    "posterior": lambda n: nk.posterior(nk.kernels.NNGP(NET), X[:n], X[:n, 0], X[-9:], 0.1).std,
 }
 
 

@@ -182,7 +182,7 @@ def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
     start = time.perf_counter()
     noise = most_likely_noise(kernel, split.x, split.y)
     try:
-        posterior = nk.forecasts.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
+        posterior = nk.posterior(kernel, split.x, split.y, split.x_new, noise=noise)
     except (
         ValueError
     ) as error:  # the inputs are checked, so the matrix is singular, and its options are not the user's

@@ -32,8 +32,8 @@ class PosteriorScale(Claim):
             drawn = nk.theory.measure_posterior(
                 net, x[:n], y, x[n:], 0.03, seed, chains=8, samples=self.samples, burn=self.samples
             )
-            law = nk.forecasts.posterior(net, x[:n], y, x[n:], 0.03, widths=(self.width,))
-            process = nk.forecasts.posterior(nk.kernels.NNGP(net), x[:n], y, x[n:], 0.03)
+            law = nk.posterior(net, x[:n], y, x[n:], 0.03, theory=nk.FiniteWidth())
+            process = nk.posterior(nk.kernels.NNGP(net), x[:n], y, x[n:], 0.03)
             variance = [float((each.std**2).mean()) for each in (law, drawn, process)]
             error = float(np.mean(2 * drawn.std * drawn.std_sem))  # points share their chains
             rows.append(
@@ -44,10 +44,10 @@ class PosteriorScale(Claim):
                     unlike("mean variance, erf, of infinite width", variance[2], variance[1], sem=error)
                 )
                 data = {"measured": drawn.std, "scale law": law.std, "infinite width": process.std}
-        linear = nk.MLP(10, (1,), activation="linear")
+        linear = nk.MLP(10, (self.width,), activation="linear")
         few = slice(0, min(n, 8))
         known = nk.theory.deep_linear_posterior(x[few], y[few], (self.width,))
-        found = nk.forecasts.posterior(linear, x[few], y[few], x[n:], 0.0, widths=(self.width,))
+        found = nk.posterior(linear, x[few], y[few], x[n:], 0.0, theory=nk.FiniteWidth())
         rows.append(
             exact("deviation of a linear network without noise", known.std(x[n:])[0], found.std[0], 1e-9)
         )

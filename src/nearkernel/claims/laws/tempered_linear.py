@@ -42,7 +42,7 @@ class TemperedLinear(Claim):
         misfit = np.sum((theta @ x.T - y) ** 2, axis=1)
         z = theta @ new.T
         for temperature in (0.3, 1.0):
-            law = nk.forecasts.posterior(net, x, y, new, temperature, widths=(self.width, self.width))
+            law = nk.posterior(net, x, y, new, temperature, theory=nk.FiniteWidth())
             weights = np.exp(-misfit / (2 * temperature))
             weights /= weights.sum()
             mean = weights @ z

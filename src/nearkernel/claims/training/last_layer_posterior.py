@@ -31,7 +31,7 @@ class LastLayerPosterior(Claim):
             np.linspace(-2, 2, 9)[:, None] * np.ones((1, 3)),
         )
         kernel = nk.kernels.RandomFeatures(3, self.features, jax.random.key(seed), "tanh", 2.0, 0.3)
-        law = nk.forecasts.posterior(kernel, x, y, new)
+        law = nk.posterior(kernel, x, y, new)
         with jax.enable_x64(True):
             phi, phi_new = (np.asarray(kernel.features(at)) for at in (x, new))
         w = rng.normal(size=(self.draws, self.features))

@@ -32,7 +32,7 @@ class TrainedEnsemble(Claim):
         top = np.linalg.eigvalsh(nk.kernels.NTK(net)(x))[-1]
         descent = nk.GradientDescent(1.0 / top, self.steps)
         forecast = nk.forecast(net, x, y, descent, new)
-        process = np.diagonal(nk.forecasts.posterior(nk.kernels.NTK(net), x, y, new).cov)
+        process = np.diagonal(nk.posterior(nk.kernels.NTK(net), x, y, new).cov)
 
         def observable(theta):
             z = net(nk.simulate(net, theta, x, y, descent).params, new)[:, 0]

@@ -32,7 +32,7 @@ class TunedKernel(Result, eqx.Module):
     """A kernel whose parameters maximize the marginal likelihood of a Gaussian process with noise.
 
     **Fields:** `kernel`, with the learned parameters; `noise`, the variance of the observations, for
-    `nk.Ridge(noise)` or `nk.forecasts.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, its
+    `nk.Ridge(noise)` or `nk.posterior(..., noise=noise)`; `log_marginal_likelihood`, and `before`, its
     value at the given parameters; `parameters`, a dict of the learned values; `iterations`; `status`, an `nk.Status`,
     and its `ok`.
     """

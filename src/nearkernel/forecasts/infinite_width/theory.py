@@ -8,15 +8,21 @@ import numpy as np
 from ..._base.check import refuse_unused, whole
 from ...dynamics.algorithms.sgd import SGD
 from ...dynamics.algorithms.spectral import SpectralAlgorithm
+from ...kernels.base import AbstractKernel
+from ...kernels.wide.network import NNGP
+from ...models.networks.network import AbstractNetwork
 from ..outputs.kernel_pair import pair_of
-from ..theory import AbstractTheory, Needs, Problem
+from ..theory import AbstractBayesianTheory, Needs, Problem
 from .any_loss import SampledForecast, Starts
 from .forecast import WideForecast
+from .posterior import PosteriorResult, process_posterior
 from .stochastic import StochasticForecast
 from .trained_gaussian import NewPoints, TrainedLaw
 
 
-class InfiniteWidth(AbstractTheory[WideForecast | StochasticForecast | SampledForecast]):
+class InfiniteWidth(
+    AbstractBayesianTheory[WideForecast | StochasticForecast | SampledForecast, PosteriorResult]
+):
     """Networks of infinite width, whose tangent kernel does not change; also for given kernels and features.
 
     With the squared loss the law is Gaussian and in closed form, a `WideForecast`, or a `StochasticForecast` for an
@@ -56,3 +62,16 @@ class InfiniteWidth(AbstractTheory[WideForecast | StochasticForecast | SampledFo
         size = 1000 if self.samples is None else self.samples
         starts = Starts(pair, x, y, problem.vector, problem.loss, size, problem.key)
         return SampledForecast(starts.trained(algorithm), x_new, 0, self)
+
+    def posterior(
+        self,
+        problem: AbstractKernel | AbstractNetwork,
+        x: np.ndarray,
+        y: np.ndarray,
+        x_new: np.ndarray,
+        noise: float,
+        vector: bool,
+    ) -> PosteriorResult:
+        refuse_unused("on a posterior", samples=self.samples)
+        kernel = NNGP(problem) if isinstance(problem, AbstractNetwork) else problem
+        return process_posterior(kernel, x, y, x_new, noise, vector)

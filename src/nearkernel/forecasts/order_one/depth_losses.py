@@ -68,9 +68,10 @@ def depth_losses(net: MLP, x: Any, y: Any, algorithm: SpectralAlgorithm | None =
     y = targets(y, len(x), out=net.out_dim)
     if len(np.unique(x, axis=0)) < max(len(x), 2):
         raise ValueError("`x` must have at least two rows, all different: each is left out in turn.")
-    FiniteWidth().require(Problem(net, x, y, algorithm, Squared()))
+    problem = Problem(net, x, y, algorithm, Squared())
+    FiniteWidth().require(problem)
     rows = [
-        [_left_out(net, x, y, algorithm, layer, row) for row in range(len(x))]
+        [_left_out(net, x, y, problem.plain, layer, row) for row in range(len(x))]
         for layer in fluctuations(net, x)[1:]
     ]
     parts = np.array(rows).transpose(2, 0, 1)  # [part, depth, row]

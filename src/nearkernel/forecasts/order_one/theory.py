@@ -5,13 +5,17 @@ from typing import ClassVar
 import equinox as eqx
 import numpy as np
 
-from ..._base.check import whole
+from ..._base.check import shown, whole
+from ...kernels.base import AbstractKernel
+from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from ..neuron_sampling import check_settings
-from ..theory import AbstractTheory, Needs, Problem
+from ..posteriors.finite_width import FinitePosterior, finite_posterior
+from ..theory import AbstractBayesianTheory, Needs, Problem
 from .forecast import FiniteForecast, training_of, warned
 
 
-class FiniteWidth(AbstractTheory[FiniteForecast]):
+class FiniteWidth(AbstractBayesianTheory[FiniteForecast, FinitePosterior]):
     r"""Networks of finite width, to order 1/width: smooth activations, the squared loss.
 
     Tensors of four points are exact, but their number grows as the fourth power of the number of points. All of them
@@ -55,3 +59,20 @@ class FiniteWidth(AbstractTheory[FiniteForecast]):
         y = problem.columns(net.layers.shape(net.in_shape)[-1])
         training = training_of(net, problem.x, y, problem.vector, x_new, self)
         return warned(FiniteForecast(training, problem.plain, self))
+
+    def posterior(
+        self,
+        problem: AbstractKernel | AbstractNetwork,
+        x: np.ndarray,
+        y: np.ndarray,
+        x_new: np.ndarray,
+        noise: float,
+        vector: bool,
+    ) -> FinitePosterior:
+        if self != FiniteWidth():
+            raise ValueError(
+                f"`theory={self!r}` has settings without effect on a posterior: use nk.FiniteWidth()."
+            )
+        if not isinstance(problem, MLP):
+            raise TypeError(f"`problem` must be an nk.MLP for theory=nk.FiniteWidth(); got {shown(problem)}.")
+        return finite_posterior(problem, x, y, x_new, noise, vector)

@@ -1,5 +1,6 @@
 """The posterior of a network of finite width, from the distribution of its scale."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -11,7 +12,7 @@ import scipy.special as special
 from ..._base.check import inputs, positive, shown, targets, wholes
 from ..._base.result import Result
 from ..._run.precision import in_float64
-from ...dynamics.linear.factor import cholesky
+from ...dynamics.linear.factor import Cholesky, cholesky
 from ...kernels.wide.network import NNGP
 from ...models.networks.mlp import MLP
 from .matrix_scale import MatrixMixture, matrix_mixture
@@ -71,13 +72,13 @@ class FinitePosterior(Result, eqx.Module):
         return draw_band(self.mean, self.std, axes)
 
 
-def finite_posterior(net: Any, x: Any, y: Any, x_new: Any, noise: float, widths: Any) -> FinitePosterior:
-    """`posterior` of a network, `widths` given."""
-    net, chosen = _checked(net, widths)
-    x = inputs(x, "x", net.in_dim)
-    vector, y = np.ndim(y) == 1, targets(y, len(x))
-    x_new = inputs(x_new, "x_new", net.in_dim)
-    noise = _noise(noise, net, len(x), chosen)
+def finite_posterior(
+    net: MLP, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, noise: float, vector: bool
+) -> FinitePosterior:
+    """For checked arguments, `y` (n, out)."""
+    _require_known(net)
+    _require_noise(noise, net, len(x))
+    chosen = net.widths
     found = _mixed(net, chosen, np.concatenate([x, x_new]), y, noise)
     w = found.weights
     mean, scale = np.tensordot(w, found.means, 1), np.tensordot(w, found.scales, 1)
@@ -167,11 +168,13 @@ def width_evidence(
             f"`net` must be an nk.MLP whose layers have equal activations and variances; got {shown(net)}."
         )
     x = inputs(x, "x", net.in_dim)
+    y, noise = targets(y, len(x)), float(positive(noise, "noise"))
     rows, infinite = [], []
     for depth in depths:
         deep = MLP(net.in_dim, (1,) * depth, 1, net.activation, net.weight_var, net.bias_var)
-        rows.append([finite_posterior(deep, x, y, x[:1], noise, (n,) * depth).log_evidence for n in widths])
-        infinite.append(_infinite(deep, x, targets(y, len(x)), noise))
+        finite = (finite_posterior(resized(deep, (n,) * depth), x, y, x[:1], noise, True) for n in widths)
+        rows.append([law.log_evidence for law in finite])
+        infinite.append(_log_evidence(NNGP(deep).entries(x, None), y, noise))
     table = np.array(rows)
     every = np.column_stack([table, infinite])
     at = np.unravel_index(int(every.argmax()), every.shape)
@@ -179,46 +182,59 @@ def width_evidence(
     return WidthEvidenceResult(widths, depths, table, np.array(infinite), best)
 
 
-def _infinite(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
-    from .kernel_posterior import posterior
+def _log_evidence(kernel: np.ndarray, y: np.ndarray, noise: float) -> float:
+    """Of a Gaussian process with this kernel matrix (n, n)."""
+    factor = _factor(kernel, noise)
+    normal = y.shape[1] * (factor.log_determinant() + len(y) * math.log(2 * math.pi))
+    return -0.5 * (float((y * factor.solve(y)).sum()) + normal)
 
-    return posterior(NNGP(net), x, y, x[:1], noise).log_marginal_likelihood
 
-
-def _checked(net: Any, widths: Any) -> tuple[MLP, tuple[int, ...]]:
-    if not isinstance(net, MLP):
-        raise TypeError(f"`kernel` must be an nk.MLP if `widths` are given; got {shown(net)}.")
+def resized(net: MLP, widths: Any) -> MLP:
+    """The same network with hidden layers of these `widths`."""
     chosen = wholes(widths, "widths")
     if len(chosen) != len(net.widths):
         raise ValueError(
             f"`widths` must have one width per hidden layer of the network, {len(net.widths)}; got {len(chosen)}."
         )
+    settings = (
+        net.out_dim,
+        net.activation,
+        net.weight_var,
+        net.bias_var,
+        net.parametrization,
+        net.base_width,
+    )
+    return MLP(net.in_dim, chosen, *settings)
+
+
+def _require_known(net: MLP) -> None:
     if net.parametrization == "mean_field":
-        raise ValueError("`kernel` must be a network in NTK or standard scaling, not in mean-field scaling.")
-    if len(chosen) > _MOST_LAYERS and not is_homogeneous(net):
+        raise ValueError("`problem` must be a network in NTK or standard scaling, not in mean-field scaling.")
+    if len(net.widths) > _MOST_LAYERS and not is_homogeneous(net):
         raise ValueError(
-            f"`widths` of more than {_MOST_LAYERS} hidden layers need a homogeneous activation (relu, linear) and no "
-            f"biases; got {len(chosen)} layers."
+            f"`problem` with more than {_MOST_LAYERS} hidden layers needs a homogeneous activation (relu, linear) and "
+            f"no biases; got {len(net.widths)} layers."
         )
-    return net, chosen
 
 
-def _noise(noise: Any, net: MLP, n: int, widths: tuple[int, ...]) -> float:
-    noise = float(positive(noise, "noise", zero=True))
+def _require_noise(noise: float, net: MLP, n: int) -> None:
     if noise == 0 and net.dense(len(net.widths)).bias_var:
         raise ValueError("`noise` must be greater than 0 for a finite-width network with biases.")
-    if noise == 0 and widths and n > min(widths) and not _is_linear(net):
+    if noise == 0 and net.widths and n > min(net.widths) and not _is_linear(net):
         raise ValueError(
-            f"`noise` must be greater than 0: {min(widths)} neurons cannot fit {n} points exactly."
+            f"`noise` must be greater than 0: {min(net.widths)} neurons cannot fit {n} points exactly."
         )
-    return noise
 
 
 def _misfit(net: MLP, x: np.ndarray, y: np.ndarray, noise: float) -> float:
-    factor = cholesky(np.asarray(NNGP(net).entries(x, None), np.float64), noise, need_max=False)
+    return float((y * _factor(NNGP(net).entries(x, None), noise).solve(y)).sum() / y.size)
+
+
+def _factor(kernel: np.ndarray, noise: float) -> Cholesky:
+    factor = cholesky(np.asarray(kernel, np.float64), noise, need_max=False)
     if factor is None:
         raise ValueError("the kernel matrix of `x` is singular to working accuracy: use `noise` > 0.")
-    return float((y * factor.solve(y)).sum() / y.size)
+    return factor
 
 
 def _warning(net: MLP, misfit: float, load: float) -> str:

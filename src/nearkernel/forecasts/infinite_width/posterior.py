@@ -1,23 +1,20 @@
-"""Gaussian-process regression with any kernel."""
+"""The posterior of a Gaussian process: what infinitely wide Bayesian networks predict."""
 
 import math
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
-from ..._base.check import inputs, positive, targets
-from ..._base.types import ArrayLike, Num
+from ..._base.check import inputs
 from ..._run.blas import one_thread
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from ...dynamics.algorithms.spectral import Ridge
 from ...dynamics.linear.factor import Cholesky
-from ...kernels.base import AbstractKernel, require_kernel
-from ...models.networks.mlp import MLP
-from ..infinite_width.trained_gaussian import NewPoints, TrainedLaw
+from ...kernels.base import AbstractKernel
 from ..outputs.kernel_pair import KernelPair
 from ..outputs.law import OutputLaw, Places
-from .finite_width import FinitePosterior, finite_posterior
+from .trained_gaussian import NewPoints, TrainedLaw
 
 
 class PosteriorResult(OutputLaw):
@@ -74,60 +71,9 @@ def _log_marginal_likelihood(law: TrainedLaw) -> float:
     return -0.5 * (float((law.y * law.solution.coefficients).sum()) + normal)
 
 
-@overload
-def posterior(
-    kernel: AbstractKernel,
-    x: Num[ArrayLike, " n *d"],
-    y: Num[ArrayLike, " n *out"],
-    x_new: Num[ArrayLike, " m *d"],
-    noise: float = 0.0,
-    widths: None = None,
-) -> PosteriorResult: ...
-
-
-@overload
-def posterior(
-    kernel: MLP,
-    x: Num[ArrayLike, " n *d"],
-    y: Num[ArrayLike, " n *out"],
-    x_new: Num[ArrayLike, " m *d"],
-    noise: float = 0.0,
-    *,
-    widths: tuple[int, ...] | int,
-) -> FinitePosterior: ...
-
-
-@in_float64
-def posterior(
-    kernel: Any,
-    x: Num[ArrayLike, " n *d"],
-    y: Num[ArrayLike, " n *out"],
-    x_new: Num[ArrayLike, " m *d"],
-    noise: float = 0.0,
-    widths: Any = None,
-) -> PosteriorResult | FinitePosterior:
-    r"""The posterior of a Gaussian process.
-
-    $$\text{mean} = k\, (K + \sigma^2)^{-1} y, \qquad \text{cov} = K_{BB} - k\, (K + \sigma^2)^{-1} k^\top$$
-
-    With the NNGP kernel and no noise this is the distribution of infinitely wide networks in which only the last
-    layer is trained.
-
-    With `widths` and an `nk.MLP` as `kernel`, it is the posterior of networks of finite width, a `FinitePosterior`. The
-    scale of the kernel is then random. This is exact for linear networks, and gives the variance of other networks
-    within about 20 %. The mean is reliable where `misfit` is near 1. Several outputs share their neurons, so their
-    scale is a random matrix; they are supported for one hidden layer, and for linear networks of any depth.
-
-    **Arguments:** `kernel`, e.g. `nk.kernels.NNGP(net)`; `x` (n, d); `y` (n,) or (n, out); `x_new` (m, d); `noise`,
-    $\sigma^2$, the variance of the observations around the function; `widths`, optional, of the hidden layers.
-    """
-    if widths is not None:
-        return finite_posterior(kernel, x, y, x_new, noise, widths)
-    require_kernel(kernel)
-    x = inputs(x, "x", kernel.input_dim()).copy()
-    x_new = inputs(x_new, "x_new", x.shape[1:])
-    noise = positive(noise, "noise", zero=True)
-    law = TrainedLaw(
-        KernelPair(kernel, kernel), x, targets(y, len(x)), Ridge(noise), np.ndim(y) == 1, noise=noise
-    )
+def process_posterior(
+    kernel: AbstractKernel, x: np.ndarray, y: np.ndarray, x_new: np.ndarray, noise: float, vector: bool
+) -> PosteriorResult:
+    """For checked arguments, `y` (n, out)."""
+    law = TrainedLaw(KernelPair(kernel, kernel), x, y, Ridge(noise), vector, noise=noise)
     return PosteriorResult(law, x_new)
