@@ -109,15 +109,21 @@ def calls() -> dict[str, tuple[str, Callable[[], object]]]:
 
     def mean_field() -> object:
         rich = nk.MLP(3, (64, 64), activation="tanh", parametrization="mean_field")
-        return forecast(rich, x, "MeanField")
+        few = {"neurons": 128, "scrambles": 2}
+        if hasattr(nk, "MeanField"):
+            settings = {"theory": nk.MeanField(**few)}
+        else:
+            settings = {"clouds": getattr(nk, "forecasts", nk.statistics).Clouds(**few)}
+        return nk.forecast(rich, x, y, nk.GradientDescent(lr=0.1, steps=5), x_new, **settings).mean
 
-    def predict() -> object:
+    def predict() -> None:
         from nearkernel import cli
 
-        with tempfile.TemporaryDirectory() as folder:
+        sys.argv = ["nearkernel", "predict", "digits"]
+        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(SystemExit):
             os.chdir(folder)
             with contextlib.redirect_stdout(io.StringIO()):
-                return cli.main(["predict", "digits", "--quiet"])
+                cli.main()
 
     def inspected() -> object:
         import torch
