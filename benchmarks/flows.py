@@ -130,7 +130,7 @@ def calls() -> dict[str, tuple[str, Callable[[], object]]]:
 
         module = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1))
         model, params = nk.from_torch(module, x[:1].astype("float32"))
-        return nk.inspect(model, params, x, y, nk.GradientDescent(lr=0.01, steps=20))
+        return nk.inspect(model, params, x, y, algorithm=nk.GradientDescent(lr=0.01, steps=20))
 
     def expanded() -> object:
         model = nk.expand(net, net.init(0), degree=3)
