@@ -81,8 +81,9 @@ class Trace:
         if code not in self._names:
             inside = code.co_filename.startswith(self._package)
             name = code.co_filename.removeprefix(self._package).removesuffix(".py")
-            # Before 0.3 the base lay directly in the package.
-            base = name.startswith(("_base/", "_run/")) or (name.startswith("_") and "/" not in name)
+            # Before 0.3 the base, with what commands share, lay directly in the package.
+            shared = name.startswith("_") and "/" not in name.removeprefix("_commands/")
+            base = shared or name.startswith(("_base/", "_run/"))
             self._names[code] = name if inside and not base else None
         return self._names[code]
 
