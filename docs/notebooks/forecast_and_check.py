@@ -125,8 +125,8 @@ print("distance", found.deviation(theory.mean).round(1), "standard errors")
 #
 # So far the forecast was that of infinitely wide networks, whose outputs are Gaussian. Outputs of narrow
 # networks are not: extreme values are more frequent. `theory=nk.FiniteWidth()` adds the corrections of order
-# 1/width to the mean, the variance and the next two cumulants, still without training. An example with two points in two
-# dimensions and networks of width 24:
+# 1/width to the mean, the variance and the next two cumulants, still without training. An example with two points in
+# two dimensions and networks of width 24:
 
 # %%
 pair, targets = np.array([[0.9, -0.4], [-0.3, 1.1]]), np.array([0.8, -0.5])
