@@ -21,8 +21,6 @@ from nearkernel.statistics.exact.deep_linear import (
 from nearkernel.statistics.exact.deep_linear_posterior import posterior_of
 from nearkernel.statistics.special.gamma_product import log_gamma_product
 
-S, G = nk.statistics, nk.geometry
-
 
 def seconds(function, repeats: int = 1):
     """Of the best call; with one repeat that of the first."""

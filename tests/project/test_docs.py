@@ -10,6 +10,7 @@ import inspect
 import io
 import re
 import types
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -109,6 +110,39 @@ def anchors(page: Path) -> set[str]:
     """The anchors that a Markdown viewer gives to headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+SECTIONS = [
+    pytest.param(section, id=f"{page.stem}: {section.partition(chr(10))[0]}")
+    for page in (ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md")
+    for section in re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S).split("\n## ")
+]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_files_named_for_contributors_exist(section):
+    missing = list(strange_paths(section, [ROOT, ROOT / "src/nearkernel"]))
+    assert not missing, f"{missing}: no such file or folder; a short name follows its folder in the section"
+
+
+def strange_paths(section: str, known: list[Path]) -> Iterator[str]:
+    """Paths in code spans that lie in none of the `known` folders, nor in those that the section has named before."""
+    known = list(known)
+    for span in re.findall(r"`([^`\n]+)`", section):
+        for path in re.findall(r"(?<!\S)[\w./<>-]*(?:/|\.(?:py|md|toml|cff|json|yml))(?!\S)", span):
+            if path.startswith((".venv", ".jax_cache")):
+                continue
+            pattern = re.sub(r"<\w+>", "*", path).rstrip("/")
+            found = [each for folder in known for each in folder.glob(pattern)]
+            if not found:
+                yield path
+            known += [each if each.is_dir() else each.parent for each in found]
+
+
+def test_paths_that_do_not_exist_are_found():
+    text = "`docs/api/` `index.md` `docs/api/<room>.md` `python docs/gone.py` `tests/project/` `x = y/`"
+    assert list(strange_paths(text, [ROOT])) == ["docs/gone.py", "y/"]
+    assert list(strange_paths("`index.md`", [ROOT])) == ["index.md"]
 
 
 def test_every_page_is_reachable_from_the_index():
