@@ -27,7 +27,7 @@ def _among(words: Callable[[], list[str]]) -> Callable[[str], list[str]]:
 
 def _claims() -> list[str]:
     """The names of all claims, by the names of their files."""
-    files = sorted((Path(__file__).parent / "claims").glob("[!_]*/[!_]*.py"))
+    files = sorted((Path(__file__).parents[1] / "claims").glob("[!_]*/[!_]*.py"))
     return [path.stem.replace("_", "-") for path in files]
 
 
