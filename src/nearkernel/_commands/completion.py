@@ -1,6 +1,5 @@
 """What the shell may complete. Looked up at every press of a key, so nothing heavy is imported."""
 
-import enum
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,12 +9,6 @@ ACTIVATIONS = (
 )  # fmt: skip
 KINKED = ("relu", "leaky_relu", "abs", "selu")  # those with `kinks`: to ask them would import JAX
 DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine", "iris")
-
-
-class Shell(enum.StrEnum):
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
 
 
 def _among(words: Callable[[], list[str]]) -> Callable[[str], list[str]]:

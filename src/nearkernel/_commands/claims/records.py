@@ -15,7 +15,7 @@ from ..._base.versions import versions
 from ...claims import Claim, Result, find
 from ...claims._drawing import picture
 from ..predict.reporting.output import write_together
-from ..predict.reporting.summary import plain
+from ..report import plain
 
 _MARKS = ("claim", "settings", "seed", "fingerprint", "versions")  # what makes two runs the same run
 

@@ -16,7 +16,7 @@ from ..._base.versions import versions
 from ..._look import Html
 from ...claims import find
 from ...claims._registry import modules
-from ..streams import command_line
+from ..report import page
 from .rows import HEADS, cells, row_of
 
 NAME = "report.html"
@@ -47,7 +47,7 @@ def report_html(records: list[dict[str, Any]], out: Path) -> Html:
     topics = [
         (topic, list(group)) for topic, group in itertools.groupby(records, lambda record: record["topic"])
     ]
-    return _look.page(
+    return page(
         "nearkernel: claims",
         "nearkernel claims run",
         f"{good} of {len(records)} statements of the theory agree with experiment.",
@@ -58,8 +58,7 @@ def report_html(records: list[dict[str, Any]], out: Path) -> Html:
             _look.section(topic, *(_section(record, _svg(record, out)) for record in group))
             for topic, group in topics
         ),
-        _look.reproduce(command_line()),
-        _look.footer(versions()),
+        settings=None,
     )
 
 

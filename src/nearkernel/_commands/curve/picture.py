@@ -4,12 +4,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..._look.drawing import BLUE, GREY, ORANGE
-from .job import Found
+from .job import ScaledCurve
 
 SIZE = (5.6, 3.8)  # inches
 
 
-def draw(figure: Figure, found: Found) -> None:
+def draw(figure: Figure, found: ScaledCurve) -> None:
     curve, scale, axes = found.curve, found.scale, figure.subplots()
     error, band = scale * curve.error, 2 * scale * curve.sem
     axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")

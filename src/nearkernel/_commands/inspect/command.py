@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
-
-from rich import box
-from rich.table import Table
 
 import nearkernel as nk
 
 from ..._base.versions import versions
+from ..._look.drawing import png_and_svg
 from ...dynamics.inspection.verdict import KEPT, PROMISED
 from ...results import Inspection, Verdict
 from ..predict.reporting.output import check_writable, write_together
-from ..predict.reporting.summary import plain
+from ..report import document, terminal_table
 from ..streams import console, progress
 from . import words
 from .network import network_of
-from .options import Options, Rows
-from .picture import picture
+from .options import Options
+from .picture import SIZE, paint
 from .report import report_html
+from .rows import Rows, read_rows
 
 FILES = ("report.html", "inspection.json", "inspection.png")
 
@@ -32,14 +30,14 @@ def inspect_and_report(options: Options, out: Path, print_json: bool) -> None:
     check_writable(out, FILES)
     with progress() as shown:
         shown.say("reading the data")
-        rows = options.rows()
+        rows = read_rows(options)
         shown.say("converting the network")
         model, params = network_of(options.network, rows.x[:2], options.trainable)
         shown.say("predicting")
         found = _inspected(options, rows, model, params)
         text = inspection_json(options, rows, found)
         shown.say("drawing the report")
-        png, svg = picture(found)
+        png, svg = png_and_svg(SIZE, paint, found)
         html = report_html(options, rows, found, svg)
         write_together(out, dict(zip(FILES, (html, text, png), strict=True)))
     if print_json:
@@ -66,7 +64,7 @@ def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, par
 def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
     """All results; what its verdict does not allow is null."""
     said = found.verdict.value
-    document = {
+    figures = {
         "settings": dataclasses.asdict(options),
         "data": {"name": rows.name, "train": len(rows.x), "new": len(rows.x_new), "notes": rows.notes},
         "algorithm": {"lr": found.algorithm.lr, "steps": found.algorithm.steps},
@@ -99,7 +97,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
         "seconds": {"inspection": found.seconds, "training": found.training_seconds},
         "versions": versions(),
     }
-    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+    return document(figures)
 
 
 def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
@@ -110,19 +108,10 @@ def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
     say(f"\n{words.headline(found)}", style="bold")
     for line in words.outcome(rows, found):
         say(f"  {line}")
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in words.CURVE_HEAD:
-        table.add_column(title, justify="left" if title == "verdict" else "right", no_wrap=True)
-    for row in words.curve(found):
-        table.add_row(*row)
-    page.print(table)
+    page.print(terminal_table(words.CURVE_HEAD, words.curve(found)))
     for line in words.promises(found):
         say(f"  {line}")
-    for title, lines in (
-        ("Tangent kernel", words.kernel(found)),
-        ("Order of learning", words.learned(rows, found)),
-        ("Cost", [words.cost(found)]),
-    ):
+    for title, lines in words.others(rows, found):
         say(title, style="bold")
         for line in lines:
             say(f"  {line}")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..._look.drawing import GREY, PURPLE, png_and_svg
+from ..._look.drawing import GREY, PURPLE
 from ..._plots.verdicts import COLORS
 from ...results import Inspection
+
+SIZE = (10.5, 3.6)  # inches
 
 
 def paint(figure: Figure, found: Inspection) -> None:
@@ -27,8 +29,3 @@ def paint(figure: Figure, found: Inspection) -> None:
     modes.plot(count, 1 - np.cumsum(found.alignment), color=PURPLE, label="residual not along these")
     modes.set(title="tangent kernel", xlabel="direction", xscale="log", yscale="log", ylim=(1e-6, 2))
     modes.legend(loc="lower left")
-
-
-def picture(found: Inspection) -> tuple[bytes, str]:
-    """As PNG and as SVG."""
-    return png_and_svg((10.5, 3.6), paint, found)

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from ...results import Inspection, Verdict
-from .options import Options, Rows
+from .options import Options
+from .rows import Rows
 
 CURVE_HEAD = ("step", "predicted loss", "self-check", "verdict")
 WITHHELD = f"withheld, since the verdict is {Verdict.distrust.value!r}"
@@ -119,3 +120,12 @@ def cost(found: Inspection) -> str:
         f"The inspection took {found.seconds:.2g} s; training takes about {found.training_seconds:.2g} s, "
         "without compilation."
     )
+
+
+def others(rows: Rows, found: Inspection) -> list[tuple[str, list[str]]]:
+    """Further chapters, by title."""
+    return [
+        ("Tangent kernel", kernel(found)),
+        ("Order of learning", learned(rows, found)),
+        ("Cost", [cost(found)]),
+    ]

@@ -16,15 +16,16 @@ from rich.table import Table
 
 from ..._base.files import write_alone
 from ..._saved.file import model_bytes
-from ..curve.job import Found
+from ..curve.job import ScaledCurve
 from ..curve.job import run as run_curve
 from ..streams import Progress, console, progress
 from ..streams import print_json as dump
 from .auto import Chosen
-from .job import Network, Result, run
+from .job import PredictionRun, run
+from .network import HypotheticalNetwork
 from .options import Options
 from .reading.columns import cells, loss_of, plain, titles
-from .reading.data import Data, load
+from .reading.data import LabeledData, load
 from .reading.prepare import Split, few, split
 from .reporting.output import check_writable, write_together, written_to
 from .reporting.report import report_html
@@ -44,19 +45,18 @@ class Outcome:
 
     options: Options
     folder: Path
-    data: Data
+    data: LabeledData
     parts: Split
-    network: Network
-    result: Result
-    grown: Found | None  # its learning curve, where one was asked for
+    network: HypotheticalNetwork
+    result: PredictionRun
+    grown: ScaledCurve | None  # its learning curve, where one was asked for
     files: dict[str, str]
     model: bytes | None
 
     def write(self) -> None:
-        if self.model is not None:
-            save = Path(str(self.options.save))
-            with written_to("--save", save):
-                write_alone(save, self.model)
+        if self.model is not None and self.options.save is not None:
+            with written_to("--save", self.options.save):
+                write_alone(self.options.save, self.model)
         write_together(self.folder, self.files)
 
     @property
@@ -66,7 +66,8 @@ class Outcome:
 
 def predict_and_report(options: Options, targets: Sequence[str], out: Path, print_json: bool) -> None:
     """The whole command, for each of `targets` if there are several; writes nothing unless everything went well."""
-    asked = [(options, out)] if len(targets) < 2 else list(_each(options, targets, out))
+    options = dataclasses.replace(options, target=targets[0] if targets else None)
+    asked = list(_each(options, targets, out)) if len(targets) > 1 else [(options, out)]
     for _, folder in asked:
         check_writable(folder, FILES)
     with progress(_STEPS * len(asked)) as shown:
@@ -91,13 +92,12 @@ def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple
         others = tuple(each for each in targets if each != target)
         save = None
         if options.save is not None:
-            path = Path(options.save)
-            save = str(path.with_name(f"{path.stem}-{name}{path.suffix}"))
+            save = options.save.with_name(f"{options.save.stem}-{name}{options.save.suffix}")
         yield dataclasses.replace(options, target=target, other_targets=others, save=save), out / name
 
 
 def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
-    network = options.imagined()
+    network = HypotheticalNetwork.of(options)
     say("loading the data")
     data = load(
         options.data, options.target, options.task, options.drop, options.strict, options.other_targets
@@ -118,7 +118,13 @@ def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
     return Outcome(options, folder, data, parts, network, result, grown, files, model)
 
 
-def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
+def _grown(
+    options: Options,
+    network: HypotheticalNetwork,
+    data: LabeledData,
+    parts: Split,
+    say: Callable[[str], None],
+) -> ScaledCurve:
     """How the error of wide networks would fall with more rows, from the rows to learn from alone."""
     rows = few(parts, options.most_network_rows, options.seed)
     return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
@@ -136,7 +142,7 @@ def _counted(shown: Progress, steps: int) -> Callable[[str], None]:
     return say
 
 
-def _about(data: Data, parts: Split) -> dict[str, Any]:
+def _about(data: LabeledData, parts: Split) -> dict[str, Any]:
     """What a model file says of the model, for those who apply it."""
     return {
         "data": data.name,
@@ -193,7 +199,7 @@ def _print_table(outcome: Outcome) -> None:
         page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
     for note in (*data.notes, *parts.notes, *result.notes):
         page.print(f"Note: {note}.", markup=False)
-    written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]
+    written = [*(str(out / name) for name in FILES), *([str(options.save)] if options.save else [])]
     page.print(f"Wrote {', '.join(written)}", markup=False)
     for line in next_commands(options, data, result.leaks):
         page.print(f"next: {line}", markup=False)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 
 EXPLAINED, HALF = 0.97, 0.5  # of the variance
@@ -38,7 +38,7 @@ class Leak:
     column: str
     share: float
 
-    def warning(self, data: Data) -> str:
+    def warning(self, data: LabeledData) -> str:
         what = f"the variance of {data.target}"
         if data.classes:
             answer = data.classes[int(np.bincount(data.y).argmax())]
@@ -51,7 +51,7 @@ class Leak:
         )
 
 
-def leaks(data: Data, split: Split) -> tuple[Leak, ...]:
+def leaks(data: LabeledData, split: Split) -> tuple[Leak, ...]:
     """The worst first; of images and small tables nothing is said."""
     if split.preparation is None or data.frame is None:
         return ()

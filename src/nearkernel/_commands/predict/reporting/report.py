@@ -9,19 +9,18 @@ import numpy as np
 
 from .... import _look
 from ...._base.printable import escape
-from ...._base.settings import flag
-from ...._base.versions import versions
 from ...._look import Html
 from ...._look.drawing import SERIES
-from ...curve.job import Found
+from ...curve.job import ScaledCurve
 from ...curve.picture import SIZE
 from ...curve.picture import draw as draw_curve
-from ...streams import command_line
+from ...report import flags, page
 from ..auto import Chosen
 from ..finite import FiniteAnswer
-from ..job import Network, Result
+from ..job import PredictionRun
+from ..network import HypotheticalNetwork
 from ..reading.columns import COLUMNS, HEADLINE, cells, loss_of, plain, titles
-from ..reading.data import Data
+from ..reading.data import LabeledData
 from ..reading.prepare import Split
 from ..reading.tables import listed
 from ..scores import confidence
@@ -36,12 +35,12 @@ _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
 
 
 def report_html(
-    data: Data,
+    data: LabeledData,
     split: Split,
-    network: Network,
-    result: Result,
+    network: HypotheticalNetwork,
+    result: PredictionRun,
     options: Mapping[str, Any],
-    grown: Found | None = None,
+    grown: ScaledCurve | None = None,
     next_commands: Sequence[str] = (),
 ) -> str:
     """The whole page."""
@@ -50,16 +49,13 @@ def report_html(
         "weight_var": network.weight_var,
         "algorithm": f"{options['algorithm']} ({network.training})",
     }
-    settings = {
-        "data" if name == "data" else flag(name): value
-        for name, value in asked.items()
-        if value is not False and value not in (None, ())
-    }
+    del asked["data"]
+    given = {name: value for name, value in asked.items() if value is not False}
     prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
     remarks = [*split.notes, *result.notes]
     if remarks:
         prepared["remarks"] = "; ".join(remarks)
-    return _look.page(
+    return page(
         f"nearkernel: {data.name}",
         f"nearkernel predict · {data.name}",
         headline(data, result),
@@ -76,13 +72,11 @@ def report_html(
             _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
         ),
         _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
-        _look.section("Settings", _look.definitions(settings)),
-        _look.reproduce(command_line()),
-        _look.footer(versions()),
+        settings={"data": options["data"], **flags(given, None, ())},
     )
 
 
-def _more_rows(grown: Found | None) -> Iterator[Html]:
+def _more_rows(grown: ScaledCurve | None) -> Iterator[Html]:
     """Whether more rows would help."""
     if grown is None:
         return
@@ -100,7 +94,7 @@ def _more_rows(grown: Found | None) -> Iterator[Html]:
     )
 
 
-def _lead(data: Data, split: Split, network: Network) -> str:
+def _lead(data: LabeledData, split: Split, network: HypotheticalNetwork) -> str:
     trained = network.finite is not None and network.finite.train
     what = "Only the last row of the table was trained." if trained else "No network was trained."
     return (
@@ -109,7 +103,7 @@ def _lead(data: Data, split: Split, network: Network) -> str:
     )
 
 
-def _matters(data: Data, result: Result) -> Iterator[Html]:
+def _matters(data: LabeledData, result: PredictionRun) -> Iterator[Html]:
     """Which columns matter."""
     if result.auto is None or not result.auto.importance:
         return
@@ -146,14 +140,14 @@ def _metric_weights(auto: Chosen) -> dict[str, float]:
     }
 
 
-def _repairs(data: Data) -> Iterator[Html]:
+def _repairs(data: LabeledData) -> Iterator[Html]:
     """What was found in each column, and what was done."""
     if data.remarks:
         rows = [[remark.column, remark.found, remark.done] for remark in data.remarks]
         yield _look.table(["column", "found", "done"], rows, words=True)
 
 
-def _table(data: Data, result: Result) -> Html:
+def _table(data: LabeledData, result: PredictionRun) -> Html:
     trained = any(answer.distance is not None for answer in result.finite)
     everything: list[Answer | FiniteAnswer] = [*result.answers, *result.finite]
     rows = []
@@ -165,13 +159,13 @@ def _table(data: Data, result: Result) -> Html:
     return _look.table(titles(data.task, trained), rows)
 
 
-def _methods(network: Network, result: Result) -> dict[str, str]:
+def _methods(network: HypotheticalNetwork, result: PredictionRun) -> dict[str, str]:
     """What the rows of the table are."""
     here = {*(answer.name for answer in result.answers), *(answer.name for answer in result.finite)}
     return {name: text for name, text in _all_methods(network, result).items() if name in here}
 
 
-def _all_methods(network: Network, result: Result) -> dict[str, str]:
+def _all_methods(network: HypotheticalNetwork, result: PredictionRun) -> dict[str, str]:
     noise = {answer.name: answer.details.get("noise") for answer in result.answers}
     auto = result.named("Auto").details
     kernels = "; ".join(f"{each['kernel']} ({each['weight']:.2f})" for each in auto["kernels"])
@@ -193,7 +187,7 @@ def _all_methods(network: Network, result: Result) -> dict[str, str]:
     }
 
 
-def _finite_methods(network: Network, result: Result) -> dict[str, str]:
+def _finite_methods(network: HypotheticalNetwork, result: PredictionRun) -> dict[str, str]:
     """What the rows of the finite network are."""
     if network.finite is None:
         return {}
@@ -209,7 +203,7 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
     return {answer.name: words[answer.name] for answer in result.finite}
 
 
-def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
+def _figures(data: LabeledData, split: Split, result: PredictionRun) -> Iterator[Html]:
     answers = [result.named(name) for name in pictures.SHOWN]
     truth = split.truth
     if data.classes:
@@ -274,7 +268,7 @@ def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _uncertain(data: Data, split: Split, result: Result) -> Html:
+def _uncertain(data: LabeledData, split: Split, result: PredictionRun) -> Html:
     """The test pictures whose class the trained networks agree on least."""
     ntk = result.named("NTK")
     assert ntk.log_probs is not None and data.image_shape is not None

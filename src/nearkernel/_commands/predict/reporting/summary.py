@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from typing import Any
 
 import numpy as np
 
 from ...._base.versions import versions
-from ...curve.job import Found
+from ...curve.job import ScaledCurve
+from ...report import document
 from ..auto import NAME as AUTO
-from ..job import Network, Result
-from ..reading.data import Data
+from ..job import PredictionRun
+from ..network import HypotheticalNetwork
+from ..reading.data import LabeledData
 from ..reading.prepare import Split
 from ..reading.spreadsheet import as_csv
-from ..scores import Score, confidence
+from ..scores import confidence
 from .verdict import verdict
 
 
 def result_json(
-    data: Data,
+    data: LabeledData,
     split: Split,
-    network: Network,
-    result: Result,
+    network: HypotheticalNetwork,
+    result: PredictionRun,
     options: dict[str, Any],
-    grown: Found | None = None,
+    grown: ScaledCurve | None = None,
 ) -> str:
     """`options` are the command's own, as typed or by default; everything derived from them stands beside."""
-    document = {
+    figures = {
         "data": {
             "name": data.name,
             "task": data.task,
@@ -75,10 +75,10 @@ def result_json(
         "verdict": verdict(data, result),
         "notes": [*data.notes, *split.notes, *result.notes],
     }
-    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+    return document(figures)
 
 
-def predictions_csv(data: Data, split: Split, result: Result) -> str:
+def predictions_csv(data: LabeledData, split: Split, result: PredictionRun) -> str:
     """One line per test row: its number (in a spreadsheet, or from 0), the truth, and each method's prediction.
 
     Beside each prediction stands its spread.
@@ -106,38 +106,21 @@ def predictions_csv(data: Data, split: Split, result: Result) -> str:
     return as_csv(columns)
 
 
-def _numbers(data: Data) -> np.ndarray:
+def _numbers(data: LabeledData) -> np.ndarray:
     """(n,) of the rows: as a spreadsheet counts them, or from 0."""
     return np.arange(len(data.x)) if data.numbers is None else data.numbers
 
 
-def _named(values: np.ndarray, data: Data) -> np.ndarray:
+def _named(values: np.ndarray, data: LabeledData) -> np.ndarray:
     return np.array(data.classes)[values] if data.classes else values
 
 
-def _network_fields(network: Network) -> dict[str, Any]:
+def _network_fields(network: HypotheticalNetwork) -> dict[str, Any]:
     fields = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
     finite = dataclasses.asdict(network.finite) if network.finite else None
     return {**fields, "algorithm": repr(network.algorithm), "finite": finite}
 
 
-def target_scaling(data: Data) -> str:
+def target_scaling(data: LabeledData) -> str:
     kind = "one-hot, centered by class" if data.classes else "centered"
     return f"{kind}, divided by one standard deviation (training rows); undone in every figure"
-
-
-def plain(value: Any) -> Any:
-    """JSON has no dataclasses, arrays or infinities: records become dicts, arrays lists, inf and nan words."""
-    if isinstance(value, Score):
-        return {"value": plain(value.value), "standard_error": plain(value.sem)}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -10,11 +10,11 @@ import numpy as np
 from ...streams import command_line
 from ..auto import NAME as AUTO
 from ..baselines import name_of
-from ..job import Result
+from ..job import PredictionRun
 from ..leaks import Leak
 from ..options import Options
 from ..reading.columns import HEADLINE, for_people, shown
-from ..reading.data import Data
+from ..reading.data import LabeledData
 from ..reading.prepare import Split
 from ..scores import Score
 
@@ -22,7 +22,7 @@ _SIGMAS = 2.0  # by which a method must beat the baseline
 _RANKS = 0.6  # AUC from which a ranking is of use
 
 
-def headline(data: Data, result: Result) -> str:
+def headline(data: LabeledData, result: PredictionRun) -> str:
     """How good the headline method is, beside the baseline."""
     auto, plain = result.named(AUTO), result.named(name_of(data))
     if auto.details.get("balanced"):
@@ -42,7 +42,7 @@ def headline(data: Data, result: Result) -> str:
     )
 
 
-def verdict(data: Data, result: Result) -> str:
+def verdict(data: LabeledData, result: PredictionRun) -> str:
     """Whether anything beats the baseline, by two standard errors of the difference on the test rows."""
     if result.named(AUTO).details.get("balanced"):
         return "With --balanced, errors of rare classes count as much as those of frequent ones: more false alarms."
@@ -69,7 +69,7 @@ def verdict(data: Data, result: Result) -> str:
     return f"{best} is the best of {len(others)} methods on the test rows, {chance} of Auto."
 
 
-def next_commands(options: Options, data: Data, leaks: Sequence[Leak] = ()) -> list[str]:
+def next_commands(options: Options, data: LabeledData, leaks: Sequence[Leak] = ()) -> list[str]:
     """What to type now, each with what it is for."""
     found = []
     if leaks:
@@ -78,9 +78,9 @@ def next_commands(options: Options, data: Data, leaks: Sequence[Leak] = ()) -> l
     if options.save is None:
         found.append(f"{command_line()} --save model.nk   # keep the model")
     elif data.image_shape is None:
-        found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
+        found.append(f"nearkernel apply {shlex.quote(str(options.save))} new.csv   # predict new rows")
     else:
-        found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
+        found.append(f"nearkernel apply {shlex.quote(str(options.save))} new.npz   # predict new images")
     if options.curve:
         return found
     same = [options.data, *([] if options.target is None else ["--target", options.target])]
