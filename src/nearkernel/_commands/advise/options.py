@@ -58,8 +58,7 @@ class Options:
         int, option("Networks that --train trains from each initialization.", min=2, max=1000)
     ] = 5
     framework: Annotated[
-        Literal["torch", "flax", "keras"] | None,
-        option("Print code for this framework only. [default: all]"),
+        Literal["torch", "flax", "keras"] | None, option("Print code for this framework only. [default: all]")
     ] = None
     tuned_width: Annotated[int | None, option(_TUNED_WIDTH, min=1, max=100_000)] = None
     seed: shared.Seed = 0

@@ -36,8 +36,7 @@ def curve_and_report(options: Options, out: Path, print_json: bool) -> None:
         text = _document(options, data, rows, found)
         png, svg = png_and_svg(SIZE, draw, found)
         write_together(
-            out,
-            dict(zip(FILES, (_page(options, data, rows, found, svg), png, text), strict=True)),
+            out, dict(zip(FILES, (_page(options, data, rows, found, svg), png, text), strict=True))
         )
     if print_json:
         sys.stdout.write(text)

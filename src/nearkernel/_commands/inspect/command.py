@@ -80,10 +80,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
         ],
         "predictions": {"verdict": said, "outputs": found.prediction},
         "accuracy": {"verdict": said, "value": words.accuracy(rows, found)},
-        "halfway": {
-            "verdict": said,
-            "steps": None if found.verdict is Verdict.distrust else found.halfway,
-        },
+        "halfway": {"verdict": said, "steps": None if found.verdict is Verdict.distrust else found.halfway},
         "kernel": {
             "eigenvalues": found.eigenvalues,
             "alignment": found.alignment,

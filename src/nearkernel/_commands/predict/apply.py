@@ -24,13 +24,7 @@ from .reporting.output import written_to
 
 
 def apply_and_write(
-    file: Path,
-    source: str,
-    out: Path,
-    coverage: float,
-    strict: bool,
-    as_json: bool,
-    keep: Sequence[str] = (),
+    file: Path, source: str, out: Path, coverage: float, strict: bool, as_json: bool, keep: Sequence[str] = ()
 ) -> None:
     """The whole command; writes nothing unless everything went well."""
     with progress() as shown:

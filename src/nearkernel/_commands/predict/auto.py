@@ -56,7 +56,7 @@ def _inputs(data: LabeledData, split: Split) -> tuple[np.ndarray, np.ndarray]:
 
 def _answer(model: Any, x_new: np.ndarray, data: LabeledData, split: Split, start: float) -> Answer:
     details: dict[str, Any] = {
-        "kernels": [{"kernel": name, "weight": w, "ridge": ridge} for name, w, ridge in model.kernels_],
+        "kernels": [{"kernel": name, "weight": w, "ridge": ridge} for name, w, ridge in model.kernels_]
     }
     if data.classes:
         probabilities = _probabilities(model, x_new, data)

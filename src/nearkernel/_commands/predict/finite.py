@@ -88,8 +88,7 @@ def finite_answers(
     return (
         *(
             dataclasses.replace(
-                each,
-                distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centred)),
+                each, distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centred))
             )
             for each in found
         ),

@@ -107,16 +107,7 @@ def _prepared(data: LabeledData, train: np.ndarray, test: np.ndarray, notes: lis
     scale = float(np.sqrt(np.mean(_spread(y[train]) ** 2)))
     _check_size(scale, f"target {data.target!r}")
     return Split(
-        x,
-        (y[train] - centre) / scale,
-        x_new,
-        data.y[test],
-        test,
-        centre,
-        scale,
-        scaling,
-        tuple(notes),
-        train,
+        x, (y[train] - centre) / scale, x_new, data.y[test], test, centre, scale, scaling, tuple(notes), train
     )
 
 
