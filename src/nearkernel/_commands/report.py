@@ -80,16 +80,16 @@ class Chapter:
     def show(self, console: Console) -> None:
         """Lines that stand alone are indented."""
         if self.title:
-            console.print(f"\n{self.title}", style="bold", markup=False)
+            console.print(f"\n{self.title}", style="bold")
         if self.head:
             console.print(terminal_table(self.head, self.rows))
         indent = "" if self.head or self.code is not None else "  "
         for line in self.lines:
-            console.print(f"{indent}{line}", markup=False)
+            console.print(f"{indent}{line}")
         for what, text in (self.code or {}).items():
-            console.print(f"\n  {what}", markup=False)
+            console.print(f"\n  {what}")
             for line in text.split("\n"):
-                console.print(f"    {line}", markup=False)
+                console.print(f"    {line}")
 
 
 def document(value: Any) -> str:

@@ -45,7 +45,7 @@ def console() -> Console:
             shown = (printable(each) if isinstance(each, str) else each for each in objects)
             super().print(*shown, **options)
 
-    return Plain(highlight=False, soft_wrap=True)
+    return Plain(highlight=False, soft_wrap=True, markup=False)
 
 
 def print_json(document: Any) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from pathlib import Path
-from typing import Any
 
 from ..._base.versions import versions
 from ..._look.drawing import png_and_svg
@@ -71,7 +70,7 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
     return document(figures)
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> dict[str, object]:
     found = outcome.measured
     return {
         "is": outcome.start.words,
@@ -96,7 +95,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _training(found: Training) -> dict[str, Any]:
+def _training(found: Training) -> dict[str, object]:
     first, *others = found.runs
     gaps = {
         run.name: dict(zip(("ahead", "standard_error", "sigmas"), gap(first, run), strict=True))
@@ -105,7 +104,7 @@ def _training(found: Training) -> dict[str, Any]:
     return {**dataclasses.asdict(found), "strongest": found.strongest.name, "advised_against": gaps}
 
 
-def _alike(outcome: Outcome) -> dict[str, Any]:
+def _alike(outcome: Outcome) -> dict[str, object]:
     """Layer by layer."""
     found = outcome.measured
     return {
@@ -117,7 +116,7 @@ def _alike(outcome: Outcome) -> dict[str, Any]:
 
 def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page = console()
-    say = lambda text, **style: page.print(text, markup=False, **style)
+    say = page.print
     say(
         f"{options.activation}, {words.network(options)}; {inputs.name or 'standardized inputs'}",
         style="bold",

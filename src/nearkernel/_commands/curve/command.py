@@ -82,7 +82,7 @@ def _page(options: Options, data: LabeledData, rows: Split, found: ScaledCurve, 
 
 def _print(data: LabeledData, rows: Split, found: ScaledCurve, out: Path) -> None:
     terminal = console()
-    say = lambda text, **style: terminal.print(text, markup=False, **style)
+    say = terminal.print
     say(f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows", style="bold")
     say(f"an infinitely wide network, {found.training}; no row was held out")
     terminal.print(terminal_table(found.head, found.rows))

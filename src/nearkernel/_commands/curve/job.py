@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -69,7 +69,7 @@ class ScaledCurve:
             f"({low:.3g} to {high:.3g})."
         )
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The curve as data."""
         curve, ahead, real = self.curve, self.ahead, self.curve.trained
         fits = None

@@ -99,7 +99,7 @@ def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
 
 def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
     page = console()
-    say = lambda text, **style: page.print(text, markup=False, **style)
+    say = page.print
     say(words.network(options, rows, found), style="bold")
     say(words.training(options, found))
     say(f"\n{words.headline(found)}", style="bold")

@@ -22,7 +22,7 @@ def _print(about: dict[str, Any], lines: list[str], as_json: bool) -> None:
     if as_json:
         print_json(about)
     else:
-        console().print("\n".join(lines), markup=False)
+        console().print("\n".join(lines))
 
 
 def _about(store: nk.results.KernelStore) -> dict[str, Any]:

@@ -50,7 +50,7 @@ def plan(options: Plan, as_json: bool) -> None:
     if as_json:
         print_json({**dataclasses.asdict(job), "kernel": settings, "rates": dataclasses.asdict(rates)})
         return
-    console().print("\n".join(_lines(job, rates, options.kernel, options.dtype)), markup=False)
+    console().print("\n".join(_lines(job, rates, options.kernel, options.dtype)))
 
 
 def _speed(text: str | None, name: str) -> float | None:

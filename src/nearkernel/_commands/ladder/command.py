@@ -57,7 +57,6 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
     page.print(
         f"{report.title(settings)}: distance of each order from the trained network, on test inputs",
         style="bold",
-        markup=False,
     )
     table = terminal_table(report.head(rungs), (), padding=(0, 1), pad_edge=False)
     for i, rung in enumerate(rungs):
@@ -66,4 +65,4 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
         table.add_row(*report.row(rung))
     page.print(table)
     for line in (*report.remarks(rungs), f"Wrote {', '.join(str(out / name) for name in FILES)}"):
-        page.print(line, markup=False)
+        page.print(line)

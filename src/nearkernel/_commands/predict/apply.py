@@ -182,9 +182,9 @@ def _show(out: Path, columns: dict[str, np.ndarray], found: str, surprises: list
         )
         return
     page = console()
-    page.print(f"{count:,} rows predicted: {', '.join(columns)}", markup=False)
+    page.print(f"{count:,} rows predicted: {', '.join(columns)}")
     if found:
-        page.print(f"The model {found}.", markup=False)
+        page.print(f"The model {found}.")
     for line in surprises:
-        page.print(f"Note: {line}.", markup=False)
-    page.print(f"Wrote {out}", markup=False)
+        page.print(f"Note: {line}.")
+    page.print(f"Wrote {out}")

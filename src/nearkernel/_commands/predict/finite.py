@@ -57,7 +57,12 @@ def require_few(split: Split) -> None:
 
 
 def finite_answers(
-    finite: Finite, net: Any, algorithm: Any, data: LabeledData, split: Split, say: Callable[[str], None]
+    finite: Finite,
+    net: nk.MLP | nk.CNN,
+    algorithm: Any,
+    data: LabeledData,
+    split: Split,
+    say: Callable[[str], None],
 ) -> tuple[tuple[FiniteAnswer, ...], str]:
     """Every order up to the one asked for, then the trained network; and the training in words."""
     params = net.init(jax.random.key(finite.seed))
@@ -96,7 +101,9 @@ def finite_answers(
     ), words
 
 
-def _trainable(net: Any, params: Any, algorithm: Any, split: Split) -> tuple[nk.GradientDescent, str]:
+def _trainable(
+    net: nk.MLP | nk.CNN, params: Any, algorithm: Any, split: Split
+) -> tuple[nk.GradientDescent, str]:
     """Gradient descent of finitely many steps, close to what was asked for: both sides then stop at the same step."""
     if isinstance(algorithm, nk.GradientDescent):
         lr, steps = algorithm.lr, algorithm.steps

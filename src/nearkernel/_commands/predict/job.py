@@ -27,6 +27,11 @@ from .shared import Shared, shared_kernels
 
 @dataclasses.dataclass(frozen=True)
 class PredictionRun:
+    """What was asked, and every answer."""
+
+    network: HypotheticalNetwork
+    data: LabeledData
+    split: Split
     answers: tuple[Answer, ...]
     curve: TrainingCurve | None
     finite: tuple[FiniteAnswer, ...] = ()
@@ -42,24 +47,24 @@ class PredictionRun:
     @property
     def notes(self) -> list[str]:
         """What the user should know about the finite network."""
-        found = []
+        notes = []
         if self.network_rows is not None:
-            found.append(
+            notes.append(
                 f"NNGP, NTK and Linear learned from {self.network_rows:,} of the training rows (--max-train)"
             )
         if self.curve is not None and self.curve.advice:
-            found.append(self.curve.advice)
+            notes.append(self.curve.advice)
         if self.regime is not None:
-            found.append(_regime_words(self.regime, asked=bool(self.finite)))
+            notes.append(_regime_words(self.regime, asked=bool(self.finite)))
         if self.finite_training:
-            found.append(f"the finite network is trained, and predicted, by {self.finite_training}")
+            notes.append(f"the finite network is trained, and predicted, by {self.finite_training}")
         size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
         if size > 0.1:
-            found.append(
+            notes.append(
                 f"|z^I|/|z^F| = {size:.2g}: the correction is too large for higher orders to be reliable; use a "
                 "larger --width"
             )
-        return found
+        return notes
 
 
 def run(
@@ -77,7 +82,7 @@ def run(
     shape = network.in_shape(data, split)
     say("Auto: choosing kernels and ridges by leave-one-out")
     auto = chosen(data, split, balanced, seed)
-    answers, found = [auto.answer], leaks(data, split)
+    asked, answers, suspects = (network, data, split), [auto.answer], leaks(data, split)
     say("boosted trees, for comparison")
     others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
     fewer = most_network_rows if len(split.x) > most_network_rows else None
@@ -104,13 +109,12 @@ def run(
     say("NTK along training")
     curve = along_training(ntk, network.algorithm, data, split)
     if network.finite is None:
-        return PredictionRun(
-            tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split), leaks=found
-        )
+        regime = _regime(network, split)
+        return PredictionRun(*asked, tuple(answers), curve, (), "", auto, fewer, regime, suspects)
     finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
     corrections = [each.correction for each in finite if each.correction is not None]
     regime = _regime(network, split, corrections[0] if corrections else None)
-    return PredictionRun(tuple(answers), curve, finite, words, auto, fewer, regime, found)
+    return PredictionRun(*asked, tuple(answers), curve, finite, words, auto, fewer, regime, suspects)
 
 
 def _regime(

@@ -46,7 +46,7 @@ class HypotheticalNetwork:
             options.depth, options.activation, weight_var, options.bias_var, algorithm, words, finite, kind
         )
 
-    def build(self, in_shape: tuple[int, ...], out_dim: int) -> Any:
+    def build(self, in_shape: tuple[int, ...], out_dim: int) -> nk.MLP | nk.CNN:
         widths = (self.finite.width if self.finite else 1,) * self.depth  # infinite ones do not look at it
         rest: dict[str, Any] = {"weight_var": self.weight_var, "bias_var": self.bias_var}
         if self.kind == "mlp":
