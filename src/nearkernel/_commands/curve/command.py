@@ -31,20 +31,20 @@ def curve_and_report(options: Options, out: Path, print_json: bool) -> None:
         shown.say("loading the data")
         data = load(options.data, options.target, options.task, options.drop)
         rows = all_rows(data, options.max_rows, options.seed)
-        found = run(network, data, rows, options.check, options.tune, options.seed, shown.say)
+        scaled = run(network, data, rows, options.check, options.tune, options.seed, shown.say)
         shown.say("drawing the report")
-        text = _document(options, data, rows, found)
-        png, svg = png_and_svg(SIZE, draw, found)
+        text = _document(options, data, rows, scaled)
+        png, svg = png_and_svg(SIZE, draw, scaled)
         write_together(
-            out, dict(zip(FILES, (_page(options, data, rows, found, svg), png, text), strict=True))
+            out, dict(zip(FILES, (_page(options, data, rows, scaled, svg), png, text), strict=True))
         )
     if print_json:
         sys.stdout.write(text)
     else:
-        _print(data, rows, found, out)
+        _print(data, rows, scaled, out)
 
 
-def _document(options: Options, data: LabeledData, rows: Split, found: ScaledCurve) -> str:
+def _document(options: Options, data: LabeledData, rows: Split, scaled: ScaledCurve) -> str:
     figures = {
         "data": {
             "name": data.name,
@@ -55,38 +55,38 @@ def _document(options: Options, data: LabeledData, rows: Split, found: ScaledCur
             "target_scaling": target_scaling(data),
         },
         "settings": dataclasses.asdict(options),
-        **found.fields(),
-        "notes": [*data.notes, *rows.notes, *found.curve.notes],
+        **scaled.fields(),
+        "notes": [*data.notes, *rows.notes, *scaled.curve.notes],
         "versions": versions(),
     }
     return document(figures)
 
 
-def _page(options: Options, data: LabeledData, rows: Split, found: ScaledCurve, svg: str) -> _look.Html:
+def _page(options: Options, data: LabeledData, rows: Split, scaled: ScaledCurve, svg: str) -> _look.Html:
     return page(
         f"nearkernel: curve of {data.name}",
         "nearkernel curve",
-        found.sentence,
-        f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows; an infinitely wide network, {found.training}.",
+        scaled.sentence,
+        f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows; an infinitely wide network, {scaled.training}.",
         drawn(
             "The error against the number of rows",
             "Predicted from one kernel matrix of all rows; no row was held out.",
             svg,
             "curve",
         ),
-        _look.table(found.head, found.rows),
-        _look.paragraphs(*found.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))),
+        _look.table(scaled.head, scaled.rows),
+        _look.paragraphs(*scaled.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))),
         settings=flags(dataclasses.asdict(options)),
     )
 
 
-def _print(data: LabeledData, rows: Split, found: ScaledCurve, out: Path) -> None:
+def _print(data: LabeledData, rows: Split, scaled: ScaledCurve, out: Path) -> None:
     terminal = console()
     say = terminal.print
     say(f"{data.name}: {data.target} ({data.task}), {len(rows.x)} rows", style="bold")
-    say(f"an infinitely wide network, {found.training}; no row was held out")
-    terminal.print(terminal_table(found.head, found.rows))
-    say(found.sentence, style="bold")
-    for line in (*found.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))):
+    say(f"an infinitely wide network, {scaled.training}; no row was held out")
+    terminal.print(terminal_table(scaled.head, scaled.rows))
+    say(scaled.sentence, style="bold")
+    for line in (*scaled.remarks, *(f"Note: {note}." for note in (*data.notes, *rows.notes))):
         say(line)
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")

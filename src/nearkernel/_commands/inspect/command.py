@@ -34,16 +34,16 @@ def inspect_and_report(options: Options, out: Path, print_json: bool) -> None:
         shown.say("converting the network")
         model, params = network_of(options.network, rows.x[:2], options.trainable)
         shown.say("predicting")
-        found = _inspected(options, rows, model, params)
-        text = inspection_json(options, rows, found)
+        result = _inspected(options, rows, model, params)
+        text = inspection_json(options, rows, result)
         shown.say("drawing the report")
-        png, svg = png_and_svg(SIZE, paint, found)
-        html = report_html(options, rows, found, svg)
+        png, svg = png_and_svg(SIZE, paint, result)
+        html = report_html(options, rows, result, svg)
         write_together(out, dict(zip(FILES, (html, text, png), strict=True)))
     if print_json:
         sys.stdout.write(text)
     else:
-        _print(options, rows, found, out)
+        _print(options, rows, result, out)
 
 
 def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, params: object) -> Inspection:
@@ -61,54 +61,54 @@ def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, par
     )
 
 
-def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
+def inspection_json(options: Options, rows: Rows, result: Inspection) -> str:
     """All results; what its verdict does not allow is null."""
-    said = found.verdict.value
+    said = result.verdict.value
     figures = {
         "settings": dataclasses.asdict(options),
         "data": {"name": rows.name, "train": len(rows.x), "new": len(rows.x_new), "notes": rows.notes},
-        "algorithm": {"lr": found.algorithm.lr, "steps": found.algorithm.steps},
+        "algorithm": {"lr": result.algorithm.lr, "steps": result.algorithm.steps},
         "verdict": said,
-        "promise": {"error": PROMISED.get(found.verdict), "kept": KEPT.get(found.verdict)},
-        "trusted_until": found.trusted_until,
-        "loss_before": found.loss_before,
+        "promise": {"error": PROMISED.get(result.verdict), "kept": KEPT.get(result.verdict)},
+        "trusted_until": result.trusted_until,
+        "loss_before": result.loss_before,
         "curve": [
             {"step": int(step), "loss": loss, "self_check": check, "verdict": verdict.value}
             for step, loss, check, verdict in zip(
-                found.moments, found.loss, found.check, found.verdicts, strict=True
+                result.moments, result.loss, result.check, result.verdicts, strict=True
             )
         ],
-        "predictions": {"verdict": said, "outputs": found.prediction},
-        "accuracy": {"verdict": said, "value": words.accuracy(rows, found)},
-        "halfway": {"verdict": said, "steps": None if found.verdict is Verdict.distrust else found.halfway},
+        "predictions": {"verdict": said, "outputs": result.prediction},
+        "accuracy": {"verdict": said, "value": words.accuracy(rows, result)},
+        "halfway": {"verdict": said, "steps": None if result.verdict is Verdict.distrust else result.halfway},
         "kernel": {
-            "eigenvalues": found.eigenvalues,
-            "alignment": found.alignment,
-            "effective_dimension": found.effective_dimension,
+            "eigenvalues": result.eigenvalues,
+            "alignment": result.alignment,
+            "effective_dimension": result.effective_dimension,
         },
-        "linearized_at": found.expanded_at,
-        "unstable_at": found.unstable_at,
-        "kinked": found.kinked,
-        "regime": found.regime,
-        "parameters": found.parameters,
-        "seconds": {"inspection": found.seconds, "training": found.training_seconds},
+        "linearized_at": result.expanded_at,
+        "unstable_at": result.unstable_at,
+        "kinked": result.kinked,
+        "regime": result.regime,
+        "parameters": result.parameters,
+        "seconds": {"inspection": result.seconds, "training": result.training_seconds},
         "versions": versions(),
     }
     return document(figures)
 
 
-def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
+def _print(options: Options, rows: Rows, result: Inspection, out: Path) -> None:
     page = console()
     say = page.print
-    say(words.network(options, rows, found), style="bold")
-    say(words.training(options, found))
-    say(f"\n{words.headline(found)}", style="bold")
-    for line in words.outcome(rows, found):
+    say(words.network(options, rows, result), style="bold")
+    say(words.training(options, result))
+    say(f"\n{words.headline(result)}", style="bold")
+    for line in words.outcome(rows, result):
         say(f"  {line}")
-    page.print(terminal_table(words.CURVE_HEAD, words.curve(found)))
-    for line in words.promises(found):
+    page.print(terminal_table(words.CURVE_HEAD, words.curve(result)))
+    for line in words.promises(result):
         say(f"  {line}")
-    for title, lines in words.others(rows, found):
+    for title, lines in words.others(rows, result):
         say(title, style="bold")
         for line in lines:
             say(f"  {line}")

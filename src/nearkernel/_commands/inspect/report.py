@@ -13,18 +13,18 @@ from .options import Options
 from .rows import Rows
 
 
-def report_html(options: Options, rows: Rows, found: Inspection, svg: str) -> Html:
+def report_html(options: Options, rows: Rows, result: Inspection, svg: str) -> Html:
     """The whole page."""
     return page(
         f"nearkernel: inspection of {options.network}",
-        f"nearkernel inspect · {words.training(options, found)}",
-        words.headline(found),
-        words.network(options, rows, found),
-        _look.section("Prediction", _look.paragraphs(*words.outcome(rows, found))),
+        f"nearkernel inspect · {words.training(options, result)}",
+        words.headline(result),
+        words.network(options, rows, result),
+        _look.section("Prediction", _look.paragraphs(*words.outcome(rows, result))),
         _look.section(
             "Loss",
-            _look.table(words.CURVE_HEAD, words.curve(found)),
-            _look.paragraphs(*words.promises(found)),
+            _look.table(words.CURVE_HEAD, words.curve(result)),
+            _look.paragraphs(*words.promises(result)),
         ),
         _look.pictures(
             drawn(
@@ -35,6 +35,6 @@ def report_html(options: Options, rows: Rows, found: Inspection, svg: str) -> Ht
                 "inspection",
             )
         ),
-        *(_look.section(title, _look.paragraphs(*lines)) for title, lines in words.others(rows, found)),
+        *(_look.section(title, _look.paragraphs(*lines)) for title, lines in words.others(rows, result)),
         settings=flags(dataclasses.asdict(options), None, (), False),
     )

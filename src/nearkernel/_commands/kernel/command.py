@@ -36,14 +36,7 @@ def _about(store: nk.results.KernelStore) -> dict[str, Any]:
 
 def build(options: Build, as_json: bool) -> None:
     """Exit code 130 if interrupted: what is done is kept."""
-    settings = kernel_settings(
-        options.kernel,
-        options.length,
-        options.depth,
-        options.activation,
-        options.weight_var,
-        options.bias_var,
-    )
+    settings = kernel_settings(options, options.length, options.weight_var, options.bias_var)
     budget, out = parse_bytes(options.memory, "--memory"), options.out
     x = arrays_of(options.data, "x")["x"]
     if x.ndim != 2:
@@ -59,15 +52,9 @@ def build(options: Build, as_json: bool) -> None:
                 shown.count(done, total)
 
             store = nk.scale.build(
-                kernel,
-                x,
-                out,
-                memory=budget,
-                dtype=options.dtype,
-                scheduler=options.scheduler,
-                settings=settings,
-                watch=watch,
-            )
+                kernel, x, out, memory=budget, dtype=options.dtype, scheduler=options.scheduler,
+                settings=settings, watch=watch,
+            )  # fmt: skip
     except KeyboardInterrupt:
         there = (
             f"{counted[0]} of {counted[1]} blocks are stored" if counted[1] else "what was built is stored"

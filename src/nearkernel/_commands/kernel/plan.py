@@ -27,7 +27,7 @@ def plan(options: Plan, as_json: bool) -> None:
     length = options.length
     if options.kernel in LENGTHS and length is None:
         length = options.d**0.5
-    settings = kernel_settings(options.kernel, length, options.depth, options.activation, None, 0.0)
+    settings = kernel_settings(options, length)
     memory = None if options.memory is None else parse_bytes(options.memory, "--memory")
     typed: dict[str, Any] = {
         "disk": _speed(options.disk, "disk"),

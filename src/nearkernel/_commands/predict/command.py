@@ -10,13 +10,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from ..._base.files import write_alone
 from ..._saved.file import model_bytes
 from ..curve.job import ScaledCurve
 from ..curve.job import run as run_curve
+from ..report import terminal_table
 from ..streams import Progress, console, progress
 from ..streams import print_json as dump
 from .auto import Chosen
@@ -172,11 +170,8 @@ def _print_table(outcome: Outcome) -> None:
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"
     page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles(data.task, trained):
-        table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
-    for answer in run.answers:
-        table.add_row(*cells(answer, data.task, trained))
+    shown = (cells(answer, data.task, trained) for answer in run.answers)
+    table = terminal_table(titles(data.task, trained), shown, pad_edge=False)
     if network.finite is not None:
         table.add_section()
         for each in run.finite:

@@ -108,12 +108,12 @@ def run(
     answers += others
     say("NTK along training")
     curve = along_training(ntk, network.algorithm, data, split)
-    if network.finite is None:
-        regime = _regime(network, split)
-        return PredictionRun(*asked, tuple(answers), curve, (), "", auto, fewer, regime, suspects)
-    finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
-    corrections = [each.correction for each in finite if each.correction is not None]
-    regime = _regime(network, split, corrections[0] if corrections else None)
+    finite: tuple[FiniteAnswer, ...] = ()
+    words, correction = "", None
+    if network.finite is not None:
+        finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
+        correction = next((each.correction for each in finite if each.correction is not None), None)
+    regime = _regime(network, split, correction)
     return PredictionRun(*asked, tuple(answers), curve, finite, words, auto, fewer, regime, suspects)
 
 
