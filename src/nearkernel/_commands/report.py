@@ -25,7 +25,7 @@ _WORDS = ("", "method", "verdict")  # columns of words, not of numbers
 
 
 def page(
-    title: str, kicker: str, headline: str, lead: str, *parts: Html, settings: Mapping[str, Any] | None
+    title: str, kicker: str, headline: str, lead: str, *parts: Html, settings: Mapping[str, object] | None
 ) -> Html:
     """A whole page, which ends with what it was made with."""
     chosen = () if settings is None else (_look.section("Settings", _look.definitions(settings)),)
@@ -33,7 +33,7 @@ def page(
     return _look.page(title, kicker, headline, lead, *parts, *ends)
 
 
-def flags(options: Mapping[str, Any], *unsaid: Any) -> dict[str, Any]:
+def flags(options: Mapping[str, object], *unsaid: object) -> dict[str, object]:
     """Options as they are typed, without those whose values are `unsaid`."""
     return {flag(name): value for name, value in options.items() if value not in unsaid}
 
@@ -92,7 +92,7 @@ class Chapter:
                 console.print(f"    {line}")
 
 
-def document(value: Any) -> str:
+def document(value: object) -> str:
     """A record as JSON."""
     return json.dumps(plain(value), indent=2, ensure_ascii=False) + "\n"
 

@@ -48,7 +48,7 @@ def console() -> Console:
     return Plain(highlight=False, soft_wrap=True, markup=False)
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -18,7 +18,7 @@ from .options import Build, Solve
 from .settings import arrays_of, kernel_settings, make_kernel
 
 
-def _print(about: dict[str, Any], lines: list[str], as_json: bool) -> None:
+def _print(about: dict[str, object], lines: list[str], as_json: bool) -> None:
     if as_json:
         print_json(about)
     else:

@@ -77,7 +77,7 @@ def _number(value: Any, above: float | None = None) -> bool:
     return fine and (above is None or value > above)
 
 
-def _short(settings: dict[str, Any]) -> str:
+def _short(settings: dict[str, object]) -> str:
     text = str(settings)
     return text if len(text) <= 200 else f"{text[:197]}..."
 

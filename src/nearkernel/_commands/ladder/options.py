@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from ..completion import smooth_activations
 from ..declared import option
@@ -57,7 +57,7 @@ class Options:
         return Settings(**{**dataclasses.asdict(self), "alphas": tuple(scales), "widths": tuple(sizes)})
 
 
-def _numbers(name: str, text: str, kind: type) -> list[Any]:
+def _numbers(name: str, text: str, kind: type[float] | type[int]) -> list[float]:
     """Numbers above 0, separated by commas, in rising order."""
     numbers = []
     for part in filter(None, (each.strip() for each in text.split(","))):

@@ -58,7 +58,7 @@ def _how(model: Any, about: dict) -> Callable[[str], Reading | None]:
     return lambda name: known.get(name, other)
 
 
-def _reading(fields: Any) -> Reading | None:
+def _reading(fields: object) -> Reading | None:
     """As a model file says it; None for files that do not."""
     names = {field.name for field in dataclasses.fields(Reading)}
     if not isinstance(fields, dict) or set(fields) != names:
