@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nearkernel._commands.advise import advice, train
 from nearkernel._commands.advise.blocks import BLOCKS
+from nearkernel._commands.advise.inputs import inputs_of
 from nearkernel._commands.advise.options import Options
 from nearkernel._commands.advise.starts import DEFAULTS, Start, usual_starts
 
@@ -35,15 +36,13 @@ class Deep:
 
     @property
     def options(self) -> Options:
-        return Options(
-            self.activation, self.depth, self.width, self.data, None, (), 0, block=self.block, train="adam"
-        )
+        return Options(self.activation, self.depth, self.width, self.block, data=self.data, train="adam")
 
     @property
     def starts(self) -> list[tuple[Start, float]]:
         """Advised, He (in blocks over the root of their number), and two defaults: Flax's is as Keras' inside."""
         block, found = BLOCKS[self.block], self.options
-        scale, orthogonal = advice.plan(found, found.inputs())
+        scale, orthogonal = advice.plan(found, inputs_of(found))
         usual = usual_starts(block, self.depth - 1, self.width)
         usual = [
             start for start in usual if start.name != ("He" if block.skip else "") and start.name != "Flax"
@@ -62,7 +61,7 @@ NETWORKS = (
 
 
 def measured(net: Deep, rates: tuple[float, ...] = RATES) -> train.Training:
-    inputs = net.options.inputs()
+    inputs = inputs_of(net.options)
     assert inputs.rows is not None and inputs.targets is not None
     return train.trained(
         net.activation, BLOCKS[net.block], net.starts, net.depth, net.width, inputs.rows, inputs.targets,

@@ -54,11 +54,12 @@ def gradients() -> plt.Figure:
 def advise() -> plt.Figure:
     """The picture of `nearkernel advise --activation gelu --depth 20 --width 512`."""
     from nearkernel._commands.advise.advice import advise as advice_for
+    from nearkernel._commands.advise.inputs import inputs_of
     from nearkernel._commands.advise.options import Options
     from nearkernel._commands.advise.reporting.picture import paint
 
-    options = Options("gelu", 20, 512, None, None, (), 0)
-    inputs = options.inputs()
+    options = Options("gelu", 20, 512)
+    inputs = inputs_of(options)
     advice = advice_for(options, inputs, lambda what: None)
     for outcome in advice.outcomes:
         theory, found = outcome.predicted, outcome.measured

@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.completion import completion_init
@@ -20,10 +20,11 @@ from ._commands import completion as _completion
 from ._commands.advise.app import advise
 from ._commands.claims.app import app as claims_app
 from ._commands.curve.app import curve
+from ._commands.declared import argument, command, option
 from ._commands.inspect.app import inspect
 from ._commands.kernel.app import app as kernel_app
 from ._commands.ladder.app import ladder
-from ._commands.options import Debug, Json
+from ._commands.options import Json
 from ._commands.predict.app import apply, predict
 from ._commands.streams import print_json, typing
 from ._run.programs import VARIABLE
@@ -110,46 +111,33 @@ def nearkernel(
         raise typer.Exit
 
 
+@command
 def lab(
     port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Port to listen on. [default: 8642, or any free port]", show_default=False
-        ),
+        int | None, option("Port to listen on. [default: 8642, or any free port]", min=1, max=65535)
     ] = None,
     host: Annotated[
-        str,
-        typer.Option(
-            help="Address to listen on; any address other than the default lets other machines connect."
-        ),
+        str, option("Address to listen on; any address other than the default lets other machines connect.")
     ] = "127.0.0.1",
     allow_host: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="A host name or address at which others may reach this machine; may be repeated.",
-            show_default=False,
+        tuple[str, ...],
+        option(
+            "A host name or address at which others may reach this machine; may be repeated.", metavar="NAME"
         ),
-    ] = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    ] = (),
+    browser: Annotated[bool, option("Open a browser.")] = True,
     export: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Write pages that open from disk, with precomputed results, instead of serving them.",
             metavar="FOLDER",
-            help="Write pages that open from disk, with precomputed results, instead of serving them.",
-            show_default=False,
         ),
     ] = None,
     page: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --export, a page to write; may be repeated. [default: all]",
-            show_default=False,
-        ),
-    ] = None,
+        tuple[str, ...],
+        option("With --export, a page to write; may be repeated. [default: all]", metavar="NAME"),
+    ] = (),
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Open a web page of live experiments: sliders, figures, and networks that are actually trained.
 
@@ -172,17 +160,16 @@ def lab(
     if export is not None:
         from .lab.export import write
 
-        write(export, page or (), json)
+        write(export, page, json)
         return
     from .lab.server.serve import serve
 
-    serve(host, port, browser, json, allow_host or ())
+    serve(host, port, browser, json, allow_host)
 
 
+@command
 def completion(
-    shell: Annotated[_completion.Shell, typer.Argument(help="Which shell.", show_default=False)],
-    json: Json = False,
-    debug: Debug = False,
+    shell: Annotated[Literal["bash", "zsh", "fish"], argument("Which shell.")], json: Json = False
 ) -> None:
     """Print a script for shell completion of commands, options and names. It writes no files.
 
@@ -194,15 +181,15 @@ def completion(
 
     `nearkernel completion fish | source`, in ~/.config/fish/config.fish
     """
-    text = _completion.script(shell.value)
+    text = _completion.script(shell)
     if json:
-        print_json({"shell": shell.value, "script": text})
+        print_json({"shell": shell, "script": text})
     else:
         sys.stdout.write(text)
 
 
-for command in (predict, apply, curve, inspect, advise, ladder, lab):
-    app.command()(command)
+for each in (predict, apply, curve, inspect, advise, ladder, lab):
+    app.command()(each)
 app.add_typer(kernel_app, name="kernel")
 app.add_typer(claims_app, name="claims")
 app.command()(completion)

@@ -12,6 +12,7 @@ import nearkernel as nk
 from nearkernel._commands.advise import blocks, flow, isometry, transformer
 from nearkernel._commands.advise.advice import adam_move, advised, bad_draw, plan
 from nearkernel._commands.advise.blocks import BLOCKS, Point
+from nearkernel._commands.advise.inputs import inputs_of
 from nearkernel._commands.advise.options import Options
 from nearkernel._commands.advise.starts import DEFAULTS, HE, Start, advised_starts, usual_starts
 from support.helpers import points
@@ -57,11 +58,11 @@ def test_numbers_are_drawn_with_the_laws_of_the_frameworks():
 def test_the_single_rate_is_that_of_drawn_networks():
     """One rate for all parameters of a network in standard scaling: 2 / lambda_max of the mean loss, within 20 %."""
     from nearkernel._commands.advise.advice import _rates
-    from nearkernel._commands.advise.options import Inputs
+    from nearkernel._commands.advise.inputs import Inputs
 
     x = points(30, 5)
     net = nk.MLP(5, (300, 300), 1, "relu", 1.8, 0.1, "standard")
-    options = Options("relu", 2, 300, None, None, (), 0)
+    options = Options("relu", 2, 300)
     rates = _rates(net, Inputs(x, 5, "", ()), 1.0, options, Point(net.activation, 1.8, 0.1, 1.0, "", ""))
     drawn = Drawn(net, x, 20)  # NTK scaling has the same signals
     enters = [np.broadcast_to(x, (20, 30, 5)), *(np.maximum(z, 0) for z in drawn.z[:-1])]
@@ -197,7 +198,7 @@ def test_what_practitioners_do_is_listed():
 
 def test_the_first_step_of_adam_moves_a_layer_by_its_own_size():
     """One input, one hidden layer, Adam's first step as PyTorch or optax make it: all weights by the rate, by sign."""
-    options = Options("gelu", 6, 400, None, None, (), 0)
+    options = Options("gelu", 6, 400)
     point, rng = options.critical, np.random.default_rng(0)
     rate = adam_move(options, point, 400, (point.fixed_point - point.bias_var) / point.weight_var)
     z = np.sqrt(point.fixed_point) * rng.normal(size=(200, 400))  # the layer before, at K*
@@ -206,7 +207,7 @@ def test_the_first_step_of_adam_moves_a_layer_by_its_own_size():
     moved = rate * (np.abs(enters).sum(axis=1) + 1)  # of every neuron, up to the sign of its gradient
     ratio = moved / np.sqrt(point.bias_var + point.weight_var * (enters**2).mean(axis=1))
     assert abs(ratio.mean() - 1) < 4 * ratio.std() / 200**0.5 + 0.01
-    transformer_ = Options("gelu", 6, 400, None, None, (), 0, block="transformer")
+    transformer_ = Options("gelu", 6, 400, block="transformer")
     assert adam_move(transformer_, transformer_.critical, 400, 1.0) is None
 
 
@@ -215,8 +216,8 @@ def test_numbers_of_the_guide(activation):
     """The share of directions of 24 layers with normal and orthogonal weights, and the range of Adam's first guess."""
     guide = (Path(__file__).parents[2] / "docs/guides/initialize.md").read_text(encoding="utf-8")
     row = re.search(rf"^\| {activation}[^|]*\| ([\d.]+) % \| ([\d.]+) %", guide, re.MULTILINE)
-    options = Options(activation, 24, 128, None, None, (), 0)
-    scale, orthogonal = plan(options, options.inputs())
+    options = Options(activation, 24, 128)
+    scale, orthogonal = plan(options, inputs_of(options))
     assert orthogonal
     for start, said in zip(advised(options.critical, BLOCKS["plain"], False), row.groups(), strict=True):
         theory = flow.predicted(activation, BLOCKS["plain"], start, 24, 128, 128, scale**2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from nearkernel._commands.advise import advice, train
+from nearkernel._commands.advise.inputs import inputs_of
 from nearkernel._commands.advise.typed import how_to_type
 
 SEEDS, RATE = 4, 1e-3
@@ -61,7 +62,7 @@ def test_pytorch_agrees_with_the_table():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     found = script()
     net = found.Deep("gelu", depth=12, width=64)
-    inputs = net.options.inputs()
+    inputs = inputs_of(net.options)
     order, held = np.random.default_rng(0).permutation(len(inputs.rows)), len(inputs.rows) // 5
     parts = [
         (inputs.rows[part], inputs.targets[part]) for part in (order[2 * held :], order[held : 2 * held])

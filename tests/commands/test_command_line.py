@@ -24,25 +24,25 @@ pytestmark = pytest.mark.usefixtures("inside_an_empty_folder")
 
 # Every command: what to type, and the function that does its work.
 COMMANDS = {
-    ("predict",): (("iris",), "_predict.command.predict_and_report"),
-    ("apply",): ((__file__, "new.csv"), "_predict.apply.apply_and_write"),  # any file that is there
-    ("inspect",): (("net.py:net", "digits"), "_inspect.command.inspect_and_report"),
-    ("curve",): (("iris",), "_curve.command.curve_and_report"),
-    ("advise",): ((), "_advise.command.advise_and_report"),
-    ("ladder",): ((), "_ladder.command.ladder_and_report"),
-    ("lab",): ((), "lab._serve.serve"),
-    ("completion",): (("bash",), "_completion.script"),
+    ("predict",): (("iris",), "_commands.predict.command.predict_and_report"),
+    ("apply",): ((__file__, "new.csv"), "_commands.predict.apply.apply_and_write"),  # any file that is there
+    ("inspect",): (("net.py:net", "digits"), "_commands.inspect.command.inspect_and_report"),
+    ("curve",): (("iris",), "_commands.curve.command.curve_and_report"),
+    ("advise",): ((), "_commands.advise.command.advise_and_report"),
+    ("ladder",): ((), "_commands.ladder.command.ladder_and_report"),
+    ("lab",): ((), "lab.server.serve.serve"),
+    ("completion",): (("bash",), "_commands.completion.script"),
     ("kernel", "build"): (
         ("data.npz", "--kernel", "rbf", "--length", "1", "--out", "K.zarr"),
-        "_kernel.command.build",
+        "_commands.kernel.command.build",
     ),
-    ("kernel", "info"): (("K.zarr",), "_kernel.command.info"),
-    ("kernel", "verify"): (("K.zarr",), "_kernel.command.verify"),
-    ("kernel", "solve"): (("K.zarr", "data.npz", "--ridge", "1"), "_kernel.command.solve"),
-    ("kernel", "plan"): (("--n", "1000", "--d", "5", "--kernel", "rbf"), "_kernel.plan.plan"),
-    ("claims", "list"): ((), "_claims.command.list_claims"),
-    ("claims", "show"): (("sawtooth",), "_claims.command.show"),
-    ("claims", "run"): (("sawtooth",), "_claims.command.run"),
+    ("kernel", "info"): (("K.zarr",), "_commands.kernel.command.info"),
+    ("kernel", "verify"): (("K.zarr",), "_commands.kernel.command.verify"),
+    ("kernel", "solve"): (("K.zarr", "data.npz", "--ridge", "1"), "_commands.kernel.command.solve"),
+    ("kernel", "plan"): (("--n", "1000", "--d", "5", "--kernel", "rbf"), "_commands.kernel.plan.plan"),
+    ("claims", "list"): ((), "_commands.claims.command.list_claims"),
+    ("claims", "show"): (("sawtooth",), "_commands.claims.command.show"),
+    ("claims", "run"): (("sawtooth",), "_commands.claims.command.run"),
 }
 
 
@@ -110,7 +110,7 @@ def test_each_way_to_end_has_its_exit_code_and_one_line(words, monkeypatch):
 def test_exit_codes_are_documented():
     shown = " ".join(nearkernel("--help").stdout.split())
     assert EXIT_CODES in shown and all(f" {code}, " in EXIT_CODES for code in (0, 1, 2, 130))
-    guide = os.path.join(os.path.dirname(__file__), "../docs/guides/command-line.md")
+    guide = os.path.join(os.path.dirname(__file__), "../../docs/guides/command-line.md")
     with open(guide, encoding="utf-8") as file:
         text = file.read()
     assert all(f"| {code} |" in text for code in (0, 1, 2, 130))

@@ -1,6 +1,5 @@
 """What the shell may complete. Looked up at every press of a key, so nothing heavy is imported."""
 
-import enum
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,12 +11,6 @@ KINKED = ("relu", "leaky_relu", "abs", "selu")  # those with `kinks`: to ask the
 DATA_SETS = ("digits", "diabetes", "breast_cancer", "wine", "iris")
 
 
-class Shell(enum.StrEnum):
-    bash = "bash"
-    zsh = "zsh"
-    fish = "fish"
-
-
 def _among(words: Callable[[], list[str]]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         return [word for word in words() if word.startswith(incomplete)]
@@ -27,7 +20,7 @@ def _among(words: Callable[[], list[str]]) -> Callable[[str], list[str]]:
 
 def _claims() -> list[str]:
     """The names of all claims, by the names of their files."""
-    files = sorted((Path(__file__).parent / "claims").glob("[!_]*/[!_]*.py"))
+    files = sorted((Path(__file__).parents[1] / "claims").glob("[!_]*/[!_]*.py"))
     return [path.stem.replace("_", "-") for path in files]
 
 

@@ -1,115 +1,65 @@
 """Options that several commands share."""
 
-import enum
-from pathlib import Path
-from typing import Annotated
+from __future__ import annotations
 
-import typer
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import nearkernel as nk
 
 from .completion import activations, data_sets
+from .declared import argument, option
+
+if TYPE_CHECKING:
+    from ..activations import AbstractActivation
 
 NETWORK, TRAINING, OUTPUT = "The network", "Training", "Output"
 MOST_LAYERS = 1000
 
-
-class Task(enum.StrEnum):
-    auto = "auto"
-    regression = "regression"
-    classification = "classification"
-
-
-class Algorithm(enum.StrEnum):
-    flow = "flow"
-    gd = "gd"
-    ridge = "ridge"
-
-
-Depth = Annotated[
-    int, typer.Option(min=1, max=MOST_LAYERS, help="Number of hidden layers.", rich_help_panel=NETWORK)
-]
+Depth = Annotated[int, option("Number of hidden layers.", NETWORK, min=1, max=MOST_LAYERS)]
 Activation = Annotated[
     str,
-    typer.Option(
-        help="relu, tanh, erf, gelu, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2'.",
-        rich_help_panel=NETWORK,
+    option(
+        "relu, tanh, erf, gelu, silu, mish, ..., or a formula like 'tanh(z) + 0.1*z^2'.",
+        NETWORK,
         autocompletion=activations,
     ),
 ]
 WeightVar = Annotated[
     float | None,
-    typer.Option(
-        min=0,
-        help="Variance of the weights, times their fan-in. [default: 2 for relu, else 1.5]",
-        show_default=False,
-        rich_help_panel=NETWORK,
-    ),
+    option("Variance of the weights, times their fan-in. [default: 2 for relu, else 1.5]", NETWORK, min=0),
 ]
-BiasVar = Annotated[float, typer.Option(min=0, help="Variance of the biases.", rich_help_panel=NETWORK)]
-DataSet = Annotated[
-    str,
-    typer.Argument(
-        help="digits, diabetes, breast_cancer, wine or iris; or a .csv, .tsv, .xlsx, .parquet or .npz file.",
-        show_default=False,
-        autocompletion=data_sets,
-    ),
+BiasVar = Annotated[float, option("Variance of the biases.", NETWORK, min=0)]
+_DATA = "digits, diabetes, breast_cancer, wine or iris; or a .csv, .tsv, .xlsx, .parquet or .npz file."
+DataSet = Annotated[str, argument(_DATA, autocompletion=data_sets)]
+Target = Annotated[str | None, option("Column to predict (csv, parquet), or array (npz; default: y).")]
+Task = Annotated[
+    Literal["auto", "regression", "classification"],
+    option("auto: labels, and integers with at most 20 values, are classes."),
 ]
-Target = Annotated[
-    str | None,
-    typer.Option(help="Column to predict (csv, parquet), or array (npz; default: y).", show_default=False),
+Algorithm = Annotated[
+    Literal["flow", "gd", "ridge"],
+    option("flow: gradient flow. gd: gradient descent. ridge: the minimum with weight decay.", TRAINING),
 ]
-TaskOption = Annotated[
-    Task, typer.Option(help="auto: labels, and integers with at most 20 values, are classes.")
-]
-AlgorithmOption = Annotated[
-    Algorithm,
-    typer.Option(
-        help="flow: gradient flow. gd: gradient descent. ridge: the minimum with weight decay.",
-        rich_help_panel=TRAINING,
-    ),
-]
-Time = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="flow: training time. [default: to convergence]",
-        show_default=False,
-        rich_help_panel=TRAINING,
-    ),
-]
-Steps = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="gd: number of steps. [default: to convergence]",
-        show_default=False,
-        rich_help_panel=TRAINING,
-    ),
-]
+Time = Annotated[float | None, option("flow: training time. [default: to convergence]", TRAINING, min=0)]
+Steps = Annotated[int | None, option("gd: number of steps. [default: to convergence]", TRAINING, min=1)]
 RidgeStrength = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        help="ridge: strength of the weight decay. [default: 0.01]",
-        show_default=False,
-        rich_help_panel=TRAINING,
-    ),
+    float | None, option("ridge: strength of the weight decay. [default: 0.01]", TRAINING, min=0)
 ]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to leave out; may be repeated.", show_default=False),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")]
-Out = Annotated[
-    Path, typer.Option(help="Folder for report.html and the other files.", rich_help_panel=OUTPUT)
-]
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document instead of text.", rich_help_panel=OUTPUT)
-]
-Debug = Annotated[
-    bool, typer.Option("--debug", help="Show where an error comes from.", rich_help_panel=OUTPUT)
-]
+Drop = Annotated[tuple[str, ...], option("Column to leave out; may be repeated.")]
+Seed = Annotated[int, option("Seed of all random numbers.", min=0)]
+Out = Annotated[Path, option("Folder for report.html and the other files.", OUTPUT)]
+Json = Annotated[bool, option("Print one JSON document instead of text.", OUTPUT)]
 
 
 def default_weight_var(activation: str) -> float:
     """What `WeightVar` promises: a relu loses half of the variance it is given."""
     return 2.0 if "relu" in activation else 1.5
+
+
+def activation_of(name: str) -> AbstractActivation:
+    """The activation that was typed."""
+    try:
+        return nk.activations.get(name)
+    except ValueError as error:
+        raise ValueError(str(error).replace("`activation`", "--activation")) from error

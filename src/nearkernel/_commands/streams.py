@@ -45,10 +45,10 @@ def console() -> Console:
             shown = (printable(each) if isinstance(each, str) else each for each in objects)
             super().print(*shown, **options)
 
-    return Plain(highlight=False, soft_wrap=True)
+    return Plain(highlight=False, soft_wrap=True, markup=False)
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel._commands.predict.early import advised, along_training
-from nearkernel._commands.predict.reading.data import Data
+from nearkernel._commands.predict.reading.data import LabeledData
 from nearkernel._commands.predict.reading.prepare import split
 from nearkernel._commands.predict.shared import shared_kernels
 from support.commands import nearkernel
@@ -46,7 +46,7 @@ def test_the_constant_is_what_a_network_knows_before_training():
     rng = np.random.default_rng(0)
     for classes in ((), ("a", "b", "c")):
         y = rng.normal(size=60) if not classes else rng.choice(3, 60, p=[0.6, 0.2, 0.2])
-        data = Data("made", rng.normal(size=(60, 3)), y, ("a", "b", "c"), "y", classes)
+        data = LabeledData("made", rng.normal(size=(60, 3)), y, ("a", "b", "c"), "y", classes)
         parts = split(data, 0.2, 100, 0)
         _, ntk = shared_kernels(nk.MLP(3, (1,), parts.y.shape[1], "relu"))
         curve = along_training(ntk, nk.GradientFlow(), data, parts)

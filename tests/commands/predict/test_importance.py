@@ -8,7 +8,7 @@ import pytest
 
 from nearkernel._commands.predict.auto import chosen
 from nearkernel._commands.predict.importance import _over_strata, _spread
-from nearkernel._commands.predict.reading.data import Data, load
+from nearkernel._commands.predict.reading.data import LabeledData, load
 from nearkernel._commands.predict.reading.prepare import split
 from nearkernel.estimators.tables.frames import Column
 from support.commands import nearkernel
@@ -31,7 +31,7 @@ def table(kind, n, seed):
         y, classes = (1.3 * strength - 3.2 + rng.logistic(size=n) > 0).astype(int), ("no", "yes")
     frame = {name: Column("number", values) for name, values in columns.items()}
     x = np.stack(list(columns.values()), axis=1)
-    return Data("made", x, y, tuple(columns), "y", classes, None, frame)
+    return LabeledData("made", x, y, tuple(columns), "y", classes, None, frame)
 
 
 def importance(data):
@@ -77,7 +77,9 @@ def test_rare_strata_are_tried_whole_and_weighed_by_their_share():
 def test_images_and_tiny_tables_have_none():
     assert importance(table("numbers", 16, 0)) == ()
     data = load("digits")
-    few = Data("digits", data.x[:60], data.y[:60], data.features, "digit", data.classes, data.image_shape)
+    few = LabeledData(
+        "digits", data.x[:60], data.y[:60], data.features, "digit", data.classes, data.image_shape
+    )
     assert importance(few) == ()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nearkernel._commands.predict.reading.data import Data, load
+from nearkernel._commands.predict.reading.data import LabeledData, load
 from nearkernel._commands.predict.reading.prepare import shuffled, split
 
 
@@ -11,7 +11,7 @@ def table(rows=50, **changes):
     rng = np.random.default_rng(0)
     x = rng.normal(3, [1, 10, 100], size=(rows, 3))
     fields = dict(name="table", x=x, y=x[:, 0] * 5 + 7, features=("a", "b", "c"), target="y")
-    return Data(**{**fields, **changes})
+    return LabeledData(**{**fields, **changes})
 
 
 def test_rows_are_split_once_and_reproducibly():

@@ -17,9 +17,10 @@ from . import blocks, flow, isometry, transformer
 from .blocks import BLOCKS, Point
 from .finite import FiniteWidth, finite_width
 from .flow import Flow, verdict
+from .inputs import Inputs
 from .isometry import Directions
 from .maximal import Carried, carried
-from .options import Inputs, Options
+from .options import Options
 from .starts import DEFAULTS, Start, advised_starts, usual_starts
 from .train import BASE_WIDTH, Training, trained
 from .typed import how_to_type

@@ -39,10 +39,7 @@ class Block:
                 width, 1, qk_var=square, ov_var=square, bias_var=bias_var, parametrization="standard"
             )
             looking = [attention] if tokens else [dense, dense]
-            return [
-                L.Residual([norm, *looking]),
-                L.Residual([norm, dense, L.Activation(activation), dense]),
-            ]
+            return [L.Residual([norm, *looking]), L.Residual([norm, dense, L.Activation(activation), dense])]
         branch = [*self.head(activation), dense]
         return [L.Residual(branch)] if self.skip else branch
 

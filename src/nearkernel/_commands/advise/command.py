@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
-from typing import Any
-
-from rich import box
-from rich.table import Table
 
 from ..._base.versions import versions
+from ..._look.drawing import png_and_svg
 from ..predict.reporting.output import check_writable, write_together
-from ..predict.reporting.summary import plain
+from ..report import document
 from ..streams import console, progress
 from .advice import BAD_FACTOR, Advice, Outcome, advise
-from .blocks import BLOCKS
-from .options import Inputs, Options
+from .inputs import Inputs, inputs_of
+from .options import Options
 from .reporting import words
-from .reporting.picture import picture
+from .reporting.chapters import chapters
+from .reporting.picture import SIZE, paint
 from .reporting.report import report_html
 from .train import Training, gap
 
@@ -33,11 +30,11 @@ def advise_and_report(options: Options, out: Path, print_json: bool) -> None:
         shown.say("looking for the critical point")
         options.critical  # noqa: B018  an activation without one is refused before the data are read
         shown.say("reading the data")
-        inputs = options.inputs()
+        inputs = inputs_of(options)
         advice = advise(options, inputs, shown.say)
         text = advice_json(options, inputs, advice)
         shown.say("drawing the report")
-        png, svg = picture(options, inputs, advice)
+        png, svg = png_and_svg(SIZE, paint, options, inputs, advice)
         html = report_html(options, inputs, advice, svg)
         write_together(out, dict(zip(FILES, (html, text, png), strict=True)))
     if print_json:
@@ -48,7 +45,7 @@ def advise_and_report(options: Options, out: Path, print_json: bool) -> None:
 
 def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
     critical = advice.critical
-    document = {
+    figures = {
         "settings": dataclasses.asdict(options),
         "data": inputs.name or None,
         "critical": {
@@ -70,10 +67,10 @@ def advice_json(options: Options, inputs: Inputs, advice: Advice) -> str:
         "initializations": {outcome.start.name: _outcome(outcome) for outcome in advice.outcomes},
         "versions": versions(),
     }
-    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+    return document(figures)
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome) -> dict[str, object]:
     found = outcome.measured
     return {
         "is": outcome.start.words,
@@ -98,7 +95,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _training(found: Training) -> dict[str, Any]:
+def _training(found: Training) -> dict[str, object]:
     first, *others = found.runs
     gaps = {
         run.name: dict(zip(("ahead", "standard_error", "sigmas"), gap(first, run), strict=True))
@@ -107,7 +104,7 @@ def _training(found: Training) -> dict[str, Any]:
     return {**dataclasses.asdict(found), "strongest": found.strongest.name, "advised_against": gaps}
 
 
-def _alike(outcome: Outcome) -> dict[str, Any]:
+def _alike(outcome: Outcome) -> dict[str, object]:
     """Layer by layer."""
     found = outcome.measured
     return {
@@ -119,69 +116,18 @@ def _alike(outcome: Outcome) -> dict[str, Any]:
 
 def _print(options: Options, inputs: Inputs, advice: Advice, out: Path) -> None:
     page = console()
-    say = lambda text, **style: page.print(text, markup=False, **style)
+    say = page.print
     say(
         f"{options.activation}, {words.network(options)}; {inputs.name or 'standardized inputs'}",
         style="bold",
     )
 
-    say("\nInitialization", style="bold")
-    for line in words.initialization(options, advice):
-        say(line)
-    for name, code in advice.how_to_type.items():
-        say(f"\n  {name}: {words.CALLS[name]}")
-        for line in code.split("\n"):
-            say(f"    {line}")
-
+    made = chapters(options, inputs, advice)
+    made.pop("start").show(page)
     say(f"\n{words.RATES}", style="bold")
     rates, remarks = words.rates(options, advice)
     for line in (*(f"{term:<30}{rate}" for term, rate in rates.items()), *remarks):
         say(f"  {line}")
-    chapters = [words.spread(advice)]
-    chapters += [words.finite(options, advice.finite)] if advice.finite is not None else []
-    for title, lines in chapters:
-        say(f"\n{title}", style="bold")
-        for line in lines:
-            say(f"  {line}")
-
-    say(f"\n{words.CHANGES}", style="bold")
-    page.print(_table(words.CHANGES_HEAD, words.changes(advice)))
-    for line in words.measured(options, inputs, advice):
-        say(line)
-    if words.direction_rows(advice):
-        say(f"\n{words.DIRECTIONS}", style="bold")
-        page.print(_table(words.DIRECTIONS_HEAD, words.direction_rows(advice)))
-        say(words.directions(advice))
-    if BLOCKS[options.block].attends:
-        title, lines = words.attention(options)
-        say(f"\n{title}", style="bold")
-        page.print(_table(words.ATTENTION_HEAD, words.attention_rows(advice)))
-        for line in lines:
-            say(line)
-    if advice.training is not None:
-        title, lines = words.training(options, advice.training)
-        say(f"\n{title}", style="bold")
-        page.print(_table(words.TRAINED_HEAD, words.trained_rows(advice.training)))
-        for line in lines:
-            say(line)
-    if advice.carried is not None:
-        title, lines, calls = words.carried(options, advice.carried)
-        say(f"\n{title}", style="bold")
-        page.print(_table(words.CARRIED_HEAD, words.carried_rows(advice.carried)))
-        for line in lines:
-            say(line)
-        page.print(_table(words.MOVES_HEAD, words.moves_rows(advice.carried)))
-        for name in options.frameworks:
-            say(f"\n  {name}: {calls[name]}")
-            for line in advice.carried.code[name].split("\n"):
-                say(f"    {line}")
+    for chapter in made.values():
+        chapter.show(page)
     say(f"Wrote {', '.join(str(out / name) for name in FILES)}")
-
-
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in heads:
-        table.add_column(title, justify="left" if title in ("", "verdict") else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table

@@ -14,7 +14,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .options import Inputs
+from .inputs import Inputs
 
 _MOST_POINTS = 8
 _AVERAGES = 2000  # of four inputs in one layer, all layers together: half a minute

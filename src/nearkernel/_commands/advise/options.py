@@ -1,48 +1,70 @@
-"""What the user asked for, checked, and the inputs that the network will see."""
+"""What is typed after `nearkernel advise`, checked."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import numpy as np
+from .. import options as shared
+from ..completion import data_sets
+from ..declared import option
+from ..options import NETWORK, activation_of
 
-import nearkernel as nk
+if TYPE_CHECKING:
+    from .blocks import Point
 
-from ...activations import AbstractActivation
-from ...results import PiecewiseLinear
-from . import transformer
-from .blocks import BLOCKS, Point, block_point, plain_point
-
-_MOST_ROWS = 1000  # of the data, for the largest eigenvalue of their kernel matrix
 FRAMEWORKS = {"torch": ("PyTorch",), "flax": ("Flax",), "keras": ("Keras",)}
 _TOKENS = 64  # of a transformer, if none are given
+
+_BLOCK = (
+    "Type of the hidden layers: plain, W s(z); residual, z + W s(z); prenorm, z + W s(LayerNorm(z)); normalized, "
+    "W s(LayerNorm(z)); transformer, z + Attention(LayerNorm(z)), then z + W s(V LayerNorm(z))."
+)
+_TOKENS_HELP = (
+    "Number of tokens in a transformer's input; rows of --data are cut into this many equal parts. "
+    "[default: 64]"
+)
+_TOLERANCE = (
+    "Report the width above which networks trained on a few rows of --data are this close to infinite width (mean in "
+    "standard deviations, variance relative)."
+)
+_TRAIN = (
+    "Train small networks on rows of --data from each initialization, He's and the frameworks' defaults included, by "
+    "gradient descent (gd) or Adam, and compare them on test rows."
+)
+_TUNED_WIDTH = (
+    "Width at which a learning rate was tuned: report how maximal updates (muP) carry it over to --width, for gradient "
+    "descent and Adam, with code."
+)
+_DATA = "Training inputs: digits, diabetes, ... or a .csv, .parquet or .npz file."
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """The options of `nearkernel advise`."""
-
-    activation: str
-    depth: int
-    width: int
-    data: str | None
-    target: str | None
-    drop: tuple[str, ...]
-    seed: int
-    tolerance: float | None = None
-    block: str = "plain"
-    train: str | None = None
-    tuned_width: int | None = None
-    tokens: int | None = None
-    framework: str | None = None
-    seeds: int = 5
+    activation: shared.Activation = "relu"
+    depth: shared.Depth = 20
+    width: Annotated[int, option("Neurons per hidden layer.", NETWORK, min=1, max=100_000)] = 512
+    block: Annotated[
+        Literal["plain", "residual", "prenorm", "normalized", "transformer"], option(_BLOCK, NETWORK)
+    ] = "plain"
+    tokens: Annotated[int | None, option(_TOKENS_HELP, NETWORK, min=2, max=1024)] = None
+    data: Annotated[str | None, option(_DATA, autocompletion=data_sets)] = None
+    target: Annotated[str | None, option("Column of --data to predict.")] = None
+    drop: shared.Drop = ()
+    tolerance: Annotated[float | None, option(_TOLERANCE, min=1e-9)] = None
+    train: Annotated[Literal["gd", "adam"] | None, option(_TRAIN)] = None
+    seeds: Annotated[
+        int, option("Networks that --train trains from each initialization.", min=2, max=1000)
+    ] = 5
+    framework: Annotated[
+        Literal["torch", "flax", "keras"] | None, option("Print code for this framework only. [default: all]")
+    ] = None
+    tuned_width: Annotated[int | None, option(_TUNED_WIDTH, min=1, max=100_000)] = None
+    seed: shared.Seed = 0
 
     def __post_init__(self) -> None:
-        try:
-            nk.activations.get(self.activation)
-        except ValueError as error:
-            raise ValueError(str(error).replace("`activation`", "--activation")) from error
+        activation_of(self.activation)
         for name in ("target", "drop"):
             if getattr(self, name) and self.data is None:
                 raise ValueError(f"--{name} belongs to --data: give the file that has this column.")
@@ -50,9 +72,9 @@ class Options:
             raise ValueError("--train needs --data, the rows on which networks are trained.")
         if self.train is None and self.seeds != Options.seeds:
             raise ValueError(f"--seeds {self.seeds} is for --train: give --train gd or --train adam, too.")
-        if self.tokens is not None and not BLOCKS[self.block].attends:
+        if self.tokens is not None and not self.attends:
             raise ValueError(f"--tokens is for --block transformer; got --block {self.block}.")
-        if self.data is not None and BLOCKS[self.block].attends and self.tokens is None:
+        if self.data is not None and self.attends and self.tokens is None:
             raise ValueError(
                 "--data has rows, --block transformer needs sequences: give --tokens, into how many equal parts each "
                 "row is cut, e.g. --tokens 8 for 64 features."
@@ -63,7 +85,7 @@ class Options:
             raise ValueError(
                 f"--tolerance is for --block plain: the order 1/width of {self.block} networks is not known."
             )
-        if self.tolerance is not None and not (self.kinked or self._function.smooth):
+        if self.tolerance is not None and not (self.kinked or activation_of(self.activation).smooth):
             raise ValueError(
                 "--tolerance is for smooth activations (tanh, gelu, silu, ...) and the relu family; got "
                 f"--activation {self.activation}."
@@ -72,11 +94,17 @@ class Options:
     @property
     def kinked(self) -> bool:
         """Whether the activation is of the relu family, with a kink."""
-        return isinstance(self._function, PiecewiseLinear) and not self._function.smooth
+        from ...results import PiecewiseLinear
+
+        function = activation_of(self.activation)
+        return isinstance(function, PiecewiseLinear) and not function.smooth
 
     @property
-    def _function(self) -> AbstractActivation:
-        return nk.activations.get(self.activation)
+    def attends(self) -> bool:
+        """Whether blocks attend to the tokens of a sequence."""
+        from .blocks import BLOCKS
+
+        return BLOCKS[self.block].attends
 
     @property
     def frameworks(self) -> tuple[str, ...]:
@@ -91,62 +119,11 @@ class Options:
     @functools.cached_property
     def critical(self) -> Point:
         """The initialization to advise; where layers are plain, an activation without a critical point is refused."""
+        from . import transformer
+        from .blocks import BLOCKS, block_point, plain_point
+
         if self.block == "plain":
             return plain_point(self.activation)
-        if BLOCKS[self.block].attends:
+        if self.attends:
             return transformer.point(self.activation, self.depth, self.sequence)
         return block_point(BLOCKS[self.block], self.activation, self.depth)
-
-    def inputs(self) -> Inputs:
-        """Standardized rows of --data, or what standardized rows have in common: a mean square of 1."""
-        if self.data is None:
-            return Inputs(None, self.width, "", ())
-        from ..predict.reading.data import load
-        from ..predict.reading.prepare import split
-
-        data = load(self.data, self.target, "auto", self.drop)
-        rows = split(data, 0.01 if len(data.x) > 200 else 0.25, _MOST_ROWS, self.seed)
-        count, features = rows.x.shape
-        name = f"{data.name}: {count} rows of {features} features, {rows.input_scaling}"
-        if not BLOCKS[self.block].attends:
-            return Inputs(rows.x, features, name, data.notes, rows.y, classes=bool(data.classes))
-        if features % self.sequence:
-            raise ValueError(
-                f"--tokens {self.sequence}: rows of {features} features cannot be cut into {self.sequence} "
-                f"equal parts; choose a divisor of {features}."
-            )
-        cut = rows.x.reshape(count, self.sequence, -1)
-        name += f", cut into {self.sequence} tokens of {cut.shape[2]}"
-        return Inputs(None, cut.shape[2], name, data.notes, rows.y, cut, bool(data.classes))
-
-
-@dataclasses.dataclass(frozen=True)
-class Inputs:
-    """Rows (n, d) or None, how many features they have, words on where they come from, and their targets.
-
-    Rows that are cut into tokens are `sequences` (n, tokens, d): learning rates are for the worst of all.
-    """
-
-    rows: np.ndarray | None
-    in_dim: int
-    name: str
-    notes: tuple[str, ...]
-    targets: np.ndarray | None = None  # (n, out)
-    sequences: np.ndarray | None = None
-    classes: bool = False  # whether targets are one column per class
-
-    @property
-    def examples(self) -> np.ndarray | None:
-        """What networks are trained on."""
-        return self.rows if self.sequences is None else self.sequences
-
-    @property
-    def size(self) -> float:
-        """Mean square of a feature."""
-        return 1.0 if self.examples is None else float(np.mean(self.examples**2))
-
-    def spread_rows(self, most: int) -> np.ndarray:
-        """Where to find at most so many rows that differ, spread over all of them in order."""
-        assert self.rows is not None
-        rows, first = np.unique(self.rows, axis=0, return_index=True)
-        return first[np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)]

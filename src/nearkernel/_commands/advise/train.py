@@ -129,7 +129,7 @@ def _batches(key, rows: int, batch: int):
 
 
 def drawn(
-    start: Start, keys: Any, in_dim: int, width: int, depth: int, out_dim: int, tokens: int = 0
+    start: Start, keys: jax.Array, in_dim: int, width: int, depth: int, out_dim: int, tokens: int = 0
 ) -> dict[str, Any]:
     """Parameters, of one network per key: a first layer, stacked hidden ones, an output; places of `tokens`."""
     law, inner = LAWS[start.law], start.variances(width, width)
@@ -160,7 +160,7 @@ def drawn(
     return found | ({"position": jnp.zeros((len(keys), tokens, width))} if tokens else {})
 
 
-def outputs(activation: Any, kind: tuple[bool, bool], params: dict[str, Any], x: Any) -> Any:
+def outputs(activation: Any, kind: tuple[bool, bool], params: dict[str, Any], x: jax.Array) -> jax.Array:
     """Outputs (n, out) of a network of blocks; of tokens (n, tokens, d), those of a transformer's mean token."""
     norm, skip = kind
     z = through(params["first"], x)
@@ -173,7 +173,7 @@ def outputs(activation: Any, kind: tuple[bool, bool], params: dict[str, Any], x:
     return through(params["last"], head(z))
 
 
-def loss_and_score(classes: bool, z: Any, y: Any) -> tuple[Any, Any]:
+def loss_and_score(classes: bool, z: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Cross-entropy and the share of rows that are right; or 1/2 mean (z - y)^2 and the share of variance explained."""
     if classes:
         right = y.argmax(axis=1)

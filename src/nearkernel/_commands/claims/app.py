@@ -1,4 +1,4 @@
-"""The options of `nearkernel claims`. Everything heavy is imported inside a command."""
+"""`nearkernel claims`. Everything heavy is imported inside a command."""
 
 from pathlib import Path
 from typing import Annotated
@@ -6,15 +6,20 @@ from typing import Annotated
 import typer
 
 from ..completion import claims
-from ..options import OUTPUT, Debug, Json, Seed
+from ..declared import argument, command, option
+from ..options import OUTPUT, Json, Seed
 
 app = typer.Typer(
     no_args_is_help=True, help="Statements of the theory, checked by experiment: list, show, run."
 )
 
+_NAMES = "Names of claims; a single claim may be followed by its settings, --name value."
+_OUT = "Folder for report.html, and figures (PNG, SVG), CSV and JSON of each claim. [default: none]"
+
 
 @app.command("list")
-def list_claims(json: Json = False, debug: Debug = False) -> None:
+@command
+def list_claims(json: Json = False) -> None:
     """List all claims by topic, in one sentence each."""
     from .command import list_claims as run_list
 
@@ -22,12 +27,9 @@ def list_claims(json: Json = False, debug: Debug = False) -> None:
 
 
 @app.command()
+@command
 def show(
-    name: Annotated[
-        str, typer.Argument(help="A name from `claims list`.", show_default=False, autocompletion=claims)
-    ],
-    json: Json = False,
-    debug: Debug = False,
+    name: Annotated[str, argument("A name from `claims list`.", autocompletion=claims)], json: Json = False
 ) -> None:
     """Show one claim: statement, source, formula, settings with their flags, and the experiment as Python."""
     from .command import show as run_show
@@ -36,29 +38,15 @@ def show(
 
 
 @app.command(context_settings={"ignore_unknown_options": True})
+@command
 def run(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Names of claims; a single claim may be followed by its settings, --name value.",
-            show_default=False,
-            autocompletion=claims,
-        ),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run all claims.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Smaller experiments: seconds per claim.")] = False,
+    names: Annotated[tuple[str, ...], argument(_NAMES, autocompletion=claims)] = (),
+    everything: Annotated[bool, option("Run all claims.", None, "--all")] = False,
+    quick: Annotated[bool, option("Smaller experiments: seconds per claim.")] = False,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Number of claims to run in parallel.")] = 1,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for report.html, and figures (PNG, SVG), CSV and JSON of each claim. [default: none]",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    jobs: Annotated[int, option("Number of claims to run in parallel.", min=1, max=256)] = 1,
+    out: Annotated[Path | None, option(_OUT, OUTPUT)] = None,
     json: Json = False,
-    debug: Debug = False,
 ) -> None:
     """Run experiments and compare them with theory. Exit code 1 if a claim is not confirmed.
 
@@ -75,7 +63,7 @@ def run(
     from .command import chosen
     from .command import run as run_claims
 
-    code = run_claims(chosen(names or (), everything, quick), seed, out, jobs, json)
+    code = run_claims(chosen(names, everything, quick), seed, out, jobs, json)
     if code == 130:
         raise SystemExit(code)  # the message is printed
     raise typer.Exit(code)

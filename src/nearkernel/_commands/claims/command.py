@@ -9,7 +9,6 @@ import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -19,7 +18,7 @@ from ...claims import Claim, every, find
 from ..predict.reporting.output import check_writable, write_together
 from ..streams import console, note, print_json
 from . import records, report
-from .rows import HEADS, cells, row_of
+from .rows import HEADS, Record, cells, row_of
 
 _COLOURS = {"confirmed": "green", "refuted": "red", "failed": "red"}
 
@@ -32,9 +31,9 @@ def list_claims(as_json: bool) -> None:
     page = console()
     for claim in every():
         if claim.topic() != topic:
-            page.print("\n" * (topic is not None) + claim.topic(), style="bold", markup=False)
+            page.print("\n" * (topic is not None) + claim.topic(), style="bold")
             topic = claim.topic()
-        page.print(f"  {claim.name():<28}{claim.statement}", markup=False)
+        page.print(f"  {claim.name():<28}{claim.statement}")
 
 
 def show(name: str, as_json: bool) -> None:
@@ -43,7 +42,7 @@ def show(name: str, as_json: bool) -> None:
         print_json({**_about(claim), "python": claim().code()})
         return
     page = console()
-    page.print(f"{name} ({claim.topic()})", style="bold", markup=False)
+    page.print(f"{name} ({claim.topic()})", style="bold")
     lines = [claim.statement, "", f"Source: {claim.source}"]
     lines += [f"Erratum: {claim.told_erratum()}"] * bool(claim.erratum)
     lines += ["", *(f"    {line}" for line in claim.formula.splitlines())]
@@ -53,10 +52,10 @@ def show(name: str, as_json: bool) -> None:
         flag = f"{each.flag} {each.default:g}"
         lines.append(f"  {flag:<26}{each.help} [{each.low:g} to {each.high:g}{quick}]")
     lines += ["", "In Python:", "", textwrap.indent(claim().code(), "    ")]
-    page.print("\n".join(lines), markup=False)
+    page.print("\n".join(lines))
 
 
-def _about(claim: type[Claim]) -> dict[str, Any]:
+def _about(claim: type[Claim]) -> dict[str, object]:
     settings = [
         {"name": each.name, "flag": each.flag, "type": each.kind.__name__, "default": each.default,
          "quick": each.quick, "low": each.low, "high": each.high, "help": each.help}
@@ -105,9 +104,9 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
         check_writable(out, (report.NAME, *names))
     work_begins()
     page, start = console(), time.perf_counter()
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Record] = {}
 
-    def take(record: dict[str, Any], again: bool = False) -> None:
+    def take(record: Record, again: bool = False) -> None:
         found[record["claim"]] = record
         if not as_json:
             _print_record(page, record, f"{len(found)}/{len(claims)}", again)
@@ -134,13 +133,13 @@ def run(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int, as_json
     else:
         written = f" Report, figures and data are in {out}." if out is not None else ""
         count = f"{len(in_order) - len(bad)} of {len(in_order)} claims confirmed"
-        page.print(f"{count} in {time.perf_counter() - start:.0f} s.{written}", markup=False)
+        page.print(f"{count} in {time.perf_counter() - start:.0f} s.{written}")
     for record in bad:
         note(f"{record['claim']}: {_what_differs(record)}")
     return 1 if bad else 0
 
 
-def _write_report(out: Path | None, found: dict[str, dict[str, Any]]) -> None:
+def _write_report(out: Path | None, found: dict[str, Record]) -> None:
     """Of everything in `out`, if that is more than before."""
     if out is None or not found:
         return
@@ -150,7 +149,7 @@ def _write_report(out: Path | None, found: dict[str, dict[str, Any]]) -> None:
         write_together(out, {report.NAME: html})
 
 
-def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> Iterator[dict[str, Any]]:
+def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> Iterator[Record]:
     """Records as they are finished."""
     jobs = min(jobs, len(claims))
     status = Console(stderr=True)
@@ -178,22 +177,22 @@ def _worked(claims: Sequence[Claim], seed: int, out: Path | None, jobs: int) -> 
         raise
 
 
-def _what_differs(record: dict[str, Any]) -> str:
+def _what_differs(record: Record) -> str:
     if record["verdict"] == "failed":
         return f"failed, {record['error']}"
     return "refuted. " + "; ".join(row.told for row in map(row_of, record["rows"]) if not row.ok)
 
 
-def _print_record(page: Console, record: dict[str, Any], count: str, again: bool) -> None:
+def _print_record(page: Console, record: Record, count: str, again: bool) -> None:
     seconds = "as before" if again else f"{record['seconds']:.1f} s"
     head = Text(f"[{count}] {record['claim']}: ", style="bold")
     head.append(record["verdict"], style=f"bold {_COLOURS[record['verdict']]}").append(
         f" ({seconds})", style="not bold"
     )
     page.print(head)
-    page.print(f"  {record['statement']}", markup=False)
+    page.print(f"  {record['statement']}")
     if record["verdict"] == "failed":
-        page.print(f"  {record['error']}\n", markup=False)
+        page.print(f"  {record['error']}\n")
         return
     rows = [row_of(fields) for fields in record["rows"]]
     lines = [HEADS, *map(cells, rows)]
@@ -204,5 +203,5 @@ def _print_record(page: Console, record: dict[str, Any], count: str, again: bool
             *(f"{word:>{n}}" for word, n in zip(line[1:], widths[1:], strict=True)),
         )
         style = "dim" if row is None else "" if row.ok else "red"
-        page.print(f"    {'   '.join(words)}".rstrip(), style=style, markup=False)
+        page.print(f"    {'   '.join(words)}".rstrip(), style=style)
     page.print()

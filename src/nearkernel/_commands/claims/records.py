@@ -9,18 +9,18 @@ import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ..._base.versions import versions
 from ...claims import Claim, Result, find
 from ...claims._drawing import picture
 from ..predict.reporting.output import write_together
-from ..predict.reporting.summary import plain
+from ..report import plain
+from .rows import Record
 
 _MARKS = ("claim", "settings", "seed", "fingerprint", "versions")  # what makes two runs the same run
 
 
-def marks(claim: Claim, seed: int) -> dict[str, Any]:
+def marks(claim: Claim, seed: int) -> Record:
     values = (claim.name(), claim.values(), seed, claim.fingerprint(), versions())
     return dict(zip(_MARKS, values, strict=True))
 
@@ -30,7 +30,7 @@ def files(name: str) -> tuple[str, ...]:
     return (f"{name}.png", f"{name}.svg", f"{name}.csv", f"{name}.json")
 
 
-def finished(claim: Claim, seed: int, out: Path) -> dict[str, Any] | None:
+def finished(claim: Claim, seed: int, out: Path) -> Record | None:
     """The record of the same run, if `out` holds it whole."""
     names = files(claim.name())
     if not all((out / name).is_file() for name in names):
@@ -43,10 +43,10 @@ def finished(claim: Claim, seed: int, out: Path) -> dict[str, Any] | None:
         return None
 
 
-def run(name: str, settings: Mapping[str, Any], seed: int, out: Path | None) -> dict[str, Any]:
+def run(name: str, settings: Mapping[str, object], seed: int, out: Path | None) -> Record:
     """Runs a claim and writes its files. What an experiment raises is a record too: verdict "failed"."""
     claim = find(name)(**settings)
-    record: dict[str, Any] = {**marks(claim, seed), "topic": claim.topic(), "statement": claim.statement}
+    record: Record = {**marks(claim, seed), "topic": claim.topic(), "statement": claim.statement}
     record |= {"source": claim.source, "erratum": claim.told_erratum()}
     start = time.perf_counter()
     try:

@@ -7,7 +7,6 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ... import _look
 from ..._base.printable import escape
@@ -16,14 +15,14 @@ from ..._base.versions import versions
 from ..._look import Html
 from ...claims import find
 from ...claims._registry import modules
-from ..streams import command_line
-from .rows import HEADS, cells, row_of
+from ..report import page
+from .rows import HEADS, Record, cells, row_of
 
 NAME = "report.html"
 _COLOURS = {"confirmed": "good", "refuted": "bad", "failed": "bad"}
 
 
-def gathered(out: Path, new: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def gathered(out: Path, new: Mapping[str, Record]) -> list[Record]:
     """The records in `out`, of this run (`new`) and of others, in the order of `claims list`."""
     found = dict(new)
     for name in modules():
@@ -39,7 +38,7 @@ def gathered(out: Path, new: Mapping[str, dict[str, Any]]) -> list[dict[str, Any
     return sorted(found.values(), key=lambda record: order.index(record["claim"]))
 
 
-def report_html(records: list[dict[str, Any]], out: Path) -> Html:
+def report_html(records: list[Record], out: Path) -> Html:
     """The whole page. `out` has the figures."""
     good = sum(record["verdict"] == "confirmed" for record in records)
     seconds = sum(record["seconds"] for record in records)
@@ -47,7 +46,7 @@ def report_html(records: list[dict[str, Any]], out: Path) -> Html:
     topics = [
         (topic, list(group)) for topic, group in itertools.groupby(records, lambda record: record["topic"])
     ]
-    return _look.page(
+    return page(
         "nearkernel: claims",
         "nearkernel claims run",
         f"{good} of {len(records)} statements of the theory agree with experiment.",
@@ -58,12 +57,11 @@ def report_html(records: list[dict[str, Any]], out: Path) -> Html:
             _look.section(topic, *(_section(record, _svg(record, out)) for record in group))
             for topic, group in topics
         ),
-        _look.reproduce(command_line()),
-        _look.footer(versions()),
+        settings=None,
     )
 
 
-def _index(topics: Iterable[tuple[str, list[dict[str, Any]]]]) -> Html:
+def _index(topics: Iterable[tuple[str, list[Record]]]) -> Html:
     link = lambda name, verdict: (
         f'<a href="#{escape(name)}">{escape(name)}</a>'
         + ("" if verdict == "confirmed" else f' <b class="bad">{escape(verdict)}</b>')
@@ -76,12 +74,12 @@ def _index(topics: Iterable[tuple[str, list[dict[str, Any]]]]) -> Html:
     )
 
 
-def _svg(record: Mapping[str, Any], out: Path) -> str:
+def _svg(record: Record, out: Path) -> str:
     path = out / f"{record['claim']}.svg"
     return path.read_text("utf-8") if path.is_file() and record["verdict"] != "failed" else ""
 
 
-def _section(record: Mapping[str, Any], svg: str) -> Html:
+def _section(record: Record, svg: str) -> Html:
     name, verdict = record["claim"], record["verdict"]
     title = f'{escape(name)} <span class="{_COLOURS[verdict]}">{escape(verdict)}</span>'
     about = {"source": record["source"], "erratum": record["erratum"], "formula": _formula(name)}
@@ -119,11 +117,11 @@ def _formula(name: str) -> Html:
         return Html("")
 
 
-def _typed(settings: Mapping[str, Any]) -> str:
+def _typed(settings: Mapping[str, object]) -> str:
     return " ".join(f"{flag(name)} {value}" for name, value in settings.items())
 
 
-def _again(record: Mapping[str, Any]) -> str:
+def _again(record: Record) -> str:
     """The command that makes this record, whatever its settings came from."""
     typed = [word for name, value in record["settings"].items() for word in (flag(name), str(value))]
     return shlex.join(["nearkernel", "claims", "run", record["claim"], *typed, "--seed", str(record["seed"])])

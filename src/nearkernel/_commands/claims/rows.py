@@ -5,10 +5,11 @@ from typing import Any
 
 from ...claims import Row
 
+Record = dict[str, Any]  # of a run, or a row of it, as its JSON file has it
 HEADS = ("quantity", "theory", "measured", "off by", "")
 
 
-def row_of(fields: dict[str, Any]) -> Row:
+def row_of(fields: Record) -> Row:
     """Back from JSON, which has words for infinities."""
     numbers = {name: float(fields[name]) for name in ("theory", "measured", "sem", "tolerance")}
     return Row(fields["quantity"], **numbers, relation=fields["relation"])

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 import nearkernel as nk
 
-from ..predict.job import Network
-from ..predict.reading.data import Data
+from ..predict.network import HypotheticalNetwork
+from ..predict.reading.data import LabeledData
 from ..predict.reading.prepare import Split
 
 
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ScaledCurve:
     """A curve in target units: the Brier score of classes, or the share of the variance that is not explained."""
 
     measure: str
@@ -69,7 +69,7 @@ class Found:
             f"({low:.3g} to {high:.3g})."
         )
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, object]:
         """The curve as data."""
         curve, ahead, real = self.curve, self.ahead, self.curve.trained
         fits = None
@@ -118,8 +118,14 @@ class Found:
 
 
 def run(
-    network: Network, data: Data, rows: Split, check: int, tune: bool, seed: int, say: Callable[[str], None]
-) -> Found:
+    network: HypotheticalNetwork,
+    data: LabeledData,
+    rows: Split,
+    check: int,
+    tune: bool,
+    seed: int,
+    say: Callable[[str], None],
+) -> ScaledCurve:
     """Everything that is computed."""
     shape = network.in_shape(data, rows)
     kernel, x = nk.kernels.NTK(network.build(shape, 1)), rows.x.reshape(-1, *shape)
@@ -135,4 +141,4 @@ def run(
     curve = nk.learning_curve(kernel, x, rows.y, algorithm, check=check, key=seed if check else None)
     measure = "Brier score" if data.classes else "unexplained share"
     scale = rows.scale**2 if data.classes else 1.0
-    return Found(measure, scale, words, curve, curve.extrapolate([2 * curve.n]))
+    return ScaledCurve(measure, scale, words, curve, curve.extrapolate([2 * curve.n]))

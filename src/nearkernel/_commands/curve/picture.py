@@ -4,17 +4,17 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..._look.drawing import BLUE, GREY, ORANGE
-from .job import Found
+from .job import ScaledCurve
 
 SIZE = (5.6, 3.8)  # inches
 
 
-def draw(figure: Figure, found: Found) -> None:
-    curve, scale, axes = found.curve, found.scale, figure.subplots()
+def draw(figure: Figure, scaled: ScaledCurve) -> None:
+    curve, scale, axes = scaled.curve, scaled.scale, figure.subplots()
     error, band = scale * curve.error, 2 * scale * curve.sem
     axes.plot(curve.sizes, error, color=BLUE, label="predicted, two standard errors")
     axes.fill_between(curve.sizes, error - band, error + band, color=BLUE, alpha=0.2, linewidth=0)
-    if found.ahead.trusted:
+    if scaled.ahead.trusted:
         ahead = curve.extrapolate(np.geomspace(curve.n, 2 * curve.n, 9))
         axes.plot(ahead.sizes, scale * ahead.error, ":", color=GREY, label="extrapolated")
         axes.fill_between(
@@ -31,5 +31,5 @@ def draw(figure: Figure, found: Found) -> None:
             color=ORANGE,
             label="real fits",
         )
-    axes.set(xlabel="rows", ylabel=found.measure, xscale="log", yscale="log")
+    axes.set(xlabel="rows", ylabel=scaled.measure, xscale="log", yscale="log")
     axes.legend()

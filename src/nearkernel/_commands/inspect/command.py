@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from pathlib import Path
-
-from rich import box
-from rich.table import Table
 
 import nearkernel as nk
 
 from ..._base.versions import versions
+from ..._look.drawing import png_and_svg
 from ...dynamics.inspection.verdict import KEPT, PROMISED
 from ...results import Inspection, Verdict
 from ..predict.reporting.output import check_writable, write_together
-from ..predict.reporting.summary import plain
+from ..report import document, terminal_table
 from ..streams import console, progress
 from . import words
 from .network import network_of
-from .options import Options, Rows
-from .picture import picture
+from .options import Options
+from .picture import SIZE, paint
 from .report import report_html
+from .rows import Rows, read_rows
 
 FILES = ("report.html", "inspection.json", "inspection.png")
 
@@ -32,20 +30,20 @@ def inspect_and_report(options: Options, out: Path, print_json: bool) -> None:
     check_writable(out, FILES)
     with progress() as shown:
         shown.say("reading the data")
-        rows = options.rows()
+        rows = read_rows(options)
         shown.say("converting the network")
         model, params = network_of(options.network, rows.x[:2], options.trainable)
         shown.say("predicting")
-        found = _inspected(options, rows, model, params)
-        text = inspection_json(options, rows, found)
+        result = _inspected(options, rows, model, params)
+        text = inspection_json(options, rows, result)
         shown.say("drawing the report")
-        png, svg = picture(found)
-        html = report_html(options, rows, found, svg)
+        png, svg = png_and_svg(SIZE, paint, result)
+        html = report_html(options, rows, result, svg)
         write_together(out, dict(zip(FILES, (html, text, png), strict=True)))
     if print_json:
         sys.stdout.write(text)
     else:
-        _print(options, rows, found, out)
+        _print(options, rows, result, out)
 
 
 def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, params: object) -> Inspection:
@@ -63,66 +61,54 @@ def _inspected(options: Options, rows: Rows, model: nk.models.AbstractModel, par
     )
 
 
-def inspection_json(options: Options, rows: Rows, found: Inspection) -> str:
+def inspection_json(options: Options, rows: Rows, result: Inspection) -> str:
     """All results; what its verdict does not allow is null."""
-    said = found.verdict.value
-    document = {
+    said = result.verdict.value
+    figures = {
         "settings": dataclasses.asdict(options),
         "data": {"name": rows.name, "train": len(rows.x), "new": len(rows.x_new), "notes": rows.notes},
-        "algorithm": {"lr": found.algorithm.lr, "steps": found.algorithm.steps},
+        "algorithm": {"lr": result.algorithm.lr, "steps": result.algorithm.steps},
         "verdict": said,
-        "promise": {"error": PROMISED.get(found.verdict), "kept": KEPT.get(found.verdict)},
-        "trusted_until": found.trusted_until,
-        "loss_before": found.loss_before,
+        "promise": {"error": PROMISED.get(result.verdict), "kept": KEPT.get(result.verdict)},
+        "trusted_until": result.trusted_until,
+        "loss_before": result.loss_before,
         "curve": [
             {"step": int(step), "loss": loss, "self_check": check, "verdict": verdict.value}
             for step, loss, check, verdict in zip(
-                found.moments, found.loss, found.check, found.verdicts, strict=True
+                result.moments, result.loss, result.check, result.verdicts, strict=True
             )
         ],
-        "predictions": {"verdict": said, "outputs": found.prediction},
-        "accuracy": {"verdict": said, "value": words.accuracy(rows, found)},
-        "halfway": {
-            "verdict": said,
-            "steps": None if found.verdict is Verdict.distrust else found.halfway,
-        },
+        "predictions": {"verdict": said, "outputs": result.prediction},
+        "accuracy": {"verdict": said, "value": words.accuracy(rows, result)},
+        "halfway": {"verdict": said, "steps": None if result.verdict is Verdict.distrust else result.halfway},
         "kernel": {
-            "eigenvalues": found.eigenvalues,
-            "alignment": found.alignment,
-            "effective_dimension": found.effective_dimension,
+            "eigenvalues": result.eigenvalues,
+            "alignment": result.alignment,
+            "effective_dimension": result.effective_dimension,
         },
-        "linearized_at": found.expanded_at,
-        "unstable_at": found.unstable_at,
-        "kinked": found.kinked,
-        "regime": found.regime,
-        "parameters": found.parameters,
-        "seconds": {"inspection": found.seconds, "training": found.training_seconds},
+        "linearized_at": result.expanded_at,
+        "unstable_at": result.unstable_at,
+        "kinked": result.kinked,
+        "regime": result.regime,
+        "parameters": result.parameters,
+        "seconds": {"inspection": result.seconds, "training": result.training_seconds},
         "versions": versions(),
     }
-    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+    return document(figures)
 
 
-def _print(options: Options, rows: Rows, found: Inspection, out: Path) -> None:
+def _print(options: Options, rows: Rows, result: Inspection, out: Path) -> None:
     page = console()
-    say = lambda text, **style: page.print(text, markup=False, **style)
-    say(words.network(options, rows, found), style="bold")
-    say(words.training(options, found))
-    say(f"\n{words.headline(found)}", style="bold")
-    for line in words.outcome(rows, found):
+    say = page.print
+    say(words.network(options, rows, result), style="bold")
+    say(words.training(options, result))
+    say(f"\n{words.headline(result)}", style="bold")
+    for line in words.outcome(rows, result):
         say(f"  {line}")
-    table = Table(box=box.SIMPLE_HEAD)
-    for title in words.CURVE_HEAD:
-        table.add_column(title, justify="left" if title == "verdict" else "right", no_wrap=True)
-    for row in words.curve(found):
-        table.add_row(*row)
-    page.print(table)
-    for line in words.promises(found):
+    page.print(terminal_table(words.CURVE_HEAD, words.curve(result)))
+    for line in words.promises(result):
         say(f"  {line}")
-    for title, lines in (
-        ("Tangent kernel", words.kernel(found)),
-        ("Order of learning", words.learned(rows, found)),
-        ("Cost", [words.cost(found)]),
-    ):
+    for title, lines in words.others(rows, result):
         say(title, style="bold")
         for line in lines:
             say(f"  {line}")

@@ -1,34 +1,55 @@
-"""What the user asked for, checked; rows of the data as the network takes them."""
+"""What is typed after `nearkernel inspect`, checked."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Annotated, Literal
 
-import numpy as np
+from ..completion import data_sets
+from ..declared import argument, option
+from ..options import NETWORK, TRAINING, Drop, Seed
 
-from ..predict.reading.data import load
-from ..predict.reading.prepare import shuffled
+_NETWORK = (
+    "FILE.py:NAME, a PyTorch module, a network of Flax, Equinox or Keras, a pair (model, params), or a function that "
+    "returns one. The file is run."
+)
+_DATA = "digits, diabetes, ... or a .csv, .parquet or .npz file."
+_LR = (
+    "Learning rate of gradient descent; for a mean over rows, divide it by their number. "
+    "[default: 1/largest eigenvalue]"
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """The options of `nearkernel inspect`."""
-
-    network: str
-    data: str
-    target: str | None
-    drop: tuple[str, ...]
-    shape: str | None
-    trainable: str | None
-    standardize: bool
-    train: int
-    new: int
-    loss: str
-    lr: float | None
-    steps: int
-    pieces: int
-    seed: int
+    network: Annotated[str, argument(_NETWORK)]
+    data: Annotated[str, argument(_DATA, autocompletion=data_sets)]
+    target: Annotated[str | None, option("Column of the data to predict.")] = None
+    drop: Drop = ()
+    shape: Annotated[str | None, option("Shape of one input, such as 1,8,8. [default: a row]", NETWORK)] = (
+        None
+    )
+    trainable: Annotated[
+        str | None,
+        option(
+            "Parameters of a PyTorch module to train, a pattern such as 'head.*'. [default: all]", NETWORK
+        ),
+    ] = None
+    standardize: Annotated[bool, option("Standardize inputs to mean 0 and variance 1. [default: off]")] = (
+        False
+    )
+    train: Annotated[int, option("Number of training rows.", min=2, max=5000)] = 50
+    new: Annotated[int, option("Number of other rows to predict.", min=1, max=100_000)] = 100
+    loss: Annotated[Literal["squared", "cross_entropy"], option("The loss, summed over rows.", TRAINING)] = (
+        "squared"
+    )
+    lr: Annotated[float | None, option(_LR, TRAINING, min=0)] = None
+    steps: Annotated[int, option("Number of steps.", TRAINING, min=1, max=1_000_000)] = 100
+    pieces: Annotated[
+        int, option("Maximum number of times the network is linearized during training.", min=1, max=50)
+    ] = 1
+    seed: Seed = 0
 
     def __post_init__(self) -> None:
         if self.lr is not None and not 0 < self.lr < math.inf:
@@ -43,37 +64,3 @@ class Options:
         if not all(part.strip().isdigit() and int(part) > 0 for part in parts):
             raise ValueError(f"--shape must be numbers such as 1,8,8; got {self.shape!r}.")
         return tuple(map(int, parts))
-
-    def rows(self) -> Rows:
-        data = load(self.data, self.target, "auto", self.drop)
-        tests = min(self.new, len(data.x) // 2)
-        kept = min(self.train, len(data.x) - tests) + tests
-        train, new = shuffled(data, kept, tests, self.seed)
-        x = data.x
-        if self.standardize:
-            spread = x[train].std(axis=0) if data.image_shape is None else x[train].std()
-            x = (x - x[train].mean(axis=0)) / np.where(spread == 0, 1.0, spread)
-        if self.in_shape is not None and math.prod(self.in_shape) != x.shape[1]:
-            raise ValueError(
-                f"--shape {self.shape} has {math.prod(self.in_shape)} numbers; a row of {data.name} has {x.shape[1]}."
-            )
-        x = x.reshape(len(x), *(self.in_shape or x.shape[1:]))
-        if self.loss == "cross_entropy" and not data.classes:
-            raise ValueError(f"--loss cross_entropy needs classes; {data.target!r} has real values.")
-        labels = data.y[new].astype(int) if data.classes else None
-        y = np.eye(len(data.classes))[data.y.astype(int)] if data.classes else data.y[:, None].astype(float)
-        return Rows(data.name, x[train], y[train], x[new], y[new], labels, data.classes, data.notes)
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """Rows to train on and rows to predict; targets are one-hot for classes."""
-
-    name: str
-    x: np.ndarray
-    y: np.ndarray
-    x_new: np.ndarray
-    y_new: np.ndarray
-    labels: np.ndarray | None  # of the new rows
-    classes: tuple[str, ...]
-    notes: tuple[str, ...]

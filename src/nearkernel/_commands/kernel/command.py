@@ -14,14 +14,15 @@ import nearkernel as nk
 from ..._run.memory import human_bytes, parse_bytes
 from ..predict.reporting.output import check_writable, write_together
 from ..streams import console, note, print_json, progress
-from .settings import arrays_of, make_kernel
+from .options import Build, Solve
+from .settings import arrays_of, kernel_settings, make_kernel
 
 
-def _print(about: dict[str, Any], lines: list[str], as_json: bool) -> None:
+def _print(about: dict[str, object], lines: list[str], as_json: bool) -> None:
     if as_json:
         print_json(about)
     else:
-        console().print("\n".join(lines), markup=False)
+        console().print("\n".join(lines))
 
 
 def _about(store: nk.results.KernelStore) -> dict[str, Any]:
@@ -33,20 +34,13 @@ def _about(store: nk.results.KernelStore) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def build(
-    data: Path,
-    settings: dict[str, Any],
-    out: Path,
-    scheduler: str | None,
-    memory: str,
-    dtype: str,
-    as_json: bool,
-) -> None:
+def build(options: Build, as_json: bool) -> None:
     """Exit code 130 if interrupted: what is done is kept."""
-    budget = parse_bytes(memory, "--memory")
-    x = arrays_of(data, "x")["x"]
+    settings = kernel_settings(options, options.length, options.weight_var, options.bias_var)
+    budget, out = parse_bytes(options.memory, "--memory"), options.out
+    x = arrays_of(options.data, "x")["x"]
     if x.ndim != 2:
-        raise ValueError(f"array 'x' of {data} must have shape (n, d); got {x.shape}.")
+        raise ValueError(f"array 'x' of {options.data} must have shape (n, d); got {x.shape}.")
     kernel = make_kernel(settings, x.shape[1])
     counted = [0, 0]
     try:
@@ -58,15 +52,9 @@ def build(
                 shown.count(done, total)
 
             store = nk.scale.build(
-                kernel,
-                x,
-                out,
-                memory=budget,
-                dtype=dtype,
-                scheduler=scheduler,
-                settings=settings,
-                watch=watch,
-            )
+                kernel, x, out, memory=budget, dtype=options.dtype, scheduler=options.scheduler,
+                settings=settings, watch=watch,
+            )  # fmt: skip
     except KeyboardInterrupt:
         there = (
             f"{counted[0]} of {counted[1]} blocks are stored" if counted[1] else "what was built is stored"
@@ -121,22 +109,14 @@ def verify(path: Path, as_json: bool) -> int:
     return 0 if len(lines) == 1 else 1
 
 
-def solve(
-    path: Path,
-    data: Path,
-    ridge: float,
-    tol: float,
-    iterations: int,
-    memory: str | None,
-    out: Path,
-    as_json: bool,
-) -> int:
+def solve(options: Solve, out: Path, as_json: bool) -> int:
     """0 if the tolerance was reached, else 1; the coefficients are written in both cases."""
     if out.suffix != ".npz":
         raise ValueError(f"--out {out}: give a name that ends in .npz.")
     check_writable(out.parent, (out.name,))
-    budget = None if memory is None else parse_bytes(memory, "--memory")
-    store, arrays = nk.scale.open_store(path), arrays_of(data, "x", "y")
+    path, ridge = options.path, options.ridge
+    budget = None if options.memory is None else parse_bytes(options.memory, "--memory")
+    store, arrays = nk.scale.open_store(path), arrays_of(options.data, "x", "y")
     kernel = make_kernel(store.settings, store.dim)
     missing = next((f"block {i}, {j}" for i, j in store.blocks() if not store.has(i, j)), None)
     if missing:
@@ -146,28 +126,32 @@ def solve(
     with progress() as shown:
         shown.say("preparing")
         solver = nk.dynamics.ConjugateGradients(
-            tol=tol, iterations=iterations, memory=budget, blocks=path,
+            tol=options.tol, iterations=options.max_iterations, memory=budget, blocks=path,
             watch=lambda k, r: shown.say(f"iteration {k}: relative residual {r:.1e}"),
         )  # fmt: skip
-        found = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
+        solution = nk.solve(kernel, arrays["x"], arrays["y"], nk.Ridge(ridge), solver=solver)
         predicted: dict[str, Any] = (
-            {"prediction": found.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
+            {"prediction": solution.predict(arrays["x_new"]).mean} if "x_new" in arrays else {}
         )
     about = {
-        "path": str(path), "ridge": ridge, "tol": tol, "status": str(found.status),
-        "status_kind": found.status.kind.name, "ok": found.ok,
-        "relative_residual": found.relative_residual, "iterations": found.iterations, "seconds": found.seconds,
+        "path": str(path), "ridge": ridge, "tol": options.tol, "status": str(solution.status),
+        "status_kind": solution.status.kind.name, "ok": solution.ok,
+        "relative_residual": solution.relative_residual, "iterations": solution.iterations, "seconds": solution.seconds,
         "out": str(out),
     }  # fmt: skip
     held = io.BytesIO()
-    coefficients = found.coefficients[:, 0] if arrays["y"].ndim == 1 else found.coefficients
+    coefficients = solution.coefficients[:, 0] if arrays["y"].ndim == 1 else solution.coefficients
     np.savez(
-        held, coefficients=coefficients, history=found.history, about=np.array(json.dumps(about)), **predicted
+        held,
+        coefficients=coefficients,
+        history=solution.history,
+        about=np.array(json.dumps(about)),
+        **predicted,
     )
     write_together(out.parent, {out.name: held.getvalue()})
     lines = [
-        f"{found.status}; relative residual {found.relative_residual:.1e}, {found.seconds:.1f} s.",
+        f"{solution.status}; relative residual {solution.relative_residual:.1e}, {solution.seconds:.1f} s.",
         f"Wrote {out}",
     ]
     _print(about, lines, as_json)
-    return 0 if found.ok else 1
+    return 0 if solution.ok else 1

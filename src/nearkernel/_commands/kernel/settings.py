@@ -13,15 +13,17 @@ import nearkernel as nk
 
 from ..._base.npz import npz_arrays
 from ..options import MOST_LAYERS, default_weight_var
+from .options import Build, Plan
 
 NETWORKS = {"ntk": nk.kernels.NTK, "nngp": nk.kernels.NNGP}
 LENGTHS = {"rbf": nk.kernels.RBF, "laplace": nk.kernels.Laplace}
 
 
 def kernel_settings(
-    kernel: str, length: float | None, depth: int, activation: str, weight_var: float | None, bias_var: float
+    options: Build | Plan, length: float | None, weight_var: float | None = None, bias_var: float = 0.0
 ) -> dict[str, Any]:
     """What a store keeps, so that its kernel can be made again."""
+    kernel, activation = options.kernel, options.activation
     if kernel in LENGTHS:
         if length is None:
             raise ValueError(f"--kernel {kernel} needs --length, its length scale.")
@@ -35,7 +37,8 @@ def kernel_settings(
         if not math.isfinite(value):
             raise ValueError(f"--{name} {value}: give a finite number.")
     return {
-        "kernel": kernel, "depth": depth, "activation": activation, "weight_var": variance, "bias_var": bias_var,
+        "kernel": kernel, "depth": options.depth, "activation": activation, "weight_var": variance,
+        "bias_var": bias_var,
     }  # fmt: skip
 
 
@@ -74,7 +77,7 @@ def _number(value: Any, above: float | None = None) -> bool:
     return fine and (above is None or value > above)
 
 
-def _short(settings: dict[str, Any]) -> str:
+def _short(settings: dict[str, object]) -> str:
     text = str(settings)
     return text if len(text) <= 200 else f"{text[:197]}..."
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import sys
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
 from ..._base.versions import versions
+from ..._look.drawing import png_and_svg
 from ...forecasts.theory_ladder import Rung, Settings, cases, climb, slopes
 from ..predict.reporting.output import check_writable, write_together
+from ..report import document, terminal_table
 from ..streams import console, progress
 from . import report
-from .picture import picture
+from .picture import draw, size
 
 FILES = ("report.html", "ladder.png", "ladder.svg", "ladder.json")
 
@@ -25,7 +22,7 @@ def ladder_and_report(settings: Settings, out: Path, print_json: bool) -> None:
     check_writable(out, FILES)
     rungs = _climb_all(settings)
     document = _document(settings, rungs)
-    png, svg = picture(rungs, settings)
+    png, svg = png_and_svg(size(settings), draw, rungs, settings)
     html = report.report_html(settings, rungs, svg)
     write_together(out, dict(zip(FILES, (html, png, svg, document), strict=True)))
     if print_json:
@@ -45,13 +42,14 @@ def _climb_all(settings: Settings) -> list[Rung]:
 
 
 def _document(settings: Settings, rungs: list[Rung]) -> str:
-    document = {
-        "settings": dataclasses.asdict(settings),
-        "versions": versions(),
-        "slopes": {sweep: slopes(rungs, sweep) for sweep in ("alpha", "width")},
-        "rungs": [dataclasses.asdict(rung) for rung in rungs],
-    }
-    return json.dumps(document, indent=2) + "\n"
+    return document(
+        {
+            "settings": settings,
+            "versions": versions(),
+            "slopes": {sweep: slopes(rungs, sweep) for sweep in ("alpha", "width")},
+            "rungs": rungs,
+        }
+    )
 
 
 def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
@@ -59,15 +57,12 @@ def _print(settings: Settings, rungs: list[Rung], out: Path) -> None:
     page.print(
         f"{report.title(settings)}: distance of each order from the trained network, on test inputs",
         style="bold",
-        markup=False,
     )
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for heading in report.head(rungs):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = terminal_table(report.head(rungs), (), padding=(0, 1), pad_edge=False)
     for i, rung in enumerate(rungs):
         if i and (rung.sweep, rung.seed) != (rungs[i - 1].sweep, rungs[i - 1].seed):
             table.add_section()
         table.add_row(*report.row(rung))
     page.print(table)
     for line in (*report.remarks(rungs), f"Wrote {', '.join(str(out / name) for name in FILES)}"):
-        page.print(line, markup=False)
+        page.print(line)

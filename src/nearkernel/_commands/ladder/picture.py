@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from ..._look.drawing import BLUE, GREEN, GREY, ORANGE, png_and_svg
+from ..._look.drawing import BLUE, GREEN, GREY, ORANGE
 from ...forecasts.theory_ladder import ORDERS, Rung, Settings, means, slopes
 
 _PANEL, _HEIGHT = 4.3, 3.8
@@ -13,9 +13,9 @@ _COLOURS = (GREY, BLUE, ORANGE)
 _NAMES = ("order 0: linearized", "order 1: learns features", "order 2")
 
 
-def picture(rungs: list[Rung], settings: Settings) -> tuple[bytes, str]:
-    """The same picture as PNG and as SVG."""
-    return png_and_svg((_PANEL * (2 + settings.rich), _HEIGHT), draw, rungs, settings)
+def size(settings: Settings) -> tuple[float, float]:
+    """In inches."""
+    return _PANEL * (2 + settings.rich), _HEIGHT
 
 
 def draw(figure: Figure, rungs: list[Rung], settings: Settings) -> None:
@@ -57,7 +57,7 @@ def _panel(axes, rungs: list[Rung], sweep: str) -> None:
                 axes.plot(
                     getattr(rung, sweep), rung.errors[order], ".", color=colour, alpha=0.35, markersize=5
                 )
-        errors = [found[order] for _, found in rows]
+        errors = [mean[order] for _, mean in rows]
         axes.plot(at, errors, "o-", color=colour, label=_NAMES[order], markersize=4)
         if fitted:
             axes.annotate(

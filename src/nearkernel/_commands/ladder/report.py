@@ -5,11 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from ... import _look
-from ..._base.settings import flag
-from ..._base.versions import versions
 from ..._look import Html
 from ...forecasts.theory_ladder import ORDERS, Rung, Settings, slopes
-from ..streams import command_line
+from ..report import drawn, flags, page
 
 _HEAD = ("alpha", "width", *(f"order {k}" for k in ORDERS), "zI/zF")
 _SECONDS, _RICH = ("predict, s", "train"), ("richness", "rich")
@@ -56,9 +54,8 @@ def remarks(rungs: list[Rung]) -> list[str]:
     """What the table shows at a glance."""
     lines = []
     for sweep in ("alpha", "width"):
-        found = slopes(rungs, sweep)
-        if found:
-            words = ", ".join(f"{slope:.2f}" for slope in found)
+        if fitted := slopes(rungs, sweep):
+            words = ", ".join(f"{slope:.2f}" for slope in fitted)
             lines.append(f"Slopes over {sweep} (last values): {words} for orders 0, 1, 2.")
     if any(rung.correction > _SMALL for rung in rungs):
         lines.append("! the correction is not small: higher orders need not be better there.")
@@ -73,8 +70,7 @@ def remarks(rungs: list[Rung]) -> list[str]:
 
 def report_html(settings: Settings, rungs: list[Rung], svg: str) -> Html:
     """The whole page."""
-    chosen = {flag(name): value for name, value in dataclasses.asdict(settings).items()}
-    return _look.page(
+    return page(
         "nearkernel: ladder",
         "nearkernel ladder",
         _headline(rungs),
@@ -83,17 +79,15 @@ def report_html(settings: Settings, rungs: list[Rung], svg: str) -> Html:
         _look.paragraphs(*remarks(rungs)),
         _look.section(
             "Picture",
-            _look.figure(
+            drawn(
                 "Distance of each order from the trained network",
                 "Points are single networks, lines their means; slopes are of the last values.",
-                _look.inline(svg, "ladder"),
-                wide=True,
+                svg,
+                "ladder",
             ),
         ),
         _look.section("Columns of the table", _look.definitions(_COLUMNS)),
-        _look.section("Settings", _look.definitions(chosen)),
-        _look.reproduce(command_line()),
-        _look.footer(versions()),
+        settings=flags(dataclasses.asdict(settings)),
     )
 
 

@@ -24,13 +24,7 @@ from .reporting.output import written_to
 
 
 def apply_and_write(
-    file: Path,
-    source: str,
-    out: Path,
-    coverage: float,
-    strict: bool,
-    as_json: bool,
-    keep: Sequence[str] = (),
+    file: Path, source: str, out: Path, coverage: float, strict: bool, as_json: bool, keep: Sequence[str] = ()
 ) -> None:
     """The whole command; writes nothing unless everything went well."""
     with progress() as shown:
@@ -64,7 +58,7 @@ def _how(model: Any, about: dict) -> Callable[[str], Reading | None]:
     return lambda name: known.get(name, other)
 
 
-def _reading(fields: Any) -> Reading | None:
+def _reading(fields: object) -> Reading | None:
     """As a model file says it; None for files that do not."""
     names = {field.name for field in dataclasses.fields(Reading)}
     if not isinstance(fields, dict) or set(fields) != names:
@@ -188,9 +182,9 @@ def _show(out: Path, columns: dict[str, np.ndarray], found: str, surprises: list
         )
         return
     page = console()
-    page.print(f"{count:,} rows predicted: {', '.join(columns)}", markup=False)
+    page.print(f"{count:,} rows predicted: {', '.join(columns)}")
     if found:
-        page.print(f"The model {found}.", markup=False)
+        page.print(f"The model {found}.")
     for line in surprises:
-        page.print(f"Note: {line}.", markup=False)
-    page.print(f"Wrote {out}", markup=False)
+        page.print(f"Note: {line}.")
+    page.print(f"Wrote {out}")

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from ...estimators import AutoClassifier, AutoRegressor
 from . import scores
 from .importance import Importance, importances
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 from .reporting.answers import Answer
 
@@ -28,7 +28,7 @@ class Chosen:
     importance: tuple[Importance, ...]
 
 
-def chosen(data: Data, split: Split, balanced: bool, seed: int) -> Chosen:
+def chosen(data: LabeledData, split: Split, balanced: bool, seed: int) -> Chosen:
     """Fitted on the training rows alone."""
     start = time.perf_counter()
     x, x_new = _inputs(data, split)
@@ -46,7 +46,7 @@ def chosen(data: Data, split: Split, balanced: bool, seed: int) -> Chosen:
     return Chosen(pipeline, answer, importances(model, data, split, seed))
 
 
-def _inputs(data: Data, split: Split) -> tuple[np.ndarray, np.ndarray]:
+def _inputs(data: LabeledData, split: Split) -> tuple[np.ndarray, np.ndarray]:
     if split.preparation is None:
         return data.x[split.trained], data.x[split.rows]
     assert data.frame is not None
@@ -54,9 +54,9 @@ def _inputs(data: Data, split: Split) -> tuple[np.ndarray, np.ndarray]:
     return prepared[split.trained], prepared[split.rows]
 
 
-def _answer(model: Any, x_new: np.ndarray, data: Data, split: Split, start: float) -> Answer:
+def _answer(model: Any, x_new: np.ndarray, data: LabeledData, split: Split, start: float) -> Answer:
     details: dict[str, Any] = {
-        "kernels": [{"kernel": name, "weight": w, "ridge": ridge} for name, w, ridge in model.kernels_],
+        "kernels": [{"kernel": name, "weight": w, "ridge": ridge} for name, w, ridge in model.kernels_]
     }
     if data.classes:
         probabilities = _probabilities(model, x_new, data)
@@ -76,7 +76,7 @@ def _answer(model: Any, x_new: np.ndarray, data: Data, split: Split, start: floa
     return Answer(NAME, mean[:, None], std, seconds, details, None, figures, None, intervals)
 
 
-def _probabilities(model: Any, x: np.ndarray, data: Data) -> np.ndarray:
+def _probabilities(model: Any, x: np.ndarray, data: LabeledData) -> np.ndarray:
     """(m, classes), 0 of classes that no training row has."""
     found = np.zeros((len(x), len(data.classes)))
     found[:, [data.classes.index(str(name)) for name in model.classes_]] = model.predict_proba(x)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import scores
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 from .reporting.answers import Answer
 
@@ -16,11 +16,11 @@ BOOSTING = "Boosting"
 _MOST_CELLS = 3.0e7  # rows x columns x classes, above which trees would take longer than all the rest
 
 
-def name_of(data: Data) -> str:
+def name_of(data: LabeledData) -> str:
     return "Majority" if data.classes else "Mean"
 
 
-def baseline(data: Data, split: Split) -> Answer:
+def baseline(data: LabeledData, split: Split) -> Answer:
     """The most frequent class with the share of each class as its probability, or the mean and the deviation."""
     start = time.perf_counter()
     y, m = data.y[split.trained], len(split.truth)
@@ -35,7 +35,7 @@ def baseline(data: Data, split: Split) -> Answer:
     return Answer(name_of(data), mean[:, None], std, seconds, details, None, figures, intervals=intervals)
 
 
-def boosting(data: Data, split: Split) -> Answer | None:
+def boosting(data: LabeledData, split: Split) -> Answer | None:
     """Histogram boosting with scikit-learn's own settings; None for images and where it would take long."""
     cells = split.x.size * max(len(data.classes), 1)
     if data.image_shape is not None or cells > _MOST_CELLS or len(split.x) < 20:

@@ -9,22 +9,20 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from rich import box
-from rich.table import Table
 
 from ..._base.files import write_alone
 from ..._saved.file import model_bytes
-from ..curve.job import Found
+from ..curve.job import ScaledCurve
 from ..curve.job import run as run_curve
+from ..report import terminal_table
 from ..streams import Progress, console, progress
 from ..streams import print_json as dump
 from .auto import Chosen
-from .job import Network, Result, run
+from .job import PredictionRun, run
+from .network import HypotheticalNetwork
 from .options import Options
 from .reading.columns import cells, loss_of, plain, titles
-from .reading.data import Data, load
+from .reading.data import LabeledData, load
 from .reading.prepare import Split, few, split
 from .reporting.output import check_writable, write_together, written_to
 from .reporting.report import report_html
@@ -44,19 +42,15 @@ class Outcome:
 
     options: Options
     folder: Path
-    data: Data
-    parts: Split
-    network: Network
-    result: Result
-    grown: Found | None  # its learning curve, where one was asked for
+    run: PredictionRun
+    grown: ScaledCurve | None  # its learning curve, where one was asked for
     files: dict[str, str]
     model: bytes | None
 
     def write(self) -> None:
-        if self.model is not None:
-            save = Path(str(self.options.save))
-            with written_to("--save", save):
-                write_alone(save, self.model)
+        if self.model is not None and self.options.save is not None:
+            with written_to("--save", self.options.save):
+                write_alone(self.options.save, self.model)
         write_together(self.folder, self.files)
 
     @property
@@ -66,7 +60,8 @@ class Outcome:
 
 def predict_and_report(options: Options, targets: Sequence[str], out: Path, print_json: bool) -> None:
     """The whole command, for each of `targets` if there are several; writes nothing unless everything went well."""
-    asked = [(options, out)] if len(targets) < 2 else list(_each(options, targets, out))
+    options = dataclasses.replace(options, target=targets[0] if targets else None)
+    asked = list(_each(options, targets, out)) if len(targets) > 1 else [(options, out)]
     for _, folder in asked:
         check_writable(folder, FILES)
     with progress(_STEPS * len(asked)) as shown:
@@ -80,7 +75,7 @@ def predict_and_report(options: Options, targets: Sequence[str], out: Path, prin
     elif len(targets) < 2:
         sys.stdout.write(outcomes[0].json)
     else:
-        dump({each.data.target: json.loads(each.json) for each in outcomes})
+        dump({each.run.data.target: json.loads(each.json) for each in outcomes})
 
 
 def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple[Options, Path]]:
@@ -91,34 +86,39 @@ def _each(options: Options, targets: Sequence[str], out: Path) -> Iterator[tuple
         others = tuple(each for each in targets if each != target)
         save = None
         if options.save is not None:
-            path = Path(options.save)
-            save = str(path.with_name(f"{path.stem}-{name}{path.suffix}"))
+            save = options.save.with_name(f"{options.save.stem}-{name}{options.save.suffix}")
         yield dataclasses.replace(options, target=target, other_targets=others, save=save), out / name
 
 
 def _run(options: Options, folder: Path, say: Callable[[str], None]) -> Outcome:
-    network = options.imagined()
+    network = HypotheticalNetwork.of(options)
     say("loading the data")
     data = load(
         options.data, options.target, options.task, options.drop, options.strict, options.other_targets
     )
     parts = split(data, options.test_fraction, options.most_rows, options.seed)
-    result = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
+    done = run(network, data, parts, say, options.most_network_rows, options.balanced, options.seed)
     grown = _grown(options, network, data, parts, say) if options.curve else None
     say("drawing the report")
     typed = dataclasses.asdict(options)
     texts = (
-        report_html(data, parts, network, result, typed, grown, next_commands(options, data, result.leaks)),
-        predictions_csv(data, parts, result),
-        result_json(data, parts, network, result, typed, grown),
+        report_html(done, typed, grown, next_commands(options, done)),
+        predictions_csv(done),
+        result_json(done, typed, grown),
     )
-    assert result.auto is not None
-    model = model_bytes(result.auto.pipeline, _about(data, parts)) if options.save else None
+    assert done.auto is not None
+    model = model_bytes(done.auto.pipeline, _about(data, parts)) if options.save else None
     files = dict(zip(FILES, texts, strict=True))
-    return Outcome(options, folder, data, parts, network, result, grown, files, model)
+    return Outcome(options, folder, done, grown, files, model)
 
 
-def _grown(options: Options, network: Network, data: Data, parts: Split, say: Callable[[str], None]) -> Found:
+def _grown(
+    options: Options,
+    network: HypotheticalNetwork,
+    data: LabeledData,
+    parts: Split,
+    say: Callable[[str], None],
+) -> ScaledCurve:
     """How the error of wide networks would fall with more rows, from the rows to learn from alone."""
     rows = few(parts, options.most_network_rows, options.seed)
     return run_curve(network, data, rows, 0, options.tunes, options.seed, say)
@@ -136,7 +136,7 @@ def _counted(shown: Progress, steps: int) -> Callable[[str], None]:
     return say
 
 
-def _about(data: Data, parts: Split) -> dict[str, Any]:
+def _about(data: LabeledData, parts: Split) -> dict[str, object]:
     """What a model file says of the model, for those who apply it."""
     return {
         "data": data.name,
@@ -158,42 +158,37 @@ def _matter(auto: Chosen) -> str:
 
 
 def _print_table(outcome: Outcome) -> None:
-    data, parts, network, result = outcome.data, outcome.parts, outcome.network, outcome.result
-    options, out, grown = outcome.options, outcome.folder, outcome.grown
+    options, out, grown, run = outcome.options, outcome.folder, outcome.grown, outcome.run
+    data, network = run.data, run.network
     page = console()
     kind = f"classification, {len(data.classes)} classes" if data.classes else "regression"
     layers = f"{network.words} of infinite width"
-    page.print(f"{data.name}: {data.target} ({kind}), {rows_in_words(parts)}", style="bold", markup=False)
-    page.print(f"{headline(data, result)} {verdict(data, result)}", markup=False)
-    for leak in result.leaks:
-        page.print(f"Warning: {leak.warning(data)}", style="bold", markup=False)
+    page.print(f"{data.name}: {data.target} ({kind}), {rows_in_words(run.split)}", style="bold")
+    page.print(f"{headline(run)} {verdict(run)}")
+    for leak in run.leaks:
+        page.print(f"Warning: {leak.warning(data)}", style="bold")
     trained = network.finite is not None and network.finite.train
     untrained = "only the last row" if trained else "nothing"
-    page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained", markup=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in titles(data.task, trained):
-        table.add_column(title, justify="left" if title == "method" else "right", no_wrap=True)
-    for answer in result.answers:
-        table.add_row(*cells(answer, data.task, trained))
+    page.print(f"NNGP and NTK: {layers}, {network.training}; {untrained} was trained")
+    shown = (cells(answer, data.task, trained) for answer in run.answers)
+    table = terminal_table(titles(data.task, trained), shown, pad_edge=False)
     if network.finite is not None:
         table.add_section()
-        for each in result.finite:
+        for each in run.finite:
             table.add_row(*cells(each, data.task, trained))
     if trained:
         page.width = max(page.width, _WIDE)
     page.print(table)
     if network.finite is not None:
-        page.print(f"Below the line: one network of width {network.finite.width}.", markup=False)
-    assert result.auto is not None
-    if result.auto.importance:
-        page.print(
-            f"What matters (by how much {loss_of(data)} without it): {_matter(result.auto)}", markup=False
-        )
+        page.print(f"Below the line: one network of width {network.finite.width}.")
+    assert run.auto is not None
+    if run.auto.importance:
+        page.print(f"What matters (by how much {loss_of(data)} without it): {_matter(run.auto)}")
     if grown is not None:
-        page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}", markup=False)
-    for note in (*data.notes, *parts.notes, *result.notes):
-        page.print(f"Note: {note}.", markup=False)
-    written = [*(str(out / name) for name in FILES), *([options.save] if options.save else [])]
-    page.print(f"Wrote {', '.join(written)}", markup=False)
-    for line in next_commands(options, data, result.leaks):
-        page.print(f"next: {line}", markup=False)
+        page.print(f"Learning curve of the NTK, {grown.training}: {grown.sentence}")
+    for note in (*data.notes, *run.split.notes, *run.notes):
+        page.print(f"Note: {note}.")
+    written = [*(str(out / name) for name in FILES), *([str(options.save)] if options.save else [])]
+    page.print(f"Wrote {', '.join(written)}")
+    for line in next_commands(options, run):
+        page.print(f"next: {line}")

@@ -9,7 +9,7 @@ import numpy as np
 
 import nearkernel as nk
 
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 from .scores import mean_score
 from .shared import Shared
@@ -20,7 +20,7 @@ _WORTH = 0.97  # of the loss: what is saved above is not worth an advice
 
 
 @dataclasses.dataclass(frozen=True)
-class Curve:
+class TrainingCurve:
     """Leave-one-out error of the trained network's mean along training: error rate, or root mean squared error.
 
     No test row is looked at, so that the best time may be used. `constant` is the error of the most frequent class or
@@ -40,7 +40,7 @@ class Curve:
         return int(self.error.argmin())
 
 
-def along_training(kernel: Shared, algorithm: Any, data: Data, split: Split) -> Curve | None:
+def along_training(kernel: Shared, algorithm: Any, data: LabeledData, split: Split) -> TrainingCurve | None:
     """Errors at times spread evenly in their logarithm, from before the first mode is learned to after most are."""
     if isinstance(algorithm, nk.Ridge):
         return None  # a minimum, however it is reached
@@ -68,7 +68,7 @@ def along_training(kernel: Shared, algorithm: Any, data: Data, split: Split) -> 
     counted = isinstance(algorithm, nk.GradientDescent)
     moments = [f"{moment:.0f} steps" if counted else f"a time of {moment:.3g}" for moment in at]
     early, advice = advised(losses, constant, moments, bool(data.classes))
-    return Curve(axis, at, error, float(plain), early, advice)
+    return TrainingCurve(axis, at, error, float(plain), early, advice)
 
 
 def advised(losses: np.ndarray, constant: np.ndarray, moments: list[str], classes: bool) -> tuple[bool, str]:
@@ -91,7 +91,7 @@ def _better(one: np.ndarray, other: np.ndarray) -> bool:
     return gain is not None and gain.value > _SIGMAS * np.nan_to_num(gain.sem)
 
 
-def _losses(found: np.ndarray, truth: np.ndarray, data: Data) -> np.ndarray:
+def _losses(found: np.ndarray, truth: np.ndarray, data: LabeledData) -> np.ndarray:
     """Of each row: whether the class is wrong, or the squared error."""
     if data.classes:
         return (found.argmax(axis=1) != truth.argmax(axis=1)).astype(float)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import scipy.linalg
 
 from ..._run.blas import one_thread
 from ...dynamics.linear.factor import Tridiagonal, spectrum, tridiagonal
+from ...kernels import AbstractKernel
 
 NOISES = np.geomspace(1e-6, 10, 71)  # candidates, in units of the target variance
 MOST_ROWS = 2000  # a factorization of more rows would take longer than the answers themselves
 
 
-def most_likely_noise(kernel: Any, x: np.ndarray, y: np.ndarray) -> float:
+def most_likely_noise(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> float:
     """The candidate under which the targets (n, out) of at most `MOST_ROWS` rows, spread evenly, are most likely."""
     if len(x) > MOST_ROWS:
         rows = np.linspace(0, len(x) - 1, MOST_ROWS).astype(int)
@@ -23,7 +23,7 @@ def most_likely_noise(kernel: Any, x: np.ndarray, y: np.ndarray) -> float:
     return float(NOISES[np.argmax(log_evidence(kernel, x, y))])
 
 
-def log_evidence(kernel: Any, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def log_evidence(kernel: AbstractKernel, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """log N(y; 0, K + noise), summed over outputs, for every candidate: one reduction of K serves them all."""
     factor = tridiagonal(kernel(x))
     if isinstance(factor, Tridiagonal):

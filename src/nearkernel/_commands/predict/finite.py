@@ -15,7 +15,7 @@ import numpy as np
 import nearkernel as nk
 
 from . import scores
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 
 MOST_OUTPUTS = 6000  # rows x outputs: the kernel of a finite network has their square as entries
@@ -57,7 +57,12 @@ def require_few(split: Split) -> None:
 
 
 def finite_answers(
-    finite: Finite, net: Any, algorithm: Any, data: Data, split: Split, say: Callable[[str], None]
+    finite: Finite,
+    net: nk.MLP | nk.CNN,
+    algorithm: Any,
+    data: LabeledData,
+    split: Split,
+    say: Callable[[str], None],
 ) -> tuple[tuple[FiniteAnswer, ...], str]:
     """Every order up to the one asked for, then the trained network; and the training in words."""
     params = net.init(jax.random.key(finite.seed))
@@ -88,8 +93,7 @@ def finite_answers(
     return (
         *(
             dataclasses.replace(
-                each,
-                distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centred)),
+                each, distance=float(np.linalg.norm(each.mean - trained.mean) / np.linalg.norm(centred))
             )
             for each in found
         ),
@@ -97,7 +101,9 @@ def finite_answers(
     ), words
 
 
-def _trainable(net: Any, params: Any, algorithm: Any, split: Split) -> tuple[nk.GradientDescent, str]:
+def _trainable(
+    net: nk.MLP | nk.CNN, params: Any, algorithm: Any, split: Split
+) -> tuple[nk.GradientDescent, str]:
     """Gradient descent of finitely many steps, close to what was asked for: both sides then stop at the same step."""
     if isinstance(algorithm, nk.GradientDescent):
         lr, steps = algorithm.lr, algorithm.steps
@@ -109,7 +115,7 @@ def _trainable(net: Any, params: Any, algorithm: Any, split: Split) -> tuple[nk.
 
 
 def _answer(
-    name: str, mean: np.ndarray, start: float, correction: float | None, data: Data, split: Split
+    name: str, mean: np.ndarray, start: float, correction: float | None, data: LabeledData, split: Split
 ) -> FiniteAnswer:
     mean = split.mean_in_target_units(mean.reshape(len(mean), -1))
     seconds = time.perf_counter() - start

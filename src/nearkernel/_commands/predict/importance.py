@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from ...estimators.auto.blend import Blend, Part
 from ...estimators.auto.members import matrices
 from ...estimators.auto.ridge_path import by_cholesky
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 from .scores import Score
 
@@ -39,7 +39,7 @@ class Importance:
     matters: bool
 
 
-def importances(model: Any, data: Data, split: Split, seed: int) -> tuple[Importance, ...]:
+def importances(model: Any, data: LabeledData, split: Split, seed: int) -> tuple[Importance, ...]:
     """Of each column, the most important first; nothing for images and very small tables."""
     if split.preparation is None or data.frame is None:
         return ()
@@ -120,7 +120,7 @@ def _fitted(
 Losses = Callable[[np.ndarray, np.ndarray], np.ndarray]  # of outputs (m, out) for rows at places (m,)
 
 
-def _regression(model: Any, data: Data, rows: np.ndarray) -> tuple[np.ndarray, Losses]:
+def _regression(model: Any, data: LabeledData, rows: np.ndarray) -> tuple[np.ndarray, Losses]:
     """What is learned, (n, 1), and the squared error in units of the variance."""
     truth = data.y[rows]
     values = np.log(truth) if model.target_ == "log" else truth
@@ -129,7 +129,7 @@ def _regression(model: Any, data: Data, rows: np.ndarray) -> tuple[np.ndarray, L
     return ((values - model.target_mean_) / model.target_scale_)[:, None], losses
 
 
-def _classification(model: Any, data: Data, rows: np.ndarray) -> tuple[np.ndarray, Losses]:
+def _classification(model: Any, data: LabeledData, rows: np.ndarray) -> tuple[np.ndarray, Losses]:
     """What is learned, (n, classes), and minus the log of the true class's probability."""
     place = {str(name): i for i, name in enumerate(model.classes_)}
     truth = np.array([place[data.classes[each]] for each in data.y[rows]])

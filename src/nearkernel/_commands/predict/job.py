@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -15,61 +14,26 @@ from ...forecasts.outputs.class_probabilities import log_class_probabilities
 from . import scores
 from .auto import Chosen, chosen
 from .baselines import baseline, boosting
-from .early import Curve, along_training
+from .early import TrainingCurve, along_training
 from .evidence import most_likely_linear, most_likely_noise
-from .finite import DEFAULT_WIDTH, Finite, FiniteAnswer, finite_answers, require_few
+from .finite import DEFAULT_WIDTH, FiniteAnswer, finite_answers, require_few
 from .leaks import Leak, leaks
-from .reading.data import Data
+from .network import HypotheticalNetwork
+from .reading.data import LabeledData
 from .reading.prepare import Split, few
 from .reporting.answers import Answer
 from .shared import Shared, shared_kernels
 
 
 @dataclasses.dataclass(frozen=True)
-class Network:
-    """What is imagined to be trained, and how."""
+class PredictionRun:
+    """What was asked, and every answer."""
 
-    depth: int
-    activation: str
-    weight_var: float
-    bias_var: float
-    algorithm: Any
-    training: str  # the algorithm in words
-    finite: Finite | None = None  # the network of finite width that is asked about besides, if any
-    kind: str = "mlp"
-
-    def build(self, in_shape: tuple[int, ...], out_dim: int) -> Any:
-        widths = (self.finite.width if self.finite else 1,) * self.depth  # infinite ones do not look at it
-        rest: dict[str, Any] = {"weight_var": self.weight_var, "bias_var": self.bias_var}
-        if self.kind == "mlp":
-            return nk.MLP(in_shape[0], widths, out_dim, self.activation, **rest)
-        rest["head"] = "pool" if self.kind == "cnn" else "flatten"
-        return nk.CNN(in_shape, widths, out_dim, self.activation, **rest)
-
-    @property
-    def words(self) -> str:
-        """Its layers in words."""
-        what = "hidden" if self.kind == "mlp" else "convolutional"
-        return f"{self.depth} {what} {self.activation} layer{'s' * (self.depth > 1)}"
-
-    def in_shape(self, data: Data, split: Split) -> tuple[int, ...]:
-        """The shape in which it takes inputs."""
-        if self.kind == "mlp":
-            return split.x.shape[1:]
-        if data.image_shape is None:
-            raise ValueError(
-                f"--network {self.kind} needs images: an .npz file whose 'x' has shape (n, height, width) or "
-                f"(n, height, width, channels), or digits; {data.name} has {data.x.shape[1]} columns."
-            )
-        if self.depth < 1:
-            raise ValueError(f"--network {self.kind} needs --depth 1 or more.")
-        return data.image_shape if len(data.image_shape) == 3 else (*data.image_shape, 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
+    network: HypotheticalNetwork
+    data: LabeledData
+    split: Split
     answers: tuple[Answer, ...]
-    curve: Curve | None
+    curve: TrainingCurve | None
     finite: tuple[FiniteAnswer, ...] = ()
     finite_training: str = ""  # in words, where it differs from the network's
     auto: Chosen | None = None
@@ -83,42 +47,42 @@ class Result:
     @property
     def notes(self) -> list[str]:
         """What the user should know about the finite network."""
-        found = []
+        notes = []
         if self.network_rows is not None:
-            found.append(
+            notes.append(
                 f"NNGP, NTK and Linear learned from {self.network_rows:,} of the training rows (--max-train)"
             )
         if self.curve is not None and self.curve.advice:
-            found.append(self.curve.advice)
+            notes.append(self.curve.advice)
         if self.regime is not None:
-            found.append(_regime_words(self.regime, asked=bool(self.finite)))
+            notes.append(_regime_words(self.regime, asked=bool(self.finite)))
         if self.finite_training:
-            found.append(f"the finite network is trained, and predicted, by {self.finite_training}")
+            notes.append(f"the finite network is trained, and predicted, by {self.finite_training}")
         size = max((answer.correction or 0.0 for answer in self.finite), default=0.0)
         if size > 0.1:
-            found.append(
+            notes.append(
                 f"|z^I|/|z^F| = {size:.2g}: the correction is too large for higher orders to be reliable; use a "
                 "larger --width"
             )
-        return found
+        return notes
 
 
 def run(
-    network: Network,
-    data: Data,
+    network: HypotheticalNetwork,
+    data: LabeledData,
     split: Split,
     say: Callable[[str], None],
     most_network_rows: int = 10**9,
     balanced: bool = False,
     seed: int = 0,
-) -> Result:
+) -> PredictionRun:
     """Every answer and its scores; `say` hears what is being done."""
     if network.finite is not None:
         require_few(split)
     shape = network.in_shape(data, split)
     say("Auto: choosing kernels and ridges by leave-one-out")
     auto = chosen(data, split, balanced, seed)
-    answers, found = [auto.answer], leaks(data, split)
+    asked, answers, suspects = (network, data, split), [auto.answer], leaks(data, split)
     say("boosted trees, for comparison")
     others = [each for each in (boosting(data, split), baseline(data, split)) if each is not None]
     fewer = most_network_rows if len(split.x) > most_network_rows else None
@@ -144,18 +108,17 @@ def run(
     answers += others
     say("NTK along training")
     curve = along_training(ntk, network.algorithm, data, split)
-    if network.finite is None:
-        return Result(
-            tuple(answers), curve, auto=auto, network_rows=fewer, regime=_regime(network, split), leaks=found
-        )
-    finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
-    corrections = [each.correction for each in finite if each.correction is not None]
-    regime = _regime(network, split, corrections[0] if corrections else None)
-    return Result(tuple(answers), curve, finite, words, auto, fewer, regime, found)
+    finite: tuple[FiniteAnswer, ...] = ()
+    words, correction = "", None
+    if network.finite is not None:
+        finite, words = finite_answers(network.finite, net, network.algorithm, data, split, say)
+        correction = next((each.correction for each in finite if each.correction is not None), None)
+    regime = _regime(network, split, correction)
+    return PredictionRun(*asked, tuple(answers), curve, finite, words, auto, fewer, regime, suspects)
 
 
 def _regime(
-    network: Network, split: Split, correction: float | None = None
+    network: HypotheticalNetwork, split: Split, correction: float | None = None
 ) -> nk.results.RegimeResult | None:
     """Of a network of finite width, where its richness is known."""
     if network.kind != "mlp" or not network.depth:
@@ -177,7 +140,7 @@ def _regime_words(regime: nk.results.RegimeResult, asked: bool) -> str:
     )
 
 
-def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
+def _posterior(kernel: Shared, data: LabeledData, split: Split) -> Answer:
     """A Gaussian process whose noise is the most likely one, judged by the training rows alone."""
     start = time.perf_counter()
     noise = most_likely_noise(kernel, split.x, split.y)
@@ -195,7 +158,7 @@ def _posterior(kernel: Shared, data: Data, split: Split) -> Answer:
     )
 
 
-def _linear(data: Data, split: Split) -> Answer:
+def _linear(data: LabeledData, split: Split) -> Answer:
     """Bayesian ridge regression, its noise chosen in the same way."""
     start = time.perf_counter()
     return _bayesian("Linear", *most_likely_linear(split.x, split.y, split.x_new), start, data, split)
@@ -208,7 +171,7 @@ def _bayesian(
     noise: float,
     evidence: float,
     start: float,
-    data: Data,
+    data: LabeledData,
     split: Split,
 ) -> Answer:
     std = np.sqrt(variance + noise)  # of a new observation, which carries the noise too
@@ -217,7 +180,7 @@ def _bayesian(
 
 
 def _answer(
-    name: str, mean: np.ndarray, std: np.ndarray, start: float, details: dict, data: Data, split: Split
+    name: str, mean: np.ndarray, std: np.ndarray, start: float, details: dict, data: LabeledData, split: Split
 ) -> Answer:
     mean, std = split.mean_in_target_units(mean), split.scale * std
     intervals = None

@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from .reading.data import Data
+from .reading.data import LabeledData
 from .reading.prepare import Split
 
 EXPLAINED, HALF = 0.97, 0.5  # of the variance
@@ -28,7 +27,7 @@ LEAST_ROWS = 30
 LEAST_RARE = 8  # rows outside of the most frequent class: fewer may agree with a column by chance
 _MOST_ROWS = 5000
 _FOLDS = 5
-_TREE: dict[str, Any] = {"max_leaf_nodes": 32, "min_samples_leaf": 2, "random_state": 0}
+_TREE: dict[str, int] = {"max_leaf_nodes": 32, "min_samples_leaf": 2, "random_state": 0}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +37,7 @@ class Leak:
     column: str
     share: float
 
-    def warning(self, data: Data) -> str:
+    def warning(self, data: LabeledData) -> str:
         what = f"the variance of {data.target}"
         if data.classes:
             answer = data.classes[int(np.bincount(data.y).argmax())]
@@ -51,7 +50,7 @@ class Leak:
         )
 
 
-def leaks(data: Data, split: Split) -> tuple[Leak, ...]:
+def leaks(data: LabeledData, split: Split) -> tuple[Leak, ...]:
     """The worst first; of images and small tables nothing is said."""
     if split.preparation is None or data.frame is None:
         return ()

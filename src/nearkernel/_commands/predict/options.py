@@ -1,80 +1,128 @@
-"""What the user asked for, checked, and the imagined network that follows from it."""
+"""What is typed after `nearkernel predict`, checked."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Literal
 
-import nearkernel as nk
-
-from ..options import default_weight_var
-from .finite import DEFAULT_WIDTH, Finite
-from .job import Network
+from ..._base.settings import flag
+from .. import options as shared
+from ..declared import option
+from ..options import TRAINING, activation_of
+from .reading.sources import check_save, check_source
 
 _NEEDS = {"time": "flow", "lr": "gd", "steps": "gd", "ridge": "ridge"}  # option: the algorithm it belongs to
-_DEFAULT_RIDGE = 0.01
 MOST_ROWS, MOST_NETWORK_ROWS = 50_000, 1500  # unless --max-train says otherwise
+FINITE = "A network of finite width"
 
 
 @dataclasses.dataclass(frozen=True)
-class Options:
-    """The options of `nearkernel predict`; None where nothing was typed and the default depends on another option."""
+class WideOptions:
+    """The data, an infinitely wide network and its training; None where the default depends on another option."""
 
-    data: str
-    target: str | None
-    drop: tuple[str, ...]
-    task: str
-    test_fraction: float
-    max_train: int | None
-    seed: int
-    depth: int
-    activation: str
-    weight_var: float | None
-    bias_var: float
-    algorithm: str
-    time: float | None
-    lr: float | None
-    steps: int | None
-    ridge: float | None
-    order: int | None = None
-    train: bool = False
-    width: int | None = None
-    network: str = "mlp"
-    strict: bool = False
-    balanced: bool = False
-    save: str | None = None
-    curve: bool = False
+    data: shared.DataSet
+    target: shared.Target = None
+    drop: shared.Drop = ()
+    task: shared.Task = "auto"
+    depth: shared.Depth = 3
+    activation: shared.Activation = "relu"
+    weight_var: shared.WeightVar = None
+    bias_var: shared.BiasVar = 0.1
+    algorithm: shared.Algorithm = "flow"
+    time: shared.Time = None
+    lr: Annotated[
+        float | None,
+        option(
+            "gd: learning rate, for the loss 1/2 sum (z - y)^2 of the standardized target.", TRAINING, min=0
+        ),
+    ] = None
+    steps: shared.Steps = None
+    ridge: shared.RidgeStrength = None
     other_targets: tuple[str, ...] = ()  # of the same run: not among the features
 
     def __post_init__(self) -> None:
-        try:
-            nk.activations.get(self.activation)
-        except ValueError as error:
-            raise ValueError(str(error).replace("`activation`", "--activation")) from error
-        for name in ("weight_var", "bias_var", "time", "lr", "ridge", "test_fraction"):
-            value = getattr(self, name)
-            if value is not None and (math.isnan(value) or (math.isinf(value) and name != "time")):
-                raise ValueError(f"--{name.replace('_', '-')} {value}: give a finite number.")
+        activation_of(self.activation)
+        for name in ("weight_var", "bias_var", "time", "lr", "ridge"):
+            self._require_finite(name)
         for name in ("weight_var", "lr"):
             if getattr(self, name) == 0:
-                raise ValueError(f"--{name.replace('_', '-')} 0: give a number above 0.")
+                raise ValueError(f"{flag(name)} 0: give a number above 0.")
         for name, algorithm in _NEEDS.items():
             if getattr(self, name) is not None and self.algorithm != algorithm:
                 raise ValueError(f"--{name} belongs to --algorithm {algorithm}, not {self.algorithm}.")
-        if self.width is not None and not self._is_finite:
-            raise ValueError(
-                f"--width {self.width} belongs to a network of finite width: give --order or --train as well."
-            )
-        if self.train and self.algorithm == "ridge":
-            raise ValueError("--train cannot be combined with --algorithm ridge: use flow or gd.")
         if self.algorithm == "gd" and self.lr is None:
             raise ValueError("--algorithm gd needs a learning rate: give --lr, e.g. --lr 0.0001.")
+
+    def _require_finite(self, name: str) -> None:
+        value = getattr(self, name)
+        if value is not None and (math.isnan(value) or (math.isinf(value) and name != "time")):
+            raise ValueError(f"{flag(name)} {value}: give a finite number.")
 
     @property
     def tunes(self) -> bool:
         """Whether a learning curve is free to choose the ridge, or the time of flow."""
         return self.algorithm != "gd" and self.time is None and self.ridge is None
+
+
+@dataclasses.dataclass(frozen=True)
+class Options(WideOptions):
+    test_fraction: Annotated[
+        float, option("Fraction of the rows held out for testing.", min=0.01, max=0.99)
+    ] = 0.2
+    max_train: Annotated[
+        int | None,
+        option(
+            "Maximum number of training rows. [default: 50000; 1500 for NNGP and NTK, whose time is cubic]",
+            min=2,
+        ),
+    ] = None
+    strict: Annotated[bool, option("Stop if the table needs repair, and list the problems.")] = False
+    balanced: Annotated[bool, option("Classes: weight rare classes as much as frequent ones.")] = False
+    save: Annotated[Path | None, option("File for the model, e.g. model.nk; `nearkernel apply` uses it.")] = (
+        None
+    )
+    seed: shared.Seed = 0
+    network: Annotated[
+        Literal["mlp", "cnn", "cnn-flatten"],
+        option(
+            "mlp: fully connected. For images (digits, or .npz with x (n, height, width[, channels])) also cnn: "
+            "convolutions, then the mean over the image; cnn-flatten: convolutions, then a dense layer."
+        ),
+    ] = "mlp"
+    order: Annotated[
+        int | None,
+        option(
+            "Also predict one network of finite width, to this order. [default: off]", FINITE, min=0, max=2
+        ),
+    ] = None
+    train: Annotated[bool, option("Also train that network, and compare.", FINITE)] = False
+    width: Annotated[
+        int | None,
+        option("Neurons per hidden layer of that network. [default: 512]", FINITE, min=1, max=100_000),
+    ] = None
+    curve: Annotated[
+        bool, option("Also predict how the error would fall with more rows (see nearkernel curve).")
+    ] = False
+
+    def __post_init__(self) -> None:
+        # First what needs no import of JAX.
+        check_source(self.data)
+        check_save(self.save)
+        super().__post_init__()
+        self._require_finite("test_fraction")
+        if self.width is not None and not self.is_finite:
+            raise ValueError(
+                f"--width {self.width} belongs to a network of finite width: give --order or --train as well."
+            )
+        if self.train and self.algorithm == "ridge":
+            raise ValueError("--train cannot be combined with --algorithm ridge: use flow or gd.")
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether a network of finite width is asked about besides."""
+        return self.order is not None or self.train
 
     @property
     def most_rows(self) -> int:
@@ -85,34 +133,3 @@ class Options:
     def most_network_rows(self) -> int:
         """Training rows of the infinitely wide networks, at most."""
         return MOST_NETWORK_ROWS if self.max_train is None else self.max_train
-
-    def imagined(self) -> Network:
-        algorithm, words = self._training()
-        weight_var = default_weight_var(self.activation) if self.weight_var is None else self.weight_var
-        finite = (
-            Finite(self.order, self.train, self.width or DEFAULT_WIDTH, self.seed)
-            if self._is_finite
-            else None
-        )
-        variances = weight_var, self.bias_var
-        return Network(self.depth, self.activation, *variances, algorithm, words, finite, self.network)
-
-    @property
-    def _is_finite(self) -> bool:
-        return self.order is not None or self.train
-
-    def _training(self) -> tuple[Any, str]:
-        """The algorithm, and the same in words."""
-        if self.algorithm == "gd":
-            assert self.lr is not None
-            duration = "to the end" if self.steps is None else f"for {self.steps} steps"
-            steps = math.inf if self.steps is None else self.steps
-            return nk.GradientDescent(
-                self.lr, steps=steps
-            ), f"gradient descent {duration}, learning rate {self.lr:g}"
-        if self.algorithm == "ridge":
-            strength = _DEFAULT_RIDGE if self.ridge is None else self.ridge
-            return nk.Ridge(strength), f"training to the end with weight decay {strength:g}"
-        if self.time is None or math.isinf(self.time):
-            return nk.GradientFlow(time=math.inf), "gradient flow to the end"
-        return nk.GradientFlow(time=self.time), f"gradient flow for a time of {self.time:g}"

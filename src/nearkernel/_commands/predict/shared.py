@@ -10,12 +10,13 @@ import numpy as np
 
 from ...kernels import NNGP, NTK, AbstractKernel
 from ...kernels.wide.network import both_kernels
+from ...models.networks.network import AbstractNetwork
 
 
 class Matrices:
     """NNGP kernel and NTK of a network between rows: both from one pass, and kept."""
 
-    def __init__(self, net: Any):
+    def __init__(self, net: AbstractNetwork):
         self.net = net
         self._kept: list[tuple[np.ndarray, np.ndarray | None, tuple[np.ndarray, np.ndarray]]] = []
 
@@ -52,7 +53,7 @@ class Shared(AbstractKernel):
         return self.kernel.input_dim()
 
 
-def shared_kernels(net: Any) -> tuple[Shared, Shared]:
+def shared_kernels(net: AbstractNetwork) -> tuple[Shared, Shared]:
     """The NNGP kernel and the NTK of `net`."""
     matrices = Matrices(net)
     return Shared(NNGP(net), matrices, 0), Shared(NTK(net), matrices, 1)

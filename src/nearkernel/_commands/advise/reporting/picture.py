@@ -6,9 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ...._look.drawing import GREY, SERIES, png_and_svg
+from ...._look.drawing import GREY, SERIES
 from ..advice import BAD_FACTOR, Advice, bad_draw, network
-from ..options import Inputs, Options
+from ..inputs import Inputs
+from ..options import Options
+
+SIZE = (10.5, 3.9)  # inches
 
 
 def paint(figure: Figure, options: Options, inputs: Inputs, advice: Advice) -> None:
@@ -50,8 +53,3 @@ def _over_width(panel: Axes, options: Options, inputs: Inputs, advice: Advice) -
         xscale="log",
         ylim=(0, None),
     )
-
-
-def picture(options: Options, inputs: Inputs, advice: Advice) -> tuple[bytes, str]:
-    """As PNG and as SVG."""
-    return png_and_svg((10.5, 3.9), paint, options, inputs, advice)

@@ -8,8 +8,9 @@ from .. import blocks, flow, maximal
 from ..advice import BAD_FACTOR, Advice
 from ..blocks import BLOCKS
 from ..finite import LARGE, FiniteWidth, KinkWidth, SmoothWidth
+from ..inputs import Inputs
 from ..maximal import Carried
-from ..options import Inputs, Options
+from ..options import Options
 from ..train import BASE_WIDTH, SIGMAS, Run, Training, gap
 
 RATES = "Learning rates"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..finite import FiniteAnswer
 from ..reporting.answers import Answer
 from ..scores import BINS, Score
-from .data import Data
+from .data import LabeledData
 
 UNDEFINED = "-"
 
@@ -139,7 +139,7 @@ COLUMNS = {
 }
 
 
-def loss_of(data: Data) -> str:
+def loss_of(data: LabeledData) -> str:
     """What happens to the score when something is taken away."""
     return "the log-loss rises" if data.classes else "R² falls"
 

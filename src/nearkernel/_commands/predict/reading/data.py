@@ -24,7 +24,7 @@ MIN_ROWS = 4  # two to train on and two to test
 
 
 @dataclasses.dataclass(frozen=True)
-class Data:
+class LabeledData:
     """Inputs x (n, d) and targets y (n,): real values, or indices into `classes` for a classification.
 
     `frame` has the columns as they were read, None for images; x is what `PrepareTable` makes of all rows.
@@ -71,7 +71,7 @@ def load(
     drop: Sequence[str] = (),
     strict: bool = False,
     other_targets: Sequence[str] = (),
-) -> Data:
+) -> LabeledData:
     """The data set called `source`, or the file at that path; `strict` raises if anything would have to be repaired.
 
     `other_targets` are predicted as well and are not used as features.
@@ -97,7 +97,7 @@ def load(
 
 def _from_table(
     path: Path, target: str | None, task: str, drop: Sequence[str], other_targets: Sequence[str]
-) -> Data:
+) -> LabeledData:
     if target is None:
         raise ValueError(f"{path} needs --target COLUMN, the column to predict.")
     table, places = with_target(read_table(path, target, drop, other_targets), target)
@@ -114,7 +114,7 @@ def _from_table(
 
 def _prepared(
     name: str, frame: Frame, y: np.ndarray, target: str, classes: tuple[str, ...], remarks: Sequence[Remark]
-) -> Data:
+) -> LabeledData:
     _check_rows(len(y), name)
     preparation = PrepareTable().fit(frame)
     if not preparation.columns_:
@@ -122,7 +122,7 @@ def _prepared(
         raise ValueError(f"{name}: no column is left to predict from ({why}).")
     x, features = preparation.transform(frame), tuple(preparation.get_feature_names_out())
     frame = {plan.name: frame[plan.name] for plan in preparation.columns_}  # what is left out stays out
-    return Data(name, x, y, features, target, classes, None, frame, (*remarks, *preparation.remarks_))
+    return LabeledData(name, x, y, features, target, classes, None, frame, (*remarks, *preparation.remarks_))
 
 
 def _plain(column: Column) -> np.ndarray:
@@ -134,7 +134,7 @@ def _plain(column: Column) -> np.ndarray:
     return column.values if column.kind == "number" else column.values.astype(object)
 
 
-def _embedded(name: str, task: str) -> Data:
+def _embedded(name: str, task: str) -> LabeledData:
     from sklearn import datasets
 
     bunch = getattr(datasets, f"load_{name}")()
@@ -142,14 +142,14 @@ def _embedded(name: str, task: str) -> Data:
         y, classes = _read_target(bunch.target, task, "the target of diabetes")
         frame = _columns(bunch.data, bunch.feature_names)
         names = tuple(bunch.feature_names)
-        return Data(name, bunch.data, y, names, "disease progression", classes, frame=frame)
+        return LabeledData(name, bunch.data, y, names, "disease progression", classes, frame=frame)
     labels = np.array([str(label) for label in bunch.target_names])
     if task == "regression" and name != "digits":
         raise ValueError(
             f"--task regression: the classes of {name} are names ({', '.join(labels)}), not quantities."
         )
     y, classes = _read_target(bunch.target, task, f"the target of {name}")
-    return Data(
+    return LabeledData(
         name,
         bunch.data,
         y,
@@ -165,7 +165,7 @@ def _columns(x: np.ndarray, names: Sequence[str]) -> Frame:
     return {str(name): Column("number", values) for name, values in zip(names, x.T, strict=True)}
 
 
-def _from_npz(path: Path, target: str | None, task: str, drop: Sequence[str]) -> Data:
+def _from_npz(path: Path, target: str | None, task: str, drop: Sequence[str]) -> LabeledData:
     """Arrays `x` (n, d), or images (n, h, w), and `y` (n,)."""
     if drop:
         raise ValueError(f"--drop {drop[0]} is for tables; {path.name} holds arrays.")
@@ -202,7 +202,7 @@ def _from_npz(path: Path, target: str | None, task: str, drop: Sequence[str]) ->
         }
         return _prepared(path.name, frame, y, target, classes, ())
     _check_inputs(x, path.name)
-    return Data(path.name, x, y, features, target, classes, image_shape)
+    return LabeledData(path.name, x, y, features, target, classes, image_shape)
 
 
 def _read_target(values: np.ndarray, task: str, what: str) -> tuple[np.ndarray, tuple[str, ...]]:

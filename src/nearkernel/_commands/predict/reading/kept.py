@@ -10,7 +10,6 @@ import dataclasses
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class Sheet:
 
     names: list[str]
     rows: np.ndarray
-    cells: Callable[[int], list[Any]]
+    cells: Callable[[int], list[object]]
 
 
 def as_written(path: Path) -> Sheet:
@@ -66,7 +65,7 @@ def as_written(path: Path) -> Sheet:
     if kind == ".xlsx":
         names = [name.strip() for name in names]
 
-    def cells(place: int) -> list[Any]:
+    def cells(place: int) -> list[object]:
         found = [lines[i][place] if place < len(lines[i]) else "" for i in body]
         return ["" if each is None else each for each in found]
 
@@ -95,7 +94,7 @@ def ids(frame: Frame, used: Sequence[str], least: int = _ID_ROWS) -> list[str]:
     return found
 
 
-def beside(path: Path, ids: Sequence[str], keep: Sequence[str], taken: Sequence[str]) -> dict[str, Any]:
+def beside(path: Path, ids: Sequence[str], keep: Sequence[str], taken: Sequence[str]) -> dict[str, object]:
     """Columns to write before the predictions, whose names are `taken`: row numbers, `ids`, and those in `keep`."""
     sheet = as_written(path)
     for name in keep:
@@ -104,7 +103,7 @@ def beside(path: Path, ids: Sequence[str], keep: Sequence[str], taken: Sequence[
                 f"--keep {name}: {path.name} has no such column; it has {listed(sheet.names)}."
                 + nearest(name, sheet.names)
             )
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name in dict.fromkeys((*ids, *keep)):
         if name in sheet.names:
             given = f"{name} (given)" if name in (*taken, ROW) else name

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....estimators.tables.columns import Remark
 from ....estimators.tables.prepare import PrepareTable
-from .data import MIN_ROWS, Data
+from .data import MIN_ROWS, LabeledData
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Split:
         return self.centre + self.scale * mean
 
 
-def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
+def split(data: LabeledData, test_fraction: float, max_train: int, seed: int) -> Split:
     """Shuffle, keep at most `max_train` training rows (and as many test rows as belong to them), standardize."""
     total = len(data.x)
     kept = min(total, int(max_train / (1 - test_fraction)))
@@ -69,7 +69,7 @@ def split(data: Data, test_fraction: float, max_train: int, seed: int) -> Split:
     return dataclasses.replace(found, preparation=preparation, remarks=tuple(preparation.remarks_))
 
 
-def all_rows(data: Data, most: int, seed: int) -> Split:
+def all_rows(data: LabeledData, most: int, seed: int) -> Split:
     """At most `most` rows, all to train on, standardized."""
     kept = min(len(data.x), most)
     rows = np.sort(np.random.default_rng(seed).permutation(len(data.x))[:kept])
@@ -85,7 +85,7 @@ def few(found: Split, most: int, seed: int) -> Split:
     return dataclasses.replace(found, x=found.x[kept], y=found.y[kept])
 
 
-def _prepared(data: Data, train: np.ndarray, test: np.ndarray, notes: list[str]) -> Split:
+def _prepared(data: LabeledData, train: np.ndarray, test: np.ndarray, notes: list[str]) -> Split:
     constant = np.ptp(data.x[train], axis=0) == 0
     if constant.all():
         raise ValueError(
@@ -107,20 +107,11 @@ def _prepared(data: Data, train: np.ndarray, test: np.ndarray, notes: list[str])
     scale = float(np.sqrt(np.mean(_spread(y[train]) ** 2)))
     _check_size(scale, f"target {data.target!r}")
     return Split(
-        x,
-        (y[train] - centre) / scale,
-        x_new,
-        data.y[test],
-        test,
-        centre,
-        scale,
-        scaling,
-        tuple(notes),
-        train,
+        x, (y[train] - centre) / scale, x_new, data.y[test], test, centre, scale, scaling, tuple(notes), train
     )
 
 
-def shuffled(data: Data, kept: int, tests: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def shuffled(data: LabeledData, kept: int, tests: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Indices of training and test rows; each class keeps its share in both where the rows allow."""
     order = np.random.default_rng(seed).permutation(len(data.x))[:kept]
     if data.classes:
@@ -148,7 +139,7 @@ def _check_size(spread: float, what: str) -> None:
 
 
 def _standardised(
-    data: Data, train: np.ndarray, test: np.ndarray, spread: np.ndarray
+    data: LabeledData, train: np.ndarray, test: np.ndarray, spread: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """Inputs with training mean 0 and training variance 1, so that |x|^2 is about the number of features."""
     centre = data.x[train].mean(axis=0)

@@ -18,7 +18,7 @@ from .... import _look
 from ...._look import Html
 from ...._look.drawing import BLUE, GREEN, GREY, INK, ORANGE, svg
 from .. import scores
-from ..early import Curve
+from ..early import TrainingCurve
 from .answers import Answer
 
 COLOURS = {"Auto": GREEN, "NNGP": BLUE, "NTK": ORANGE, "Linear": GREY}
@@ -121,7 +121,9 @@ def coverage(figure: Figure, answers: Sequence[Answer], truth: np.ndarray) -> No
     figure.legend(loc="outside lower center", ncols=3)  # curves may be anywhere inside
 
 
-def along_training(figure: Figure, curve: Curve, answers: Sequence[Answer], key: str, label: str) -> None:
+def along_training(
+    figure: Figure, curve: TrainingCurve, answers: Sequence[Answer], key: str, label: str
+) -> None:
     """Leave-one-out error of the trained network over training; the best time; what methods reached on test rows."""
     axes = figure.subplots()
     percent = label.endswith("(%)")

@@ -9,20 +9,17 @@ import numpy as np
 
 from .... import _look
 from ...._base.printable import escape
-from ...._base.settings import flag
-from ...._base.versions import versions
 from ...._look import Html
 from ...._look.drawing import SERIES
-from ...curve.job import Found
+from ...curve.job import ScaledCurve
 from ...curve.picture import SIZE
 from ...curve.picture import draw as draw_curve
-from ...streams import command_line
+from ...report import flags, page
 from ..auto import Chosen
 from ..finite import FiniteAnswer
-from ..job import Network, Result
+from ..job import PredictionRun
 from ..reading.columns import COLUMNS, HEADLINE, cells, loss_of, plain, titles
-from ..reading.data import Data
-from ..reading.prepare import Split
+from ..reading.data import LabeledData
 from ..reading.tables import listed
 from ..scores import confidence
 from . import pictures
@@ -36,53 +33,45 @@ _LARGE, _SMALL = (4.6, 3.7), (3.3, 3.1)  # inches, alone or three abreast
 
 
 def report_html(
-    data: Data,
-    split: Split,
-    network: Network,
-    result: Result,
+    run: PredictionRun,
     options: Mapping[str, Any],
-    grown: Found | None = None,
+    grown: ScaledCurve | None = None,
     next_commands: Sequence[str] = (),
 ) -> str:
     """The whole page."""
     asked = {
         **options,
-        "weight_var": network.weight_var,
-        "algorithm": f"{options['algorithm']} ({network.training})",
+        "weight_var": run.network.weight_var,
+        "algorithm": f"{options['algorithm']} ({run.network.training})",
     }
-    settings = {
-        "data" if name == "data" else flag(name): value
-        for name, value in asked.items()
-        if value is not False and value not in (None, ())
-    }
-    prepared = {"inputs": split.input_scaling, "target": target_scaling(data)}
-    remarks = [*split.notes, *result.notes]
+    del asked["data"]
+    given = {name: value for name, value in asked.items() if value is not False}
+    prepared = {"inputs": run.split.input_scaling, "target": target_scaling(run.data)}
+    remarks = [*run.split.notes, *run.notes]
     if remarks:
         prepared["remarks"] = "; ".join(remarks)
-    return _look.page(
-        f"nearkernel: {data.name}",
-        f"nearkernel predict · {data.name}",
-        headline(data, result),
-        f"{verdict(data, result)} {_lead(data, split, network)}",
-        *(_look.warning(leak.warning(data)) for leak in result.leaks),
-        _table(data, result),
-        *_matters(data, result),
+    return page(
+        f"nearkernel: {run.data.name}",
+        f"nearkernel predict · {run.data.name}",
+        headline(run),
+        f"{verdict(run)} {_lead(run)}",
+        *(_look.warning(leak.warning(run.data)) for leak in run.leaks),
+        _table(run),
+        *_matters(run),
         *_more_rows(grown),
         _look.section("What to do next", _look.code("\n".join(next_commands))),
-        _look.section("Pictures", _look.pictures(*_figures(data, split, result))),
-        _look.section("Rows of the table", _look.definitions(_methods(network, result))),
+        _look.section("Pictures", _look.pictures(*_figures(run))),
+        _look.section("Rows of the table", _look.definitions(_methods(run))),
         _look.section(
             "Columns of the table",
-            _look.definitions({column.title: column.meaning for column in COLUMNS[data.task]}),
+            _look.definitions({column.title: column.meaning for column in COLUMNS[run.data.task]}),
         ),
-        _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(data)),
-        _look.section("Settings", _look.definitions(settings)),
-        _look.reproduce(command_line()),
-        _look.footer(versions()),
+        _look.section("How the data were prepared", _look.definitions(prepared), *_repairs(run.data)),
+        settings={"data": options["data"], **flags(given, None, ())},
     )
 
 
-def _more_rows(grown: Found | None) -> Iterator[Html]:
+def _more_rows(grown: ScaledCurve | None) -> Iterator[Html]:
     """Whether more rows would help."""
     if grown is None:
         return
@@ -100,28 +89,28 @@ def _more_rows(grown: Found | None) -> Iterator[Html]:
     )
 
 
-def _lead(data: Data, split: Split, network: Network) -> str:
-    trained = network.finite is not None and network.finite.train
+def _lead(run: PredictionRun) -> str:
+    trained = run.network.finite is not None and run.network.finite.train
     what = "Only the last row of the table was trained." if trained else "No network was trained."
     return (
-        f"{data.name}, column {data.target}: {rows_in_words(split)}. Everything below was chosen on the rows to learn "
-        f"from. NNGP and NTK are infinitely wide networks of {network.words}, by exact theory. {what}"
+        f"{run.data.name}, column {run.data.target}: {rows_in_words(run.split)}. Everything below was chosen on the "
+        f"rows to learn from. NNGP and NTK are infinitely wide networks of {run.network.words}, by exact theory. {what}"
     )
 
 
-def _matters(data: Data, result: Result) -> Iterator[Html]:
+def _matters(run: PredictionRun) -> Iterator[Html]:
     """Which columns matter."""
-    if result.auto is None or not result.auto.importance:
+    if run.auto is None or not run.auto.importance:
         return
     text = (
-        f"Importance: how much {loss_of(data)} when a column is shuffled, which removes its information, ± one "
+        f"Importance: how much {loss_of(run.data)} when a column is shuffled, which removes its information, ± one "
         "standard error. All rows take part: five times, four fifths are learned from and the others tried."
     )
-    head, weights = ["column", "importance"], _metric_weights(result.auto)
+    head, weights = ["column", "importance"], _metric_weights(run.auto)
     if weights:
         head.append("weight in the metric")
         text += " Weight: the weight of the column in the learned metric, relative to the largest."
-    matter = [one for one in result.auto.importance if one.matters]
+    matter = [one for one in run.auto.importance if one.matters]
     rows = [
         [one.column, plain(one.cost), *([f"{weights[one.column]:.2f}"] if weights else [])]
         for one in matter[:_COLUMNS]
@@ -129,7 +118,7 @@ def _matters(data: Data, result: Result) -> Iterator[Html]:
     more = len(matter) - len(rows)
     if more > 0:
         text += f" {more} columns of less importance are in result.json."
-    others = [one.column for one in result.auto.importance if not one.matters]
+    others = [one.column for one in run.auto.importance if not one.matters]
     rest = f"Not beyond chance: {listed(others, quote=False, most=_COLUMNS)}." if others else ""
     shown = [_look.table(head, rows)] if rows else []
     yield _look.section("Which columns matter", _look.paragraphs(text), *shown, _look.paragraphs(rest))
@@ -146,34 +135,34 @@ def _metric_weights(auto: Chosen) -> dict[str, float]:
     }
 
 
-def _repairs(data: Data) -> Iterator[Html]:
+def _repairs(data: LabeledData) -> Iterator[Html]:
     """What was found in each column, and what was done."""
     if data.remarks:
         rows = [[remark.column, remark.found, remark.done] for remark in data.remarks]
         yield _look.table(["column", "found", "done"], rows, words=True)
 
 
-def _table(data: Data, result: Result) -> Html:
-    trained = any(answer.distance is not None for answer in result.finite)
-    everything: list[Answer | FiniteAnswer] = [*result.answers, *result.finite]
+def _table(run: PredictionRun) -> Html:
+    trained = any(answer.distance is not None for answer in run.finite)
+    everything: list[Answer | FiniteAnswer] = [*run.answers, *run.finite]
     rows = []
     for answer in everything:
-        name, *figures = cells(answer, data.task, trained)
+        name, *figures = cells(answer, run.data.task, trained)
         colour = pictures.COLOURS.get(name)
         spot = _look.dot(SERIES.index(colour) + 1) if colour else ""
         rows.append([Html(f"{spot}{escape(name)}"), *figures])
-    return _look.table(titles(data.task, trained), rows)
+    return _look.table(titles(run.data.task, trained), rows)
 
 
-def _methods(network: Network, result: Result) -> dict[str, str]:
+def _methods(run: PredictionRun) -> dict[str, str]:
     """What the rows of the table are."""
-    here = {*(answer.name for answer in result.answers), *(answer.name for answer in result.finite)}
-    return {name: text for name, text in _all_methods(network, result).items() if name in here}
+    here = {*(answer.name for answer in run.answers), *(answer.name for answer in run.finite)}
+    return {name: text for name, text in _all_methods(run).items() if name in here}
 
 
-def _all_methods(network: Network, result: Result) -> dict[str, str]:
-    noise = {answer.name: answer.details.get("noise") for answer in result.answers}
-    auto = result.named("Auto").details
+def _all_methods(run: PredictionRun) -> dict[str, str]:
+    noise = {answer.name: answer.details.get("noise") for answer in run.answers}
+    auto = run.named("Auto").details
     kernels = "; ".join(f"{each['kernel']} ({each['weight']:.2f})" for each in auto["kernels"])
     logarithm = " It learned the logarithm of the target." if auto.get("target") == "log" else ""
     return {
@@ -182,23 +171,23 @@ def _all_methods(network: Network, result: Result) -> dict[str, str]:
         "NNGP": "The Bayesian posterior: random, infinitely wide networks, weighted by how well they "
         f"explain the training rows. The noise variance is {noise['NNGP']:.2g} times the target's, the most "
         "likely value given the training rows.",
-        "NTK": f"The result of training: the mean output of infinitely wide networks after {network.training}, "
+        "NTK": f"The result of training: the mean output of infinitely wide networks after {run.network.training}, "
         "and its spread over random initializations. It assumes data without noise.",
         "Linear": "A linear baseline: Bayesian ridge regression on the same inputs. "
         f"The noise variance is {noise['Linear']:.2g} times the target's, chosen in the same way.",
         "Boosting": "Histogram gradient boosting of scikit-learn with default settings, for comparison.",
         "Majority": "The most frequent class of the training rows, for every row.",
         "Mean": "The mean of the training rows, for every row.",
-        **_finite_methods(network, result),
+        **_finite_methods(run),
     }
 
 
-def _finite_methods(network: Network, result: Result) -> dict[str, str]:
+def _finite_methods(run: PredictionRun) -> dict[str, str]:
     """What the rows of the finite network are."""
-    if network.finite is None:
+    if run.network.finite is None:
         return {}
-    net = f"One network of width {network.finite.width}, initialized with seed {network.finite.seed}"
-    training = result.finite_training or network.training
+    net = f"One network of width {run.network.finite.width}, initialized with seed {run.network.finite.seed}"
+    training = run.finite_training or run.network.training
     words = {
         "order 0": f"{net}, linearized, after {training}: no features are learned. Nothing is trained.",
         "order 1": "The same network with feature learning to first order.",
@@ -206,19 +195,19 @@ def _finite_methods(network: Network, result: Result) -> dict[str, str]:
         "trained": f"The same network, actually trained by {training}. The column 'from trained' is the relative "
         "distance of each prediction from its outputs.",
     }
-    return {answer.name: words[answer.name] for answer in result.finite}
+    return {answer.name: words[answer.name] for answer in run.finite}
 
 
-def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
-    answers = [result.named(name) for name in pictures.SHOWN]
-    truth = split.truth
-    if data.classes:
+def _figures(run: PredictionRun) -> Iterator[Html]:
+    answers = [run.named(name) for name in pictures.SHOWN]
+    truth = run.split.truth
+    if run.data.classes:
         yield _look.figure(
             "Confusion matrices",
             "Rows are true classes, columns are predicted classes; the diagonal is correct.",
             *(
                 pictures.draw(
-                    f"confusion {answer.name}", _SMALL, pictures.confusion, answer, truth, data.classes
+                    f"confusion {answer.name}", _SMALL, pictures.confusion, answer, truth, run.data.classes
                 )
                 for answer in answers
             ),
@@ -234,7 +223,7 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
         margin = 0.05 * np.ptp(values)
         limits = (values.min() - margin, values.max() + margin)
         yield _look.figure(
-            f"Predicted and true {data.target}",
+            f"Predicted and true {run.data.target}",
             "One point per test row, with its 90\u00a0% interval.",
             *(
                 pictures.draw(
@@ -250,42 +239,42 @@ def _figures(data: Data, split: Split, result: Result) -> Iterator[Html]:
             "Those of the NTK include the randomness of the initialization only, not the noise of the data.",
             pictures.draw("coverage", _LARGE, pictures.coverage, answers, truth),
         )
-    if result.curve is not None:
-        error = HEADLINE[data.task]
+    if run.curve is not None:
+        error = HEADLINE[run.data.task]
         yield _look.figure(
             "When to stop training",
             "Leave-one-out error of the average trained network during training; no test rows are used. "
-            + _sentence(result.curve.advice or "early stopping would not help beyond chance"),
+            + _sentence(run.curve.advice or "early stopping would not help beyond chance"),
             pictures.draw(
                 "training",
                 _LARGE,
                 pictures.along_training,
-                result.curve,
+                run.curve,
                 answers,
                 error,
-                "error (%)" if data.classes else f"RMSE of {data.target}",
+                "error (%)" if run.data.classes else f"RMSE of {run.data.target}",
             ),
         )
-    if data.image_shape and data.classes:
-        yield _uncertain(data, split, result)
+    if run.data.image_shape and run.data.classes:
+        yield _uncertain(run)
 
 
 def _sentence(words: str) -> str:
     return f"{words[0].upper()}{words[1:]}."
 
 
-def _uncertain(data: Data, split: Split, result: Result) -> Html:
+def _uncertain(run: PredictionRun) -> Html:
     """The test pictures whose class the trained networks agree on least."""
-    ntk = result.named("NTK")
-    assert ntk.log_probs is not None and data.image_shape is not None
+    ntk = run.named("NTK")
+    assert ntk.log_probs is not None and run.data.image_shape is not None
     sure = confidence(ntk.log_probs)
     wall = []
     for i in np.argsort(sure)[:UNCERTAIN]:
-        answer, truth = data.classes[ntk.label[i]], data.classes[split.truth[i]]
+        answer, truth = run.data.classes[ntk.label[i]], run.data.classes[run.split.truth[i]]
         verdict = "right" if answer == truth else f"true {truth}"
-        picture = pictures.thumbnail(data.x[split.rows[i]].reshape(data.image_shape))
+        picture = pictures.thumbnail(run.data.x[run.split.rows[i]].reshape(run.data.image_shape))
         wall.append(
-            f'<div><img src="{picture}" alt="test row {split.rows[i]}">'
+            f'<div><img src="{picture}" alt="test row {run.split.rows[i]}">'
             f"{escape(answer)}, {100 * sure[i]:.0f}\u00a0%<br>{escape(verdict)}</div>\n"
         )
     return _look.figure(

@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
 from typing import Any
 
 import numpy as np
 
 from ...._base.versions import versions
-from ...curve.job import Found
+from ...curve.job import ScaledCurve
+from ...report import document
 from ..auto import NAME as AUTO
-from ..job import Network, Result
-from ..reading.data import Data
-from ..reading.prepare import Split
+from ..job import PredictionRun
+from ..network import HypotheticalNetwork
+from ..reading.data import LabeledData
 from ..reading.spreadsheet import as_csv
-from ..scores import Score, confidence
+from ..scores import confidence
 from .verdict import verdict
 
 
-def result_json(
-    data: Data,
-    split: Split,
-    network: Network,
-    result: Result,
-    options: dict[str, Any],
-    grown: Found | None = None,
-) -> str:
+def result_json(run: PredictionRun, options: dict[str, object], grown: ScaledCurve | None = None) -> str:
     """`options` are the command's own, as typed or by default; everything derived from them stands beside."""
-    document = {
+    figures = {
         "data": {
-            "name": data.name,
-            "task": data.task,
-            "target": data.target,
-            "classes": list(data.classes),
-            "features": split.x.shape[1],
-            "training_rows": len(split.x),
-            "test_rows": len(split.x_new),
-            "input_scaling": split.input_scaling,
-            "target_scaling": target_scaling(data),
+            "name": run.data.name,
+            "task": run.data.task,
+            "target": run.data.target,
+            "classes": list(run.data.classes),
+            "features": run.split.x.shape[1],
+            "training_rows": len(run.split.x),
+            "test_rows": len(run.split.x_new),
+            "input_scaling": run.split.input_scaling,
+            "target_scaling": target_scaling(run.data),
         },
         "settings": options,
-        "network": {**_network_fields(network), "width": "infinite"},
+        "network": {**_network_fields(run.network), "width": "infinite"},
         "versions": versions(),
         "figures": {
             answer.name: {**answer.figures, "seconds": answer.seconds, **answer.details}
-            for answer in result.answers
+            for answer in run.answers
         },
         "finite_network": {
             answer.name: {
@@ -55,10 +47,10 @@ def result_json(
                 "correction": answer.correction,
                 "distance_from_trained": answer.distance,
             }
-            for answer in result.finite
+            for answer in run.finite
         },
-        "regime": result.regime,
-        "along_training": result.curve,
+        "regime": run.regime,
+        "along_training": run.curve,
         "learning_curve": None if grown is None else grown.fields(),
         "columns": [
             {
@@ -67,77 +59,65 @@ def result_json(
                 "standard_error": each.cost.sem,
                 "matters": each.matters,
             }
-            for each in (result.auto.importance if result.auto else ())
+            for each in (run.auto.importance if run.auto else ())
         ],
-        "leaks": [*result.leaks],
-        "warnings": [leak.warning(data) for leak in result.leaks],
-        "preparation": [*data.remarks],
-        "verdict": verdict(data, result),
-        "notes": [*data.notes, *split.notes, *result.notes],
+        "leaks": [*run.leaks],
+        "warnings": [leak.warning(run.data) for leak in run.leaks],
+        "preparation": [*run.data.remarks],
+        "verdict": verdict(run),
+        "notes": [*run.data.notes, *run.split.notes, *run.notes],
     }
-    return json.dumps(plain(document), indent=2, ensure_ascii=False) + "\n"
+    return document(figures)
 
 
-def predictions_csv(data: Data, split: Split, result: Result) -> str:
+def predictions_csv(run: PredictionRun) -> str:
     """One line per test row: its number (in a spreadsheet, or from 0), the truth, and each method's prediction.
 
     Beside each prediction stands its spread.
 
     Regression: the predictive standard deviation. Classification: the probability of the predicted class.
     """
-    spread = "probability" if data.classes else "std"
-    columns: dict[str, Any] = {"row": _numbers(data)[split.rows], "true": _named(split.truth, data)}
-    for answer in result.answers:
+    spread = "probability" if run.data.classes else "std"
+    columns: dict[str, Any] = {
+        "row": _numbers(run.data)[run.split.rows],
+        "true": _named(run.split.truth, run.data),
+    }
+    for answer in run.answers:
         if answer.log_probs is not None:
-            columns[answer.name] = _named(answer.label, data)
+            columns[answer.name] = _named(answer.label, run.data)
             columns[f"{answer.name}_{spread}"] = confidence(answer.log_probs)
             if answer.name == AUTO:
-                for c, name in enumerate(data.classes):
+                for c, name in enumerate(run.data.classes):
                     columns[f"{AUTO}_p({name})"] = np.exp(answer.log_probs[:, c])
         else:
             columns[answer.name] = answer.mean[:, 0]
-            columns[f"{answer.name}_{spread}"] = [""] * len(split.truth) if answer.std is None else answer.std
+            columns[f"{answer.name}_{spread}"] = (
+                [""] * len(run.split.truth) if answer.std is None else answer.std
+            )
             if answer.name == AUTO and answer.interval is not None:
                 columns[f"{answer.name}_low"], columns[f"{answer.name}_high"] = answer.interval.T
-    for one in result.finite:
+    for one in run.finite:
         columns[f"finite {one.name}"] = (
-            _named(one.mean.argmax(axis=1), data) if data.classes else one.mean[:, 0]
+            _named(one.mean.argmax(axis=1), run.data) if run.data.classes else one.mean[:, 0]
         )
     return as_csv(columns)
 
 
-def _numbers(data: Data) -> np.ndarray:
+def _numbers(data: LabeledData) -> np.ndarray:
     """(n,) of the rows: as a spreadsheet counts them, or from 0."""
     return np.arange(len(data.x)) if data.numbers is None else data.numbers
 
 
-def _named(values: np.ndarray, data: Data) -> np.ndarray:
+def _named(values: np.ndarray, data: LabeledData) -> np.ndarray:
     return np.array(data.classes)[values] if data.classes else values
 
 
-def _network_fields(network: Network) -> dict[str, Any]:
+def _network_fields(network: HypotheticalNetwork) -> dict[str, object]:
     fields = {field.name: getattr(network, field.name) for field in dataclasses.fields(network)}
     finite = dataclasses.asdict(network.finite) if network.finite else None
     return {**fields, "algorithm": repr(network.algorithm), "finite": finite}
 
 
-def target_scaling(data: Data) -> str:
+def target_scaling(data: LabeledData) -> str:
     kind = "one-hot, centered by class" if data.classes else "centered"
     return f"{kind}, divided by one standard deviation (training rows); undone in every figure"
-
-
-def plain(value: Any) -> Any:
-    """JSON has no dataclasses, arrays or infinities: records become dicts, arrays lists, inf and nan words."""
-    if isinstance(value, Score):
-        return {"value": plain(value.value), "standard_error": plain(value.sem)}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 
 import numpy as np
 
 from ...streams import command_line
 from ..auto import NAME as AUTO
 from ..baselines import name_of
-from ..job import Result
-from ..leaks import Leak
+from ..job import PredictionRun
 from ..options import Options
 from ..reading.columns import HEADLINE, for_people, shown
-from ..reading.data import Data
 from ..reading.prepare import Split
 from ..scores import Score
 
@@ -22,41 +19,41 @@ _SIGMAS = 2.0  # by which a method must beat the baseline
 _RANKS = 0.6  # AUC from which a ranking is of use
 
 
-def headline(data: Data, result: Result) -> str:
+def headline(run: PredictionRun) -> str:
     """How good the headline method is, beside the baseline."""
-    auto, plain = result.named(AUTO), result.named(name_of(data))
+    auto, plain = run.named(AUTO), run.named(name_of(run.data))
     if auto.details.get("balanced"):
         return (
-            f"Auto finds {shown(auto, 'balanced_accuracy', data.task)} of the rows of a class, averaged over classes; "
-            f"guessing finds {100 / len(data.classes):.0f}\u00a0%."
+            f"Auto finds {shown(auto, 'balanced_accuracy', run.data.task)} of the rows of a class, averaged over "
+            f"classes; guessing finds {100 / len(run.data.classes):.0f}\u00a0%."
         )
-    key = "error" if data.classes else "mae"
-    ours, theirs = (_short(shown(each, key, data.task)) for each in (auto, plain))
-    if data.classes:
+    key = "error" if run.data.classes else "mae"
+    ours, theirs = (_short(shown(each, key, run.data.task)) for each in (auto, plain))
+    if run.data.classes:
         return f"Auto errs on {ours} of new rows; always answering {str(plain.details['answer'])!r} errs on {theirs}."
     r2 = auto.figures["r2"]
     explained = "" if not isinstance(r2, float) else f" and explains {100 * r2:.0f}\u00a0% of its variance"
     return (
-        f"Auto misses {data.target} by {ours} on average{explained}; always answering "
+        f"Auto misses {run.data.target} by {ours} on average{explained}; always answering "
         f"{for_people(plain.details['answer'])} misses it by {theirs}."
     )
 
 
-def verdict(data: Data, result: Result) -> str:
+def verdict(run: PredictionRun) -> str:
     """Whether anything beats the baseline, by two standard errors of the difference on the test rows."""
-    if result.named(AUTO).details.get("balanced"):
+    if run.named(AUTO).details.get("balanced"):
         return "With --balanced, errors of rare classes count as much as those of frequent ones: more false alarms."
-    baseline = result.named(name_of(data))
-    others = [each for each in result.answers if each.name != baseline.name]
-    key = HEADLINE[data.task]
+    baseline = run.named(name_of(run.data))
+    others = [each for each in run.answers if each.name != baseline.name]
+    key = HEADLINE[run.data.task]
     value = {each.name: figure.value for each in others if isinstance(figure := each.figures[key], Score)}
     best = min(value, key=lambda name: value[name])
-    reached, plain = result.named(best).figures[key], baseline.figures[key]
+    reached, plain = run.named(best).figures[key], baseline.figures[key]
     assert isinstance(reached, Score) and isinstance(plain, Score)
-    name = "the most frequent class" if data.classes else "the mean"
+    name = "the most frequent class" if run.data.classes else "the mean"
     if plain.value - reached.value < _SIGMAS * np.nan_to_num(max(reached.sem, plain.sem)) / np.sqrt(2):
-        text = f"Nothing here beats {name} beyond chance: these columns say little about {data.target}."
-        auc = result.named(AUTO).figures.get("auc")
+        text = f"Nothing here beats {name} beyond chance: these columns say little about {run.data.target}."
+        auc = run.named(AUTO).figures.get("auc")
         if isinstance(auc, float) and auc > _RANKS:
             text = (
                 f"No answer beats {name} beyond chance, but the ranking is of use (AUC {auc:.2f}): sort rows by their "
@@ -69,24 +66,24 @@ def verdict(data: Data, result: Result) -> str:
     return f"{best} is the best of {len(others)} methods on the test rows, {chance} of Auto."
 
 
-def next_commands(options: Options, data: Data, leaks: Sequence[Leak] = ()) -> list[str]:
+def next_commands(options: Options, run: PredictionRun) -> list[str]:
     """What to type now, each with what it is for."""
-    found = []
-    if leaks:
-        drop = shlex.join(word for leak in leaks for word in ("--drop", leak.column))
-        found.append(f"{command_line()} {drop}   # if not known at prediction time")
+    lines = []
+    if run.leaks:
+        drop = shlex.join(word for leak in run.leaks for word in ("--drop", leak.column))
+        lines.append(f"{command_line()} {drop}   # if not known at prediction time")
     if options.save is None:
-        found.append(f"{command_line()} --save model.nk   # keep the model")
-    elif data.image_shape is None:
-        found.append(f"nearkernel apply {shlex.quote(options.save)} new.csv   # predict new rows")
+        lines.append(f"{command_line()} --save model.nk   # keep the model")
+    elif run.data.image_shape is None:
+        lines.append(f"nearkernel apply {shlex.quote(str(options.save))} new.csv   # predict new rows")
     else:
-        found.append(f"nearkernel apply {shlex.quote(options.save)} new.npz   # predict new images")
+        lines.append(f"nearkernel apply {shlex.quote(str(options.save))} new.npz   # predict new images")
     if options.curve:
-        return found
+        return lines
     same = [options.data, *([] if options.target is None else ["--target", options.target])]
     same += [word for name in (*options.drop, *options.other_targets) for word in ("--drop", name)]
-    found.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
-    return found
+    lines.append(f"nearkernel curve {shlex.join(same)} --tune --out curve   # would more rows help?")
+    return lines
 
 
 def rows_in_words(split: Split) -> str:
