@@ -37,36 +37,15 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-_HEAVY = (
-    "any-activation",
-    "build-a-network",
-    "choosing-an-algorithm",
-    "curvature",
-    "estimators",
-    "exact-laws",
-    "finite-width",
-    "float64",
-    "how-do-i",
-    "implicit-bias",
-    "networks-expanded",
-    "when-kernels-fail",
-    "which-prediction",
-    "your-own-network",
-)
-
-
-def _weighed(page: Path):
-    """Pages that take long are run with the slow tests."""
-    marks = [pytest.mark.slow] if page.stem in _HEAVY else []
-    return pytest.param(page, id=name_of(page), marks=marks)
-
-
 def test_same_text_allows_one_unit_of_the_last_digit():
     assert same_text("[0.124 -1.0]\n", "[0.123 -1.0]") and same_text("3.1e-05", "3.0e-05")
     assert not same_text("0.125", "0.123") and not same_text("7", "8") and not same_text("a 1", "b 1")
 
 
-@pytest.mark.parametrize("page", [_weighed(page) for page in PAGES])
+@pytest.mark.merge
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _BLOCK.search(page.read_text("utf-8"))], ids=name_of
+)
 def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
