@@ -4,9 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Tests spend most of their time in the compiler, which uses one core: one process a core.
 JOBS      ?= $(shell $(PYTHON) -c 'import os; print(min(8, os.cpu_count() or 1))')
-# Programs of tests run for milliseconds: optimizing them takes most of the time of a first run. `make test-merge`,
-# `test-slow` and `test-portable` compile as users do. The tail of a run: what took long, and seconds by folder.
-QUICKLY   := JAX_DISABLE_MOST_OPTIMIZATIONS=1
+# Programs of tests run for milliseconds and take seconds to optimize, so `make test` and `test-room` ask XLA for plain
+# code, where rounding differs as between processors. test-merge, test-slow and test-portable compile as users do.
+QUICKLY   := JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false"
 PYTEST    := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=30 --durations-min=1
 # A stamp is touched only after its step succeeded, so whatever was interrupted starts again.
 MADE      := $(VENV)/.made

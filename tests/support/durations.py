@@ -1,6 +1,6 @@
-"""What a test run cost, by folder: seconds, seconds of the processor and compiled programs, where `--durations` is given.
+"""What a test run cost, by folder: seconds, seconds of the processor, compiled programs; printed with `--durations`.
 
-    python tests/support/durations.py LOG [OLD=NEW ...]      # seconds as tables, from the log of a run with --durations=0
+    python tests/support/durations.py LOG [OLD=NEW ...]    # seconds as tables, from the log of a run with --durations=0
 
 Seconds of the processor do not depend on what else the machine does. Programs are those that a process asked for and
 did not hold yet, whether XLA compiled them or a kept one was read.

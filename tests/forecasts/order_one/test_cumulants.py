@@ -11,6 +11,7 @@ import nearkernel as nk
 from nearkernel.forecasts.order_one.time_responses import responses
 from nearkernel.forecasts.order_one.trained_cumulants import fourth_cumulants, third_cumulants, ties
 from nearkernel.forecasts.order_one.trained_moments import Start, polynomial, start_of, trained_law
+from support.cases import few
 from support.references.joint_moments import moments
 from support.references.plain_sums import output_tensors
 from support.references.trained_recursion import descended
@@ -92,15 +93,18 @@ def test_cumulants_are_those_of_the_recursion(steps):
 
 @pytest.mark.parametrize(
     "activation, hidden, size, points",
-    [
-        ("tanh", 1, 1.0, 4),  # the largest variance of a neuron is 1.2
-        ("tanh", 1, 2.5, 4),  # 7.3
-        ("gelu", 1, 1.5, 4),
-        ("erf", 1, 1.5, 4),
-        ("tanh", 2, 1.3, 3),
-        ("gelu", 2, 1.0, 3),
-        ("erf", 2, 1.6, 3),
-    ],
+    few(
+        [
+            ("tanh", 1, 1.0, 4),  # the largest variance of a neuron is 1.2
+            ("tanh", 1, 2.5, 4),  # 7.3
+            ("gelu", 1, 1.5, 4),
+            ("erf", 1, 1.5, 4),
+            ("tanh", 2, 1.3, 3),
+            ("gelu", 2, 1.0, 3),
+            ("erf", 2, 1.6, 3),
+        ],
+        2,
+    ),
 )
 def test_mean_covariance_and_cumulants_have_five_digits(activation, hidden, size, points):
     """Against plain sums over neurons on a grid: no code in common; the tensors themselves have six."""

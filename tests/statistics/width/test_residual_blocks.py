@@ -12,6 +12,7 @@ from nearkernel.statistics.width.observables import _hidden
 from nearkernel.statistics.width.residual_blocks import Paths
 from nearkernel.statistics.width.stages import entries, stages
 from support import helpers
+from support.cases import few
 
 L = nk.layers
 X = helpers.points(2, 3, 5)
@@ -77,7 +78,7 @@ def test_kernels_widths_and_copies():
         np.testing.assert_allclose(parts, expected, atol=1e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("inner", [None, 7])
+@pytest.mark.parametrize("inner", few([None, 7], 1))
 @in_float64
 def test_tangent_kernels_of_drawn_networks(inner):
     net = network(6, inner=inner)
