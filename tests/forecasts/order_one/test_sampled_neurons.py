@@ -44,8 +44,7 @@ def corrections(law):
 def assert_agrees(exact, found, sigmas=4.0):
     for one, other, error in zip(corrections(exact), corrections(found), found.error, strict=True):
         z = (other - one) / error
-        print(np.abs(z).max(), np.abs(error).max() / np.abs(one).max())
-        assert np.abs(z).max() < sigmas
+        assert np.abs(z).max() < sigmas, np.abs(error).max() / np.abs(one).max()
     np.testing.assert_allclose(found.terms[0], exact.terms[0], atol=1e-9)
     np.testing.assert_allclose(found.cov_terms[0], exact.cov_terms[0], atol=1e-9)
 
@@ -126,7 +125,6 @@ def test_float32_is_enough_or_is_not_used(points, d, time):
     one, other = (forecast(net, y, flow, 512, x, new, dtype=dtype) for dtype in ("float32", "float64"))
     same = d == 2 and time == np.inf
     for single, double, error in zip(corrections(one), corrections(other), other.error, strict=True):
-        print(np.abs((single - double) / error).max())
         assert np.abs(single - double).max() <= (0.0 if same else 0.01) * error.max()
     assert (one.mean == other.mean).all() == same
 

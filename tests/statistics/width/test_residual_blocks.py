@@ -100,9 +100,9 @@ def agree(theory, nets, sizes, names, key):
     ]
     limit = nk.theory.extrapolated(runs, widths)
     expected = {name: getattr(theory, name) for name in names}
-    for name in names:
-        print(name, np.abs((limit.mean[name] - expected[name]) / limit.sem[name]).max())
-    assert limit.agrees(expected)
+    assert limit.agrees(expected), {
+        name: np.abs((limit.mean[name] - expected[name]) / limit.sem[name]).max() for name in names
+    }
 
 
 @pytest.mark.slow
@@ -129,8 +129,7 @@ def test_trained_networks_agree():
     found = nk.theory.extrapolated(estimates, widths)
     theory = nk.forecast(network(96, 1), X, y, descent, new, order=1)
     expected = {"mean": 96 * theory.terms[1], "cov": 96 * theory.cov_terms[1]}
-    print(found.mean, found.sem, expected)
-    assert found.agrees(expected)
+    assert found.agrees(expected), (found.mean, found.sem, expected)
 
 
 @pytest.mark.parametrize(
