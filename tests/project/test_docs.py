@@ -18,6 +18,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel import claims
+from support.docs_scripts import script
 from support.printed import same_text
 
 ROOT = Path(__file__).parents[2]
@@ -116,14 +117,6 @@ def test_every_page_is_reachable_from_the_index():
     assert not missing, f"link {missing} in docs/index.md, and name them in the menu of mkdocs.yml"
 
 
-def script(name: str) -> types.ModuleType:
-    """A file of docs/ as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
     commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
     commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
@@ -157,9 +150,7 @@ def test_every_public_name_stands_in_the_api_once():
 
 
 def test_the_table_of_layers_is_that_of_the_classes():
-    specification = importlib.util.spec_from_file_location("layers_table", ROOT / "docs" / "layers_table.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    module = script("layers_table")
     assert module.page() == module.PAGE.read_text(), "run docs/layers_table.py"
     shown = {type(layer).__name__ for layer in module.LAYERS}
     public = {name for name in dir(nk.layers) if name[0].isupper() and not name.startswith("Abstract")}
