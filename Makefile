@@ -33,7 +33,7 @@ test:  ## set up .venv, lint, check types, build the documentation and run the t
 	$(QUICKLY) $(PYTEST)
 
 test-room: $(DEV_READY)  ## lint, types and tests of one room and of the laws that name it: make test-room ROOM=forecasts
-	$(QUICKLY) $(BIN)/python tests/support/room.py "$(ROOM)" -n $(JOBS) --dist worksteal
+	$(QUICKLY) $(BIN)/python tests/support/runs/room.py "$(ROOM)" -n $(JOBS) --dist worksteal
 
 test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch, more cases
 	$(PYTEST) -m merge
@@ -42,13 +42,13 @@ test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics o
 	$(PYTEST) -m slow
 
 test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
-	$(BIN)/python tests/support/portable.py -n $(JOBS) --dist worksteal
+	$(BIN)/python tests/support/runs/portable.py -n $(JOBS) --dist worksteal
 
 test-lowest: $(MADE)  ## run the core's tests with the lowest versions that pyproject.toml allows
-	$(BIN)/python tests/support/versions.py lowest
+	$(BIN)/python tests/support/runs/versions.py lowest
 
 test-newest: $(MADE)  ## run the core's tests with the newest versions that pyproject.toml allows
-	$(BIN)/python tests/support/versions.py newest
+	$(BIN)/python tests/support/runs/versions.py newest
 
 test-wheel: $(DEV_READY)  ## build the wheel, install it with each extra into an empty environment, and use it there
 	$(BIN)/python -m pytest -m slow tests/project/test_package.py

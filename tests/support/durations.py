@@ -70,7 +70,9 @@ class Durations:
         return report
 
     def pytest_runtest_logreport(self, report):
-        self.spent[report.nodeid].update(getattr(report, "spent", {}))  # a process that broke off says nothing
+        self.spent[report.nodeid].update(
+            getattr(report, "spent", {})
+        )  # a process that broke off says nothing
 
     def pytest_terminal_summary(self, terminalreporter):
         if terminalreporter.config.option.durations is not None and self.spent:

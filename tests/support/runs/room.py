@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TESTS, SOURCE = ROOT / "tests", ROOT / "src/nearkernel"
 # Folders of tests whose source has other names.
 ELSEWHERE = {
