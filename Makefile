@@ -4,6 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Tests spend most of their time in the compiler, which uses one core: one process a core.
 JOBS      ?= $(shell $(PYTHON) -c 'import os; print(min(8, os.cpu_count() or 1))')
+# Programs of tests run for milliseconds and take seconds to optimize, so `make test` and `test-room` ask XLA for plain
+# code, where rounding differs as between processors. test-merge, test-slow and test-portable compile as users do.
+QUICKLY   := JAX_DISABLE_MOST_OPTIMIZATIONS=1 XLA_FLAGS="$(XLA_FLAGS) --xla_cpu_use_fusion_emitters=false"
+PYTEST    := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=30 --durations-min=1
 # A stamp is touched only after its step succeeded, so whatever was interrupted starts again.
 MADE      := $(VENV)/.made
 RUN_READY := $(VENV)/.ready-run
@@ -12,7 +16,7 @@ DEV_READY := $(VENV)/.ready-dev
 MKDOCS    := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs
 
 .DEFAULT_GOAL := help
-.PHONY: help run lab browser torch test test-merge test-slow test-portable test-lowest test-newest test-wheel lint docs docs-serve format benchmark benchmark-check claims clean
+.PHONY: help run lab browser torch test test-room test-merge test-slow test-portable test-lowest test-newest test-wheel lint style types docs docs-serve format benchmark benchmark-check claims clean
 .DELETE_ON_ERROR:
 
 help:  ## show this list
@@ -24,32 +28,39 @@ run: $(RUN_READY)  ## set up .venv and predict scikit-learn's digits into out/
 lab: $(RUN_READY)  ## set up .venv and open the page of live experiments
 	$(BIN)/nearkernel lab
 
-test: lint docs browser  ## set up .venv, lint, check types, build the documentation and run the test suite
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+test:  ## set up .venv, lint, check types, build the documentation and run the test suite (ten minutes)
+	@$(MAKE) --no-print-directory -j4 browser style types docs
+	$(QUICKLY) $(PYTEST)
 
-test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow tests/claims tests/project/test_docs.py tests/project/test_notebooks.py \
-	  tests/models/test_from_torch*.py tests/commands/test_inspect_command.py
+test-room: $(DEV_READY)  ## lint, types and tests of one room and of the laws that name it: make test-room ROOM=forecasts
+	$(QUICKLY) $(BIN)/python tests/support/runs/room.py "$(ROOM)" -n $(JOBS) --dist worksteal
 
-test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics, PyTorch (half an hour)
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
+test-merge: $(DEV_READY) torch  ## what else runs before a change is merged: all claims, pages, notebooks, PyTorch, more cases
+	$(PYTEST) -m merge
+
+test-slow: $(DEV_READY) browser torch  ## run only the slow checks: statistics of many networks (half an hour)
+	$(PYTEST) -m slow
 
 test-portable: $(DEV_READY)  ## run the numerical tests as other processors would (half an hour)
-	$(BIN)/python tests/support/portable.py -n $(JOBS) --dist worksteal
+	$(BIN)/python tests/support/runs/portable.py -n $(JOBS) --dist worksteal
 
 test-lowest: $(MADE)  ## run the core's tests with the lowest versions that pyproject.toml allows
-	$(BIN)/python tests/support/versions.py lowest
+	$(BIN)/python tests/support/runs/versions.py lowest
 
 test-newest: $(MADE)  ## run the core's tests with the newest versions that pyproject.toml allows
-	$(BIN)/python tests/support/versions.py newest
+	$(BIN)/python tests/support/runs/versions.py newest
 
 test-wheel: $(DEV_READY)  ## build the wheel, install it with each extra into an empty environment, and use it there
 	$(BIN)/python -m pytest -m slow tests/project/test_package.py
 
-lint: $(DEV_READY)  ## ruff (lint and format), codespell and mypy
+lint: style types  ## ruff (lint and format), codespell and mypy
+
+style: $(DEV_READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/codespell *.md docs src benchmarks
+
+types: $(DEV_READY)
 	$(BIN)/mypy
 
 docs: $(DEV_READY)  ## the documentation site, in site/; any warning fails

@@ -138,10 +138,10 @@ def calls() -> dict[str, tuple[str, Callable[[], object]]]:
         return nk.solve(model, x, y, flow, order=2).predict(x_new, time=2.0)
 
     return {
-        "a": ("`forecast`, infinite width", lambda: forecast(net, x, "InfiniteWidth", order=0)),
-        "b": ("`forecast`, order 1/width, exact tensors", lambda: forecast(net, x, "FiniteWidth", order=1)),
-        "b'": ("the same of many points", lambda: forecast(net, many, "FiniteWidth", order=1)),
-        "c": ("`forecast`, kinks", lambda: forecast(nk.MLP(3, (64, 64)), x, "Kinks", order=0.5)),
+        "a": ("`forecast`, infinite width", lambda: forecast(net, x, "InfiniteWidth")),
+        "b": ("`forecast`, order 1/width, exact tensors", lambda: forecast(net, x, "FiniteWidth", theory=nk.FiniteWidth())),
+        "b'": ("the same of many points", lambda: forecast(net, many, "FiniteWidth", theory=nk.FiniteWidth())),
+        "c": ("`forecast`, kinks", lambda: forecast(nk.MLP(3, (64, 64)), x, "Kinks", theory=nk.Kinks())),
         "d": ("`forecast`, mean field", mean_field),
         "e": ("`solve(expand(net), order=2)`", expanded),
         "f": ("`NTK(CNN)(x)`", lambda: nk.kernels.NTK(nk.CNN((8, 8, 1), (8, 8), 1))(images)),

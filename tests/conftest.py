@@ -14,10 +14,16 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax
 import pytest
 
+from support.durations import Durations
+
 # Tracing makes millions of small objects; looking through those that stay takes an eighth of the time.
 gc.freeze()
 gc.set_threshold(200_000, 100, 1000)
 _MANY_MAPS = 12_000
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Durations())
 
 
 @pytest.fixture(scope="session", autouse=True)

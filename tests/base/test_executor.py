@@ -96,6 +96,7 @@ def on_four(names: tuple[str, ...]) -> tuple[dict[str, np.ndarray], dict[str, li
             return dict(answers), json.loads(done.stdout)
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("name", NAMES)
 def test_four_devices_work_and_give_the_answers_of_one(name):
     answers, places = on_four(QUICK if name in QUICK else (name,))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nearkernel._base.random_state import random_state_kept
+from support.cases import few
 
 SCRIPT = """
 import random, numpy as np
@@ -34,7 +35,7 @@ def _drawn(use: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("use", [name for name in USES if name != "nothing"])
+@pytest.mark.parametrize("use", few([name for name in USES if name != "nothing"], 1))
 def test_the_first_use_leaves_the_generators_alone(use):
     """Imports count: JAX draws from NumPy's generator, and tables and progress bars draw from Python's."""
     assert _drawn(USES[use]) == _drawn("")

@@ -11,6 +11,7 @@ import pytest
 
 import nearkernel as nk
 from public_calls._good import cubic, phi, psi
+from support.cases import few
 from support.helpers import compiled, relative_error
 
 K, S, D, G, L = nk.kernels, nk.statistics, nk.dynamics, nk.geometry, nk.layers
@@ -90,7 +91,7 @@ def test_models(name):
     assert relative_error(narrow, expected) < 1e-4
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 3))
 def test_initial_parameters_of_traced_keys(name):
     model = MODELS[name]
     if name in ("Taylor", "DiagonalNetwork"):
@@ -146,11 +147,14 @@ def test_the_kernels_of_a_network_together_and_the_empirical_one_by_its_paramete
 
 @pytest.mark.parametrize(
     "algorithm",
-    (
-        nk.GradientDescent(0.05, 12),
-        nk.GradientDescent(0.02, 12, 0.5),
-        pytest.param(nk.GradientFlow(1.5), marks=pytest.mark.slow),
-        nk.SGD(0.05, 2, 12),
+    few(
+        (
+            nk.GradientDescent(0.05, 12),
+            nk.GradientDescent(0.02, 12, 0.5),
+            pytest.param(nk.GradientFlow(1.5), marks=pytest.mark.slow),
+            nk.SGD(0.05, 2, 12),
+        ),
+        1,
     ),
     ids=("descent", "momentum", "flow", "sgd"),
 )

@@ -15,7 +15,7 @@ CHEAP = {"random-walk", "catapult-phases", "residual-term", "lines-in-the-plane"
 
 def weighed():
     for claim in claims.every():
-        marks = [] if claim.name() in CHEAP else [pytest.mark.slow]
+        marks = [] if claim.name() in CHEAP else [pytest.mark.merge]
         yield pytest.param(claim, id=claim.name(), marks=marks)
 
 

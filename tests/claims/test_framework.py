@@ -182,7 +182,7 @@ def test_an_interrupted_run_keeps_what_is_finished(doubtful, monkeypatch):
     assert "1 of 1 statements" in Path("found/report.html").read_text("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.merge
 def test_jobs_give_the_same_numbers():
     names = ("brownian-norm", "catapult-phases", "random-walk")
     one = json.loads(nearkernel("run", *names, "--quick", "--json").stdout)

@@ -11,6 +11,7 @@ import nearkernel as nk
 from nearkernel._commands.advise import blocks
 from nearkernel._commands.advise.blocks import BLOCKS, Point
 from nearkernel._commands.advise.reporting import words
+from support.cases import few
 from support.commands import nearkernel, self_contained
 
 
@@ -102,7 +103,7 @@ def test_relu_with_data_as_json():
     assert flax == pytest.approx(2**-2.5)
 
 
-@pytest.mark.parametrize("block", ["residual", "prenorm", "normalized"])
+@pytest.mark.parametrize("block", few(["residual", "prenorm", "normalized"], 1))
 def test_residual_and_normalized_networks(block):
     """Variances to give, theory and drawn networks, learning rates: those of the library's own networks."""
     found = json.loads(nearkernel("advise", "--block", block, *SHAPE, "--json").stdout)
@@ -263,7 +264,9 @@ def test_a_mistake_costs_one_line(args, match):
     assert result.stdout == "" and os.listdir() == []
 
 
-@pytest.mark.parametrize("framework, name", [("torch", "PyTorch"), ("flax", "Flax"), ("keras", "Keras")])
+@pytest.mark.parametrize(
+    "framework, name", few([("torch", "PyTorch"), ("flax", "Flax"), ("keras", "Keras")], 1)
+)
 def test_code_of_one_framework(framework, name):
     shape = ["--activation", "relu", "--depth", 4, "--width", 16, "--framework", framework]
     text = nearkernel("advise", *shape).stdout

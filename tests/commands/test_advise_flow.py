@@ -15,6 +15,7 @@ from nearkernel._commands.advise.blocks import BLOCKS, Point
 from nearkernel._commands.advise.inputs import inputs_of
 from nearkernel._commands.advise.options import Options
 from nearkernel._commands.advise.starts import DEFAULTS, HE, Start, advised_starts, usual_starts
+from support.cases import few
 from support.helpers import points
 from support.references.drawn import Drawn
 
@@ -84,7 +85,7 @@ def test_bad_draws_of_relu_are_counted_right():
 
 @pytest.mark.parametrize(
     "activation, tokens, start",
-    [("relu", 7, start_of(1.0, 0.0)), ("tanh", 3, start_of(1.4, 0.1)), ("gelu", 5, DEFAULTS[0])],
+    few([("relu", 7, start_of(1.0, 0.0)), ("tanh", 3, start_of(1.4, 0.1)), ("gelu", 5, DEFAULTS[0])], 1),
 )
 def test_tokens_and_gradients_of_transformers_are_those_predicted(activation, tokens, start):
     """Within 4 standard errors and 3 % for scores that are not yet small at width 256."""
@@ -102,6 +103,7 @@ def test_attention_between_very_many_independent_tokens_adds_nothing_at_first():
     assert found.signal[1] == pytest.approx(1.5) and found.gradient[1] == pytest.approx(1.5)
 
 
+@pytest.mark.merge
 def test_between_equal_tokens_a_transformer_is_a_network_without_positions():
     """What learning rates are computed from: values, then outputs, in place of attention."""
     point = transformer.point("tanh", 3, 2)
@@ -170,7 +172,9 @@ def test_as_many_directions_survive_as_predicted(activation, block, size, law):
         assert (found.predicted > 0.6) == (law == "orthogonal")
 
 
-@pytest.mark.parametrize("activation, block", [("relu", "plain"), ("gelu", "plain"), ("tanh", "normalized")])
+@pytest.mark.parametrize(
+    "activation, block", few([("relu", "plain"), ("gelu", "plain"), ("tanh", "normalized")], 1)
+)
 def test_signals_of_orthogonal_networks_are_those_of_infinite_width(activation, block):
     start, shape = start_of(1.9, 0.1, "orthogonal"), (8, 300, 40, 1.0)
     theory = flow.predicted(activation, BLOCKS[block], start, *shape)

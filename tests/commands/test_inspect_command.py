@@ -96,7 +96,7 @@ def test_a_pair_of_model_and_parameters():
     assert found["linearized_at"][0] == 0 and len(found["linearized_at"]) <= 3
 
 
-@pytest.mark.slow
+@pytest.mark.merge
 def test_a_module_of_pytorch_and_which_of_it_trains():
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'nearkernel[torch]'")
     Path("cnn.py").write_text(

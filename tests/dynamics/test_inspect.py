@@ -10,6 +10,7 @@ import pytest
 import nearkernel as nk
 from nearkernel.dynamics.inspection.verdict import CARE, KEPT, PROMISED, TRUST, trusted_until
 from support import helpers
+from support.cases import few
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "before-you-fine-tune.md"
 NET = nk.MLP(3, (16,), 2, "tanh")
@@ -22,12 +23,15 @@ LOG = nk.from_function(lambda w, x: jnp.log(x @ w))  # -inf at w = 0
 
 @pytest.mark.parametrize(
     "algorithm, loss",
-    [
-        (nk.GradientDescent(0.05, 30), "squared"),
-        (nk.GradientDescent(0.05, 30), "cross_entropy"),
-        (nk.GradientFlow(1.5), "squared"),
-        pytest.param(nk.GradientFlow(1.5), "cross_entropy", marks=pytest.mark.slow),
-    ],
+    few(
+        [
+            (nk.GradientDescent(0.05, 30), "squared"),
+            (nk.GradientDescent(0.05, 30), "cross_entropy"),
+            (nk.GradientFlow(1.5), "squared"),
+            pytest.param(nk.GradientFlow(1.5), "cross_entropy", marks=pytest.mark.slow),
+        ],
+        1,
+    ),
 )
 def test_a_linear_model_is_predicted_exactly_and_its_check_is_zero(algorithm, loss):
     found = nk.inspect(LINEAR, PARAMS, X, Y, X_NEW, algorithm, loss=loss)

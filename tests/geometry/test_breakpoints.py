@@ -296,6 +296,7 @@ def test_bad_input_gets_one_clear_line(call, message):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.merge
 def test_convolutional_networks_are_cut_where_their_slope_jumps():
     L = nk.layers
     conv = L.Conv(3, (2, 2), bias_var=0.2)

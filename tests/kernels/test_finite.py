@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 
 K = nk.kernels
 X = np.random.default_rng(0).normal(size=(4, 3))
@@ -27,8 +28,8 @@ def residual(activation):
 ACTIVATIONS = ["relu", "tanh", "erf", "gelu", "sin", "silu", "monomial(2)"]
 
 
-@pytest.mark.parametrize("name", ACTIVATIONS)
-@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("name", few(ACTIVATIONS, 3))
+@pytest.mark.parametrize("depth", few([1, 3], {3}))
 def test_without_biases_the_kernels_of_a_zero_input_are_zero(name, depth):
     net = nk.MLP(3, (5,) * depth, activation=name)
     x = np.vstack([np.zeros((2, 3)), X])

@@ -1,6 +1,6 @@
 """Invariants of kernels, training, forecasts and estimators, at random valid configurations.
 
-A few tens of configurations in every run, and hundreds among the slow tests; always the same ones.
+A few configurations in every run, and hundreds among the slow tests; always the same ones.
 """
 
 import itertools
@@ -30,7 +30,7 @@ def configurations(count: int):
     )
 
 
-def few_and_many(*strategies, few: int = 15, many: int = 60):
+def few_and_many(*strategies, few: int = 8, many: int = 60):
     """A law as two tests: of a few configurations, and of many in the slow tests."""
 
     def both(law):

@@ -8,6 +8,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import nearkernel as nk
+from support.cases import few
 
 L = nk.layers
 RNG = np.random.default_rng(0)
@@ -68,7 +69,7 @@ class Step:
         self.linear = outputs(model, self.params) - lr * self.ntk[4:, :4] @ errors
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", few(MODELS, 3))
 def test_training_and_its_kernel_have_the_factors_of_the_network(name):
     model, lr = MODELS[name], 1e-5
     step = Step(model, lr)

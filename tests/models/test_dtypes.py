@@ -7,6 +7,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.models.layers import conv as _conv
+from support.cases import few
 from support.helpers import relative_error
 
 K, L = nk.kernels, nk.layers
@@ -65,7 +66,7 @@ def _inside(layers):
             yield from _inside(inner)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 1))
 def test_parameters_and_inputs_of_any_two_precisions(name):
     """Outside of jit, the wider of two types wins; NumPy arrays are of the working precision."""
     net = network(name)
@@ -86,7 +87,7 @@ def test_parameters_and_inputs_of_any_two_precisions(name):
     assert dtypes(net.init(0)) == dtypes(net(wide, X)) == {"float64"}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", few(CASES, 1))
 def test_inside_jit_the_setting_of_jax_decides(name):
     net = network(name)
     wide, narrow = started(net)
@@ -124,12 +125,15 @@ def test_training_is_in_the_working_precision(name):
 
 @pytest.mark.parametrize(
     "algorithm",
-    (
-        nk.SGD(0.05, 2, 20),
-        nk.Adam(0.01, 20),
-        nk.GradientFlow(0.5),
-        nk.GradientFlow(),
-        nk.GradientDescent(0.5),
+    few(
+        (
+            nk.SGD(0.05, 2, 20),
+            nk.Adam(0.01, 20),
+            nk.GradientFlow(0.5),
+            nk.GradientFlow(),
+            nk.GradientDescent(0.5),
+        ),
+        2,
     ),
     ids=repr,
 )
@@ -155,7 +159,7 @@ def test_a_program_of_one_precision_does_not_serve_another():
                 assert dtypes(seen(jax.random.key(0))) == {dtype}
 
 
-@pytest.mark.parametrize("name", ("Conv", "AvgPool", "LocallyConnected"))
+@pytest.mark.parametrize("name", few(("Conv", "AvgPool", "LocallyConnected"), 1))
 def test_kernels_and_derivatives_in_turn_of_both_precisions(name):
     net = network(name)
     params = started(net)
@@ -170,7 +174,7 @@ def test_kernels_and_derivatives_in_turn_of_both_precisions(name):
             assert relative_error(K.NTK(net)(X), exact[1]) < 1e-4
 
 
-@pytest.mark.parametrize("padding", ("SAME", "VALID", "CIRCULAR"))
+@pytest.mark.parametrize("padding", few(("SAME", "VALID", "CIRCULAR"), 1))
 @pytest.mark.parametrize(
     ("shape", "filter", "strides", "dilation"),
     (

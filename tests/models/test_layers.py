@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 from support.helpers import points, to_float64
 
 L = nk.layers
@@ -19,7 +20,7 @@ def drawn(layer, shape, key=0):
         return layer.init(jax.random.key(key), shape)
 
 
-@pytest.mark.parametrize("padding", ("SAME", "VALID", "CIRCULAR"))
+@pytest.mark.parametrize("padding", few(("SAME", "VALID", "CIRCULAR"), 1))
 @pytest.mark.parametrize(
     ("filter", "strides"), (((3, 3), (1, 1)), ((2, 4), (2, 1)), ((1, 3), (3, 2))), ids=str
 )
@@ -95,6 +96,7 @@ def test_pools_and_norms_are_means():
             )
 
 
+@pytest.mark.merge
 def test_branches_and_repetitions():
     x = points(4, 6)
     block = [L.Dense(6, bias_var=0.1), L.Activation("tanh")]

@@ -6,6 +6,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.layers import Activation, Conv, Dense, Flatten
+from support.cases import few
 
 RNG = np.random.default_rng(3)
 X, NEW, Y = RNG.normal(size=(4, 3)), RNG.normal(size=(3, 3)), np.array([0.9, -0.4, 0.3, -1.1])
@@ -20,7 +21,7 @@ def test_richness_of_every_mlp():
     assert nk.richness(nk.MLP(3, ())) == 0.0
 
 
-@pytest.mark.parametrize("kind", ["ntk", "standard", "mean_field"])
+@pytest.mark.parametrize("kind", few(["ntk", "standard", "mean_field"], 1))
 def test_richness_of_dense_layers_one_after_the_other(kind):
     """As of the MLP that they are: from the same parameters both have the same outputs after training."""
     hidden = "ntk" if kind == "mean_field" else kind

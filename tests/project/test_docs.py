@@ -5,6 +5,7 @@ An HTML comment `<!-- not run -->` before a block leaves it out, `<!-- needs tor
 """
 
 import contextlib
+import functools
 import importlib.util
 import inspect
 import io
@@ -18,6 +19,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel import claims
+from support.docs_scripts import script
 from support.printed import same_text
 
 ROOT = Path(__file__).parents[2]
@@ -37,36 +39,15 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-_HEAVY = (
-    "any-activation",
-    "build-a-network",
-    "choosing-an-algorithm",
-    "curvature",
-    "estimators",
-    "exact-laws",
-    "finite-width",
-    "float64",
-    "how-do-i",
-    "implicit-bias",
-    "networks-expanded",
-    "when-kernels-fail",
-    "which-prediction",
-    "your-own-network",
-)
-
-
-def _weighed(page: Path):
-    """Pages that take long are run with the slow tests."""
-    marks = [pytest.mark.slow] if page.stem in _HEAVY else []
-    return pytest.param(page, id=name_of(page), marks=marks)
-
-
 def test_same_text_allows_one_unit_of_the_last_digit():
     assert same_text("[0.124 -1.0]\n", "[0.123 -1.0]") and same_text("3.1e-05", "3.0e-05")
     assert not same_text("0.125", "0.123") and not same_text("7", "8") and not same_text("a 1", "b 1")
 
 
-@pytest.mark.parametrize("page", [_weighed(page) for page in PAGES])
+@pytest.mark.merge
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if _BLOCK.search(page.read_text("utf-8"))], ids=name_of
+)
 def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = page.read_text(encoding="utf-8")
@@ -89,23 +70,37 @@ def test_code_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monke
         pytest.skip(f"{name_of(page)} ran without its blocks for {', '.join(sorted(absent))}: not installed")
 
 
-BESIDE = [ROOT / name for name in ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md")]
+BESIDE = [ROOT / f"{name}.md" for name in ("CHANGELOG", "CODE_OF_CONDUCT", "SECURITY", "benchmarks/README")]
 
 
-@pytest.mark.parametrize("page", [*PAGES, *BESIDE, ROOT / "benchmarks/README.md"], ids=name_of)
-def test_links_and_pictures_exist(page):
+def test_links_and_pictures_exist():
+    broken = [f"{name_of(page)}: {target}" for page in [*PAGES, *BESIDE] for target in broken_links(page)]
+    assert not broken, "links that lead nowhere:\n" + "\n".join(broken)
+
+
+def broken_links(page: Path) -> list[str]:
+    """Links of a page to files, or to headings of files, that do not exist."""
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    broken = []
     for found in _LINK.finditer(text):
         target = found[1] or found[2]
-        if re.match(r"https?:|mailto:", target):
-            continue
         path, _, anchor = target.partition("#")
         there = (page.parent / path) if path else page
-        assert there.exists(), f"{name_of(page)} links to {target}, which does not exist"
-        if anchor:
-            assert anchor in anchors(there), f"{name_of(page)} links to {target}; no such heading"
+        if re.match(r"https?:|mailto:", target):
+            continue
+        if not there.exists() or (anchor and anchor not in anchors(there)):
+            broken.append(target)
+    return broken
 
 
+def test_broken_links_are_found(tmp_path):
+    (tmp_path / "a.md").write_text(
+        '# One *heading*\n[a](#one-heading) [b](b.md) [c](#two) <img src="d.png"> [e](a.md#f)'
+    )
+    assert broken_links(tmp_path / "a.md") == ["b.md", "#two", "d.png", "a.md#f"]
+
+
+@functools.cache
 def anchors(page: Path) -> set[str]:
     """The anchors that a Markdown viewer gives to headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -156,14 +151,6 @@ def test_every_page_is_reachable_from_the_index():
     assert not missing, f"link {missing} in docs/index.md, and name them in the menu of mkdocs.yml"
 
 
-def script(name: str) -> types.ModuleType:
-    """A file of docs/ as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_every_figure_is_drawn_by_the_gallery_and_shown_with_its_command():
     commands = {name: f"python docs/gallery.py {name}" for name in script("gallery").FIGURES}
     commands["lab"] = "python benchmarks/lab.py --picture"  # a photograph
@@ -197,12 +184,10 @@ def test_every_public_name_stands_in_the_api_once():
 
 
 def test_the_table_of_layers_is_that_of_the_classes():
-    specification = importlib.util.spec_from_file_location("layers_table", ROOT / "docs" / "layers_table.py")
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    module = script("layers_table")
     assert module.page() == module.PAGE.read_text(), "run docs/layers_table.py"
     shown = {type(layer).__name__ for layer in module.LAYERS}
-    public = {name for name in vars(nk.layers) if name[0].isupper() and not name.startswith("Abstract")}
+    public = {name for name in dir(nk.layers) if name[0].isupper() and not name.startswith("Abstract")}
     assert shown == public, f"LAYERS of docs/layers_table.py and nk.layers differ by {shown ^ public}"
 
 
@@ -233,9 +218,9 @@ def _public(name: str) -> bool:
 
 def test_names_of_the_documents_page_are_looked_up():
     assert all(
-        map(_public, ("solve", "dynamics.solve", "estimators.KernelMachine", "statistics.Guarantee.loss"))
+        map(_public, ("solve", "dynamics.solve", "estimators.KernelMachine", "results.Guarantee.loss"))
     )
-    assert not any(map(_public, ("solved", "dynamics.solved", "statistics.Guarantee.gain", "_api")))
+    assert not any(map(_public, ("solved", "dynamics.solved", "results.Guarantee.gain", "_api")))
 
 
 def test_speeds_of_the_comparison_are_those_of_the_benchmarks():
@@ -250,32 +235,3 @@ def test_how_to_cite_agrees_with_the_citation_file():
         value = re.search(rf'^{field}: "?(.*?)"?$', citation, re.MULTILINE)[1]
         assert re.search(rf"^  {field}\s*= {{{re.escape(value)}}}", text, re.MULTILINE), field
     assert f"version: {nk.__version__}\n" in citation
-
-
-def public() -> list:
-    """Every class and function that a public module of the library exports."""
-    from nearkernel import lab
-
-    rooms = [nk, lab, *(getattr(nk, name) for name in dir(nk) if inspect.ismodule(getattr(nk, name)))]
-    found = {
-        f"{item.__module__}.{name}": item
-        for room in rooms
-        for name, item in ((name, getattr(room, name)) for name in dir(room))
-        if not name.startswith("_")
-        and (inspect.isclass(item) or inspect.isfunction(item))
-        and item.__module__.startswith("nearkernel")
-    }
-    return [pytest.param(item, id=name) for name, item in sorted(found.items())]
-
-
-@pytest.mark.parametrize("item", public())
-def test_documented_arguments_are_parameters(item):
-    text = inspect.getdoc(item) or ""
-    assert text, f"{item} has no docstring"
-    section = re.search(r"\*\*Arguments:\*\*(.*?)(?=\n\n\*\*|\n\n```|\Z)", text, re.DOTALL)
-    if not section:
-        return
-    bulleted = "\n- " in section[1]
-    documented = re.findall(r"\n- `(\w+)`" if bulleted else r"(?:\A|;)\s*`(\w+)`", section[1])
-    unknown = set(documented) - set(inspect.signature(item).parameters)
-    assert not unknown, f"{item} documents {unknown}, which it does not take"

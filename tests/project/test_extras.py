@@ -20,10 +20,7 @@ GUESTS = {"IPython", "flax", "keras", "openpyxl"}  # without openpyxl, a file of
 PACKAGES = {"sklearn": "scikit-learn", "google_crc32c": "google-crc32c", "distributed": "dask"}
 # Commands and the lab are imported as a whole behind `needing` of __main__.py, cli.py and lab/server/serve.py;
 # what traces a PyTorch module, behind that of nk.from_torch.
-BEHIND_A_GATE = re.compile(
-    r"cli\.py|_(advise|claims|curve|inspect|kernel|ladder|predict)/|lab/_|models/_torch_trace\.py"
-    r"|_(completion|options|terminal)\.py"
-)
+BEHIND_A_GATE = re.compile(r"cli\.py|_commands/|lab/|models/interop/torch_trace\.py")
 
 
 def declared(names: list[str]) -> set[str]:

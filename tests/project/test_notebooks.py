@@ -72,7 +72,7 @@ def test_cells_of_a_script_and_what_they_show():
     assert [cell.get("execution_count") for cell in made["cells"]] == [None, 1, 2, 3]
 
 
-@pytest.mark.slow
+@pytest.mark.merge
 @each_notebook
 def test_cells_run_and_print_what_is_stored(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

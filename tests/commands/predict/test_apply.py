@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -253,7 +252,5 @@ def test_a_missing_file_is_said_before_anything_heavy_is_imported():
         "assert not {'jax', 'sklearn', 'scipy', 'pyarrow'} & set(sys.modules)"
     )
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    start = time.process_time()
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and done.stderr == "error: absent.csv: no such file.\n", done.stderr
-    assert time.process_time() - start < 5

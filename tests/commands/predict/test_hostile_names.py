@@ -62,6 +62,7 @@ def test_curve():
     harmless(nearkernel("curve", FILE, "--target", TARGET, "--out", "out"))
 
 
+@pytest.mark.merge
 def test_inspect():
     write(False)
     code = f"import nearkernel as nk\nnet = nk.MLP({len(COLUMNS)}, (8,), 1)\nnetwork = (net, net.init(0))\n"

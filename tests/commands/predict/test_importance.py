@@ -83,6 +83,7 @@ def test_images_and_tiny_tables_have_none():
     assert importance(few) == ()
 
 
+@pytest.mark.merge
 @pytest.mark.usefixtures("inside_an_empty_folder")
 def test_what_does_not_matter_is_not_listed():
     rng = np.random.default_rng(1)

@@ -159,7 +159,7 @@ def test_the_named_theory_is_the_best_one_of_trained_networks():
     x, new, y, steps = x[:10], x[10:], np.sign(draw[:10, 0]), 60
     make = lambda size, how: nk.MLP(6, (size,), 1, "tanh", weight_var=2.0, parametrization=how)
     rate = 0.3 / float(np.linalg.eigvalsh(nk.kernels.NTK(make(8, "ntk"))(x))[-1])
-    good = []
+    good, told = [], []
     for richness in (0.03, 0.06, 0.13, 0.22, 0.6, 1.0, 2.0):
         clouds = nk.MeanField(neurons=4096, scrambles=2, every=steps)
         limit_net = nk.Scaled(make(64, "mean_field"), 1 / richness)
@@ -184,7 +184,5 @@ def test_the_named_theory_is_the_best_one_of_trained_networks():
             found = nk.regime(model, y)
             named = "lazy" if found.narrow else found.name
             good.append(off[named] <= 1.5 * min(off.values()) + 0.01)
-            print(
-                f"richness {richness}: {named}", {name: f"{100 * error:.1f} %" for name, error in off.items()}
-            )
-    assert np.mean(good) >= 0.85
+            told.append((richness, named, off))
+    assert np.mean(good) >= 0.85, told

@@ -6,6 +6,7 @@ import pytest
 
 import nearkernel as nk
 from support import helpers
+from support.cases import few
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -26,7 +27,7 @@ def run(net, time, x=X[:2], y=Y[:2], every=None):
     return nk.simulate(net, params, x, y, nk.GradientFlow(time), nk.Record(["outputs"], every))
 
 
-@pytest.mark.parametrize("name", NETS)
+@pytest.mark.parametrize("name", few(NETS, 1))
 def test_flow_with_kinks_reaches_its_end_and_the_loss_falls(name):
     found = run(NETS[name], 300.0)
     assert found.status == nk.StatusKind.finished and found.history["time"][-1] == 300.0
@@ -64,5 +65,6 @@ def test_a_trained_network_stays_where_it_is():
         np.testing.assert_allclose(before, after, atol=1e-6)
 
 
+@pytest.mark.merge
 def test_flow_until_convergence_with_kinks():
     assert run(NETS["relu"], np.inf).status == nk.StatusKind.converged

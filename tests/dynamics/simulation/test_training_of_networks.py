@@ -82,6 +82,7 @@ def test_slopes_at_the_size_of_the_ladder(seed):
     np.testing.assert_allclose(slopes(rungs, "alpha"), [-1, -2, -3], atol=0.1)
 
 
+@pytest.mark.merge
 def test_the_end_of_training_is_predicted_without_it():
     net, theta = own_net()
     model = nk.Scaled(net, 64.0)

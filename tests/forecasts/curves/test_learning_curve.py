@@ -261,10 +261,7 @@ def test_error_bars_are_calibrated(name, kind):
         share = np.mean(np.abs(error - np.mean(truth)) < 2 * sem)
         statistical = np.hypot(error.std() / 40**0.5, np.std(truth) / 160**0.5) / np.mean(truth)
         bias = error.mean() / np.mean(truth) - 1
-        print(
-            f"{name} {kind} m={m}: bias {100 * bias:+.1f} +- {100 * statistical:.1f} %, within {100 * share:.0f} %"
-        )
-        assert abs(bias) < 0.03 + 3 * statistical and share >= 0.85
+        assert abs(bias) < 0.03 + 3 * statistical and share >= 0.85, (name, kind, m, statistical)
 
 
 @pytest.mark.slow
@@ -293,5 +290,4 @@ def test_real_networks_are_above_the_curve_and_approach_it():
             found = np.asarray(net(run.params, x[rest])) - end
             errors.append(((found - y[rest]) ** 2).sum(axis=1).mean())
         above[width] = np.mean(errors) / curve.error[0] - 1
-        print(f"width {width}: {100 * above[width]:+.0f} % above the curve")
-    assert -0.1 < above[512] < 0.3 and above[512] < above[64]
+    assert -0.1 < above[512] < 0.3 and above[512] < above[64], above

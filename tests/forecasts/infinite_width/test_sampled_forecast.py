@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 
 RNG = np.random.default_rng(8)
 X, NEW = RNG.normal(size=(5, 3)), RNG.normal(size=(2, 3))
@@ -46,7 +47,9 @@ def trained_outputs(net, size, key, loss, y):
         return np.asarray(run(jax.random.split(jax.random.key(key), size)), dtype=np.float64)
 
 
-@pytest.mark.parametrize("algorithm", [nk.GradientFlow(0.3), nk.GradientDescent(0.02, 20, momentum=0.7)])
+@pytest.mark.parametrize(
+    "algorithm", few([nk.GradientFlow(0.3), nk.GradientDescent(0.02, 20, momentum=0.7)], 1)
+)
 def test_the_squared_loss_as_a_function_is_the_closed_form(algorithm):
     exact = nk.forecast(NET, X, Y, algorithm, NEW)
     found = nk.forecast(
@@ -67,6 +70,7 @@ def test_the_squared_loss_as_a_function_is_the_closed_form(algorithm):
     np.testing.assert_allclose((high - low) / 2, exact.std, rtol=0.06)
 
 
+@pytest.mark.merge
 def test_cross_entropy_of_trained_networks():
     found = nk.forecast(
         NET, X, LABELS, DESCENT, NEW, loss="cross_entropy", key=0, theory=nk.InfiniteWidth(samples=4000)
@@ -141,6 +145,7 @@ def test_times_and_inputs_are_of_the_same_networks():
     np.testing.assert_array_equal(found.sample(7, 0), found.sample(7, 0))
 
 
+@pytest.mark.merge
 def test_kernels_and_features_are_sampled_too():
     kernel = nk.kernels.RBF(1.0)
     pair = nk.forecast(

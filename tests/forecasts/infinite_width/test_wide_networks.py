@@ -132,6 +132,7 @@ def test_plain_shares_are_those_of_drawn_networks():
             assert abs(mean.mean() - theory) < 4 * mean.std() / np.sqrt(400) + 1e-12 * theory
 
 
+@pytest.mark.merge
 def test_shares_of_any_network_add_up_and_are_those_of_drawn_networks():
     """Of each layer, weights and biases apart, as the factors on their rates say."""
     L, x = nk.layers, np.random.default_rng(2).normal(size=(2, 5, 4, 2))

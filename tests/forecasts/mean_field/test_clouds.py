@@ -18,6 +18,7 @@ from nearkernel.forecasts.mean_field.cloud_network import CloudNetwork, layout_o
 from nearkernel.forecasts.mean_field.cloud_system import CloudSystem, LazySystem, grams
 from nearkernel.forecasts.mean_field.conditioned_gaussian import KnownMatrix
 from nearkernel.forecasts.mean_field.drivers import Descent, Flow, Signal
+from support.cases import few
 
 RNG = np.random.default_rng(8)
 X, NEW = RNG.normal(size=(4, 3)), RNG.normal(size=(2, 3))
@@ -88,15 +89,18 @@ def system_of(network: CloudNetwork, net: nk.MLP, centred: bool) -> CloudSystem:
 
 @pytest.mark.parametrize(
     "algorithm, loss, y, centred",
-    [
-        (nk.GradientDescent(0.05, 6), "squared", VECTOR, False),
-        (nk.GradientDescent(0.05, 6, 0.7), "squared", VECTOR, True),
-        (nk.GradientDescent(0.1, 6), "cross_entropy", CLASSES, False),
-        (nk.SGD(0.05, 2, 6), "squared", CLASSES, False),
-        (nk.SGD(0.05, 4, 6, 0.5, 1.5, lambda step: 1 / (1 + step)), "squared", VECTOR, False),
-        (nk.SGD(0.05, 3, 6, weight_decay=0.8), "cross_entropy", CLASSES, True),
-        pytest.param(nk.GradientFlow(0.4), "squared", CLASSES, True, marks=pytest.mark.slow),
-    ],
+    few(
+        [
+            (nk.GradientDescent(0.05, 6), "squared", VECTOR, False),
+            (nk.GradientDescent(0.05, 6, 0.7), "squared", VECTOR, True),
+            (nk.GradientDescent(0.1, 6), "cross_entropy", CLASSES, False),
+            (nk.SGD(0.05, 2, 6), "squared", CLASSES, False),
+            (nk.SGD(0.05, 4, 6, 0.5, 1.5, lambda step: 1 / (1 + step)), "squared", VECTOR, False),
+            (nk.SGD(0.05, 3, 6, weight_decay=0.8), "cross_entropy", CLASSES, True),
+            pytest.param(nk.GradientFlow(0.4), "squared", CLASSES, True, marks=pytest.mark.slow),
+        ],
+        2,
+    ),
 )
 def test_training_is_that_of_the_network_written_out(algorithm, loss, y, centred):
     """Three layers of different widths: the same outputs as `simulate` from the same parameters."""

@@ -8,6 +8,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.forecasts import MeanField
+from support.cases import few
 
 RNG = np.random.default_rng(31)
 X, NEW = RNG.normal(size=(5, 4)), RNG.normal(size=(3, 4))
@@ -51,7 +52,7 @@ SLOW = ("momentum", "two outputs", "schedule", "unequal widths, biases", "three 
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES]
+    "name", few([pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in CASES], 1)
 )
 def test_the_mean_of_trained_networks(name):
     """Over networks with the same batches, within 4 standard errors and the 1/width that theory leaves out."""

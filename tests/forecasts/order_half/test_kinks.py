@@ -16,6 +16,7 @@ from nearkernel.results import PiecewiseLinear
 from nearkernel.statistics.averages.relu_deltas import with_deltas
 from nearkernel.statistics.width.fluctuations import FIELDS
 from support import helpers
+from support.cases import few
 
 X, NEW = helpers.points(3, 3, 31), helpers.points(2, 3, 32)
 Y = np.array([0.9, -0.6, 0.4])
@@ -137,7 +138,7 @@ def test_cumulants_of_a_sum_to_first_order():
         np.testing.assert_allclose(value, (up - down) / (2 * step), atol=1e-5)
 
 
-@pytest.mark.parametrize("rate", [0.4, 0.9, 1.5])
+@pytest.mark.parametrize("rate", few([0.4, 0.9, 1.5], 1))
 def test_one_training_point_has_a_closed_form(rate):
     """In the limit: at a width where no neuron near one kink is near the other."""
     width, x, y = 10**8, X[:1], np.array([[0.9]])
@@ -169,11 +170,14 @@ SOME = Kinks(tolerance=1e-9, most=2**11, scrambles=8)
 @pytest.mark.filterwarnings("ignore:training moves")
 @pytest.mark.parametrize(
     "net, algorithm",
-    [
-        (nk.MLP(3, (64,), 1, "relu"), nk.GradientFlow()),
-        (nk.MLP(3, (50, 80, 60), 1, "leaky_relu(0.2)", 1.6, 0.1), nk.GradientDescent(0.2)),
-        (nk.MLP(3, (40,), 2, "relu", 1.8, 0.2), nk.GradientFlow(1.5)),
-    ],
+    few(
+        [
+            (nk.MLP(3, (64,), 1, "relu"), nk.GradientFlow()),
+            (nk.MLP(3, (50, 80, 60), 1, "leaky_relu(0.2)", 1.6, 0.1), nk.GradientDescent(0.2)),
+            (nk.MLP(3, (40,), 2, "relu", 1.8, 0.2), nk.GradientFlow(1.5)),
+        ],
+        1,
+    ),
 )
 def test_trained_networks_pass_through_their_training_points(net, algorithm):
     """At infinite time nothing is left there, in any cumulant; at every time the law is continuous."""
@@ -286,6 +290,7 @@ def test_many_training_points_draw_their_drift(monkeypatch):
         assert spread.max() < 0.05 * exact.max()
 
 
+@pytest.mark.merge
 @pytest.mark.parametrize("widths", [(400, 600), pytest.param((500, 300, 400), marks=pytest.mark.slow)])
 def test_movement_is_that_of_trained_networks(widths):
     """rms over neurons and networks of how far preactivations at the worst training point are moved."""

@@ -11,6 +11,7 @@ import nearkernel as nk
 from nearkernel.forecasts.order_one.time_responses import responses
 from nearkernel.forecasts.order_one.trained_cumulants import fourth_cumulants, third_cumulants, ties
 from nearkernel.forecasts.order_one.trained_moments import Start, polynomial, start_of, trained_law
+from support.cases import few
 from support.references.joint_moments import moments
 from support.references.plain_sums import output_tensors
 from support.references.trained_recursion import descended
@@ -92,15 +93,18 @@ def test_cumulants_are_those_of_the_recursion(steps):
 
 @pytest.mark.parametrize(
     "activation, hidden, size, points",
-    [
-        ("tanh", 1, 1.0, 4),  # the largest variance of a neuron is 1.2
-        ("tanh", 1, 2.5, 4),  # 7.3
-        ("gelu", 1, 1.5, 4),
-        ("erf", 1, 1.5, 4),
-        ("tanh", 2, 1.3, 3),
-        ("gelu", 2, 1.0, 3),
-        ("erf", 2, 1.6, 3),
-    ],
+    few(
+        [
+            ("tanh", 1, 1.0, 4),  # the largest variance of a neuron is 1.2
+            ("tanh", 1, 2.5, 4),  # 7.3
+            ("gelu", 1, 1.5, 4),
+            ("erf", 1, 1.5, 4),
+            ("tanh", 2, 1.3, 3),
+            ("gelu", 2, 1.0, 3),
+            ("erf", 2, 1.6, 3),
+        ],
+        2,
+    ),
 )
 def test_mean_covariance_and_cumulants_have_five_digits(activation, hidden, size, points):
     """Against plain sums over neurons on a grid: no code in common; the tensors themselves have six."""
@@ -111,8 +115,7 @@ def test_mean_covariance_and_cumulants_have_five_digits(activation, hidden, size
     exact = nk.propagate(net, x, order=1)[hidden + 1]
     for name, expected in vars(plain).items():
         error = np.abs(getattr(exact, name) - expected).max() / max(np.abs(expected).max(), 1e-300)
-        print(name, error)
-        assert error < 1e-6 or not expected.any()
+        assert error < 1e-6 or not expected.any(), name
     rate = 0.8 / np.linalg.eigvalsh(exact.ntk[:2, :2])[-1]
     found = nk.forecast(net, x[:2], Y, nk.GradientDescent(rate), x[2:], theory=nk.FiniteWidth())
     start = start_of(plain, 1)
@@ -249,8 +252,7 @@ def test_cumulants_are_those_of_networks_that_were_trained():
     observable = nk.theory.trained_observables(net, X, Y, descent, NEW[:1], cumulants=4)
     found = nk.measure(observable, net, 800, jax.random.key(2))
     theory = by_network(forecast(new=NEW[:1], algorithm=descent, net=net))
-    print(found.mean, found.sem, theory)
-    assert found.agrees(theory)
+    assert found.agrees(theory), (found.mean, found.sem, theory)
     assert found.sem["fourth"][0, 0, 0, 0] < 0.2 and found.sem["third"][0, 0, 0] < 0.06
 
 
@@ -271,8 +273,7 @@ def test_extrapolated_cumulants_agree(case):
         estimates.append(nk.measure(observable, net, 4000, jax.random.key(net.widths[-1])))
     found = nk.theory.extrapolated(estimates, widths)
     theory = by_network(nk.forecast(nets[-1], x, y, descent, new, theory=nk.FiniteWidth()))
-    print(found.mean, found.sem, theory, found.deviation(theory))
-    assert found.agrees(theory)
+    assert found.agrees(theory), (found.mean, found.sem, theory, found.deviation(theory))
     assert not found.agrees({**theory, "third": 0.0 * theory["third"]})  # the test can fail
     assert not found.agrees({**theory, "fourth": 0.0 * theory["fourth"]})
 
@@ -321,8 +322,8 @@ def test_linearized_networks_have_the_cumulants_of_frozen_kernels():
             for name, parts in frozen.items()
         }
     found = nk.theory.extrapolated(estimates, widths)
-    print(found, theory, [each.mean for each in estimates])
-    assert found.agrees(theory) and abs(theory["third"]) > 5 * found.sem["third"]
+    assert found.agrees(theory), (found, theory, [each.mean for each in estimates])
+    assert abs(theory["third"]) > 5 * found.sem["third"]
 
 
 def test_orders_that_there_are():

@@ -57,7 +57,6 @@ def test_losses_are_those_of_networks_that_were_trained():
 
         found = nk.measure(loss, net, 6000, jax.random.key(depth))
         said = theory.at(48)[depth - 1]
-        print(depth, found, said, theory.at(np.inf)[depth - 1])
         assert abs(found.mean - said) < 4 * found.sem + 0.3 * abs(said - theory.at(np.inf)[depth - 1])
 
 

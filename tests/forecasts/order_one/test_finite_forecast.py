@@ -164,8 +164,7 @@ def test_extrapolated_corrections_agree(activation, depth, descent, widths):
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, widths)
     theory = correction(nk.forecast(net, X, Y, descent, new, theory=nk.FiniteWidth()))
-    print(found.mean, found.sem, theory, found.deviation(theory))
-    assert found.agrees(theory)
+    assert found.agrees(theory), (found.mean, found.sem, theory, found.deviation(theory))
 
 
 @pytest.mark.slow
@@ -178,8 +177,7 @@ def test_two_outputs_and_unequal_widths_agree():
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, widths)
     theory = correction(nk.forecast(net, X, y, descent, NEW, theory=nk.FiniteWidth()))
-    print(found.mean, found.sem, theory, found.deviation(theory))
-    assert found.agrees(theory)
+    assert found.agrees(theory), (found.mean, found.sem, theory, found.deviation(theory))
 
 
 @pytest.mark.slow
@@ -192,8 +190,7 @@ def test_layers_of_their_own_agree():
         estimates.append(nk.measure(observable, net, 3000, jax.random.key(width)))
     found = nk.theory.extrapolated(estimates, [2 * width for width in widths])
     theory = correction(nk.forecast(net, X, Y, descent, NEW, theory=nk.FiniteWidth()))
-    print(found.mean, found.sem, theory, found.deviation(theory))
-    assert found.agrees(theory)
+    assert found.agrees(theory), (found.mean, found.sem, theory, found.deviation(theory))
 
 
 def test_networks_of_layers_are_forecast_as_mlps():
@@ -360,6 +357,5 @@ def test_what_order_one_leaves_out_falls_as_the_square_of_the_width():
         theory = [law.mean[0], law.cov[0, 0], law.skewness[0], law.kurtosis[0]]
         off.append(theory - _shape(z))
         error.append(np.std([_shape(part) for part in z.reshape(20, -1)], axis=0, ddof=1) / np.sqrt(20))
-    print(off, error)
-    assert np.all(np.abs(off[1] - off[0] / 4) <= 4 * np.hypot(error[1], error[0] / 4))
+    assert np.all(np.abs(off[1] - off[0] / 4) <= 4 * np.hypot(error[1], error[0] / 4)), (off, error)
     assert abs(off[0][2]) > 4 * error[0][2]  # there is something left out

@@ -246,7 +246,6 @@ def test_outer_quantiles_of_trained_networks(width):
 
     share = nk.measure(below, net, size, jax.random.key(width))
     away = np.abs(share.mean - q[:, None])
-    print(share.mean, share.sem)
-    assert (away[0] < away[1]).all()
+    assert (away[0] < away[1]).all(), (share.mean, share.sem)
     assert (away[1] > 3 * share.sem[1]).all()
     assert (away[0] < 4 * share.sem[0] + 0.3 * np.minimum(q, 1 - q)[:, None]).all()

@@ -13,6 +13,7 @@ from nearkernel.forecasts.order_one import neuron_average as _sampled
 from nearkernel.kernels import layer_kernels
 from nearkernel.statistics.width.pair_functions import layers_of, mean_corrections
 from support import helpers
+from support.cases import few
 
 X, NEW = helpers.points(4, 3, 21), helpers.points(2, 3, 22)
 Y = np.array([0.8, -0.5, 0.3, 1.1])
@@ -43,8 +44,7 @@ def corrections(law):
 def assert_agrees(exact, found, sigmas=4.0):
     for one, other, error in zip(corrections(exact), corrections(found), found.error, strict=True):
         z = (other - one) / error
-        print(np.abs(z).max(), np.abs(error).max() / np.abs(one).max())
-        assert np.abs(z).max() < sigmas
+        assert np.abs(z).max() < sigmas, np.abs(error).max() / np.abs(one).max()
     np.testing.assert_allclose(found.terms[0], exact.terms[0], atol=1e-9)
     np.testing.assert_allclose(found.cov_terms[0], exact.cov_terms[0], atol=1e-9)
 
@@ -113,7 +113,7 @@ def test_more_points_than_a_dozen_agree_with_tensors(activation, widths, train, 
     assert found.error.mean.max() < 0.1 * np.abs(exact.terms[1]).max()
 
 
-@pytest.mark.parametrize("points, d, time", [(24, 3, np.inf), (30, 2, 30.0), (30, 2, np.inf)])
+@pytest.mark.parametrize("points, d, time", few([(24, 3, np.inf), (30, 2, 30.0), (30, 2, np.inf)], 1))
 def test_float32_is_enough_or_is_not_used(points, d, time):
     """The same neurons: errors are a hundredth of a standard error, also for an ill-conditioned kernel at a finite
     time; at its end float64 is used whatever is asked for."""
@@ -125,7 +125,6 @@ def test_float32_is_enough_or_is_not_used(points, d, time):
     one, other = (forecast(net, y, flow, 512, x, new, dtype=dtype) for dtype in ("float32", "float64"))
     same = d == 2 and time == np.inf
     for single, double, error in zip(corrections(one), corrections(other), other.error, strict=True):
-        print(np.abs((single - double) / error).max())
         assert np.abs(single - double).max() <= (0.0 if same else 0.01) * error.max()
     assert (one.mean == other.mean).all() == same
 
@@ -173,6 +172,7 @@ def test_neurons_that_are_counted_are_those_that_were_drawn(activation, where, m
     assert drawn == [law.neurons] and law.neurons <= 4096
 
 
+@pytest.mark.merge
 def test_networks_of_layers_are_sampled_as_mlps():
     """Dense and Activation in turn; what has residual blocks is refused beyond a dozen points."""
     L, options = nk.layers, FiniteWidth(tolerance=0.5, most=256, scrambles=4)

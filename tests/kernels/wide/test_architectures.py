@@ -7,6 +7,7 @@ import pytest
 
 import nearkernel as nk
 from support.architectures import GOLDEN
+from support.cases import few
 from support.networks import network
 
 L = nk.layers
@@ -20,7 +21,7 @@ def inputs_of(name):
     return draw(size=(4, *shape)), draw(size=(4, *shape))
 
 
-@pytest.mark.parametrize("name", GOLDEN)
+@pytest.mark.parametrize("name", few(GOLDEN, 6))
 def test_it_agrees_with_neural_tangents(name):
     """To 1e-12; on the diagonal of a tangent kernel they have 8 digits behind relu."""
     net, (x1, x2) = network(*GOLDEN[name]), inputs_of(name)
@@ -34,7 +35,7 @@ def test_it_agrees_with_neural_tangents(name):
             assert apart.max() < 1e-12, (pair, kind)
 
 
-@pytest.mark.parametrize("count", [1, 7])
+@pytest.mark.parametrize("count", few([1, 7], {7}))
 @pytest.mark.parametrize("last", ["pool", "blocks", "attention"])
 def test_tiles_do_not_show(count, last):
     """Whole matrices are those of single pairs, however many inputs there are."""

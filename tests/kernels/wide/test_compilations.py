@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 
 X = np.random.default_rng(0).normal(size=(800, 5))
 NET = nk.MLP(5, (8, 8), 1, "relu", 1.5, 0.1)
@@ -36,7 +37,7 @@ def compilations():
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", few(["float64", "float32"], 1))
 def test_a_new_number_of_points_compiles_nothing(name, dtype, compilations):
     jax.clear_caches()
     with nk.precision(dtype):
@@ -49,7 +50,7 @@ def test_a_new_number_of_points_compiles_nothing(name, dtype, compilations):
     assert len(compilations) == before
 
 
-@pytest.mark.parametrize("activation", ["relu", "erf", "gelu", "sin"])
+@pytest.mark.parametrize("activation", few(["relu", "erf", "gelu", "sin"], 2))
 def test_a_new_depth_compiles_nothing_and_gives_the_same(activation, compilations):
     deep = lambda depth: nk.MLP(5, (8,) * depth, 1, activation, 1.5, 0.1)
     jax.clear_caches()

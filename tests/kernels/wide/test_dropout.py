@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 
 K, L = nk.kernels, nk.layers
 POSITIONS, KEEP = 6, 0.4
@@ -175,7 +176,8 @@ def network(layers):
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS]
+    "name",
+    few([name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS], 2),
 )
 def test_kernels_are_those_of_explicit_masks(name):
     net = network(NETWORKS[name])
@@ -192,6 +194,7 @@ def test_kernels_are_those_of_explicit_masks(name):
         np.testing.assert_allclose(found, expected[:n, n:], rtol=1e-7)
 
 
+@pytest.mark.merge
 def test_kernels_inside_jit_and_diagonals_have_the_same_masks():
     net = network(NETWORKS["blocks"])
     with jax.enable_x64(True):
@@ -201,7 +204,7 @@ def test_kernels_inside_jit_and_diagonals_have_the_same_masks():
     np.testing.assert_allclose(K.NTK(net).diag(X), np.diagonal(K.NTK(net)(X)), rtol=1e-14)
 
 
-@pytest.mark.parametrize("name", ("global pool", "blocks", "attention"))
+@pytest.mark.parametrize("name", few(("global pool", "blocks", "attention"), 1))
 def test_a_keep_of_1_drops_nothing(name):
     whole = lambda layer: L.Identity() if layer is DROP else layer
     kept = lambda layer: L.Dropout(1.0) if layer is DROP else layer

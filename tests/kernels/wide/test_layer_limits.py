@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nearkernel as nk
+from support.cases import few
 from support.helpers import points
 
 L = nk.layers
@@ -86,7 +87,7 @@ def test_an_activation_after_concat_sees_each_group_with_its_own_variance():
             nk.kernels.NTK(nk.Network(3, [block, TANH, L.Dense(1)]))(x)
 
 
-@pytest.mark.parametrize("block", ([L.Attention(3)], [L.AvgPool((1, 1))]), ids=("attention", "pool"))
+@pytest.mark.parametrize("block", few(([L.Attention(3)], [L.AvgPool((1, 1))]), 1), ids=("attention", "pool"))
 def test_blocks_that_compare_positions_are_repeated_before_flatten(block):
     ends = [L.Flatten(), L.Dense(1)]
     repeated, written = (
@@ -117,7 +118,9 @@ def test_nearly_equal_images(head):
     np.testing.assert_allclose(exact, exact[0, 0], rtol=1e-15 if head == "flatten" else 1e-13)
 
 
-@pytest.mark.parametrize("end", ([L.Flatten()], [L.AvgPool((5, 2)), L.Flatten()]), ids=("flatten", "pool"))
+@pytest.mark.parametrize(
+    "end", few(([L.Flatten()], [L.AvgPool((5, 2)), L.Flatten()]), 1), ids=("flatten", "pool")
+)
 def test_kernels_under_jit_and_grad(end):
     x = IMAGES
 
@@ -175,11 +178,14 @@ def test_zero_patches_are_no_trouble():
 
 @pytest.mark.parametrize(
     ("net", "shape"),
-    (
-        (nk.ResMLP(4, 16, 3, 2, "gelu", 0.7, 0.1), (4,)),
-        (nk.CNN((8, 8, 2), (6, 5, 4), 3, pool=2), (8, 8, 2)),
-        (nk.CNN((9, 2), (6, 4), filter=2, padding="VALID", head="flatten"), (9, 2)),
-        (nk.Transformer((5, 3), 12, 2, 2), (5, 3)),
+    few(
+        (
+            (nk.ResMLP(4, 16, 3, 2, "gelu", 0.7, 0.1), (4,)),
+            (nk.CNN((8, 8, 2), (6, 5, 4), 3, pool=2), (8, 8, 2)),
+            (nk.CNN((9, 2), (6, 4), filter=2, padding="VALID", head="flatten"), (9, 2)),
+            (nk.Transformer((5, 3), 12, 2, 2), (5, 3)),
+        ),
+        2,
     ),
     ids=("ResMLP", "CNN", "CNN of sequences", "Transformer"),
 )

@@ -12,6 +12,7 @@ from nearkernel.lab.experiments.parts.padded import (
     more_rows,
     switched,
 )
+from support.cases import few
 
 X, Y, NEW = np.array([[-1.0], [0.2], [1.3]]), np.array([0.5, -0.3, 0.4]), np.linspace(-2, 2, 7)[:, None]
 
@@ -21,7 +22,7 @@ def network(activation="erf", depth=2):
     return net, net.init(jax.random.key(3))
 
 
-@pytest.mark.parametrize("activation", ["erf", "gelu", "sin"])
+@pytest.mark.parametrize("activation", few(["erf", "gelu", "sin"], 1))
 def test_added_neurons_change_neither_outputs_nor_gradients(activation):
     net, theta = network(activation)
     widened, padded = more_neurons(net, theta, 9)
@@ -30,7 +31,7 @@ def test_added_neurons_change_neither_outputs_nor_gradients(activation):
     np.testing.assert_allclose(large(X, NEW), small(X, NEW), rtol=1e-12)
 
 
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("depth", few([1, 2, 3], 1))
 def test_added_layers_change_neither_outputs_nor_gradients(depth):
     net, theta = network(depth=depth)
     deepened, padded = more_layers(*more_neurons(net, theta, 9), 3)

@@ -211,6 +211,7 @@ def test_a_check_streams_its_progress_and_ends_with_an_answer(web):
     assert names == ["theory", *["trained networks"] * 5]
 
 
+@pytest.mark.merge
 def test_claims_are_listed_with_their_verdicts_and_run(web):
     listed = web.get("/api/claims").json()["claims"]
     assert [claim["name"] for claim in listed] == [claim.name() for claim in claims.every()]

@@ -14,7 +14,7 @@ from nearkernel.models.interop.aten import OPERATIONS
 from support.pytorch.networks import NETWORKS, Attention, made
 from support.pytorch.reference import called, compared, torch
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.merge
 nn = torch.nn
 
 

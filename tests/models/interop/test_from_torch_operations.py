@@ -8,7 +8,7 @@ from nearkernel.models.interop.aten import OPERATIONS
 from support.pytorch.operations import CASES
 from support.pytorch.reference import compared, torch
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.merge
 
 
 class Applied(torch.nn.Module):

@@ -9,7 +9,7 @@ import nearkernel as nk
 from support.pytorch.networks import made
 from support.pytorch.reference import called, torch
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.merge
 nn = torch.nn
 
 

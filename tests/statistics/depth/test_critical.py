@@ -10,6 +10,7 @@ import scipy.special
 
 import nearkernel as nk
 from support import helpers
+from support.cases import few
 
 # (C_W, C_b, K*) from 30-digit integrals.
 KNOWN = {
@@ -117,7 +118,7 @@ DECAYS = {
 }
 
 
-@pytest.mark.parametrize("name", DECAYS)
+@pytest.mark.parametrize("name", few(DECAYS, 5))
 def test_the_law_of_the_decay_follows_the_scale_of_the_activation(name):
     """Against the exact expansion to 3e-4, and against 20000 layers of K' = C_W E[s^2] by another quadrature.
 

@@ -6,6 +6,7 @@ import pytest
 
 import nearkernel as nk
 from nearkernel.statistics.moves.first_move import mean_root
+from support.cases import few
 from support.helpers import hard_tanh
 
 RNG = np.random.default_rng(6)
@@ -98,6 +99,7 @@ def test_powers_of_the_width_are_those_predicted(parametrization, algorithm, fac
     np.testing.assert_array_less(np.abs(found.slopes - found.predicted), 4 * found.slopes_sem + 0.15)
 
 
+@pytest.mark.merge
 def test_the_check_shows_what_moves():
     found = CHECK(network(), X, Y, nk.Adam(0.002, 3), (64, 512), 0, 8)
     assert found.moves.shape == found.sem.shape == (2, 3) and (found.moves > 0).all()
@@ -120,15 +122,15 @@ def test_sizes_of_the_first_move_are_those_predicted(parametrization, activation
 
 
 @pytest.mark.parametrize("factors", [True, False])
-def test_sizes_follow_powers_of_the_width(factors):
+@pytest.mark.parametrize("parametrization", few(["mup", "standard", "ntk", "mean_field"], 1))
+def test_sizes_follow_powers_of_the_width(parametrization, factors):
     """Between widths of thousands, for which no network is drawn, sizes grow by the predicted powers."""
-    for parametrization in ("ntk", "standard", "mean_field", "mup"):
-        net = network(parametrization=parametrization)
-        rate = nk.GradientDescent(1e-3, 1)
-        powers = CHECK(net, X[:3], Y[:3], rate, (4, 6), 0, 2, factors=factors).predicted
-        sizes = [nk.MLP(5, (n, n), 1, "tanh", 1.5, 0.0, parametrization, 8) for n in (10**5, 10**7)]
-        moves = [nk.statistics.first_move(each, X[:3], Y[:3], 1e-3, factors=factors) for each in sizes]
-        np.testing.assert_allclose(np.log(moves[1] / moves[0]) / np.log(100), powers, atol=0.01)
+    net = network(parametrization=parametrization)
+    rate = nk.GradientDescent(1e-3, 1)
+    powers = CHECK(net, X[:3], Y[:3], rate, (4, 6), 0, 2, factors=factors).predicted
+    sizes = [nk.MLP(5, (n, n), 1, "tanh", 1.5, 0.0, parametrization, 8) for n in (10**5, 10**7)]
+    moves = [nk.statistics.first_move(each, X[:3], Y[:3], 1e-3, factors=factors) for each in sizes]
+    np.testing.assert_allclose(np.log(moves[1] / moves[0]) / np.log(100), powers, atol=0.01)
 
 
 def test_the_mean_root_of_a_square_form_is_that_of_draws():

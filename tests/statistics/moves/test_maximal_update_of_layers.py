@@ -7,6 +7,7 @@ import pytest
 import nearkernel as nk
 from nearkernel.models.networks.maximal_update import widened
 from nearkernel.models.networks.network import leaves as layer_leaves
+from support.cases import few
 
 L = nk.layers
 RNG = np.random.default_rng(8)
@@ -85,7 +86,7 @@ MADE = {"residual": (residual, IMAGES)} | {
 }
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", few(MADE, 1))
 @pytest.mark.parametrize("algorithm", [nk.GradientDescent(0.02, 4), nk.Adam(0.01, 4, eps=0.0)])
 def test_layers_in_ntk_scaling_train_as_those_in_standard_scaling(algorithm, name):
     """abc symmetry: at the base width one rate is scaled for every layer, at all others by the factors of muP."""

@@ -82,6 +82,7 @@ def measured(net, params, names):
         return jax.jit(nk.theory.observables(net, X, names))(params)
 
 
+@pytest.mark.merge
 def test_networks_of_layers_are_mlps():
     """Own variances and activations; a layer without activation before it; equal layers in a Repeat; any scaling."""
     last = L.Dense(2, 1.5, 0.2)

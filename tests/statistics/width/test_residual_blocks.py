@@ -12,6 +12,7 @@ from nearkernel.statistics.width.observables import _hidden
 from nearkernel.statistics.width.residual_blocks import Paths
 from nearkernel.statistics.width.stages import entries, stages
 from support import helpers
+from support.cases import few
 
 L = nk.layers
 X = helpers.points(2, 3, 5)
@@ -77,7 +78,7 @@ def test_kernels_widths_and_copies():
         np.testing.assert_allclose(parts, expected, atol=1e-6 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("inner", [None, 7])
+@pytest.mark.parametrize("inner", few([None, 7], 1))
 @in_float64
 def test_tangent_kernels_of_drawn_networks(inner):
     net = network(6, inner=inner)
@@ -99,9 +100,9 @@ def agree(theory, nets, sizes, names, key):
     ]
     limit = nk.theory.extrapolated(runs, widths)
     expected = {name: getattr(theory, name) for name in names}
-    for name in names:
-        print(name, np.abs((limit.mean[name] - expected[name]) / limit.sem[name]).max())
-    assert limit.agrees(expected)
+    assert limit.agrees(expected), {
+        name: np.abs((limit.mean[name] - expected[name]) / limit.sem[name]).max() for name in names
+    }
 
 
 @pytest.mark.slow
@@ -128,8 +129,7 @@ def test_trained_networks_agree():
     found = nk.theory.extrapolated(estimates, widths)
     theory = nk.forecast(network(96, 1), X, y, descent, new, theory=nk.FiniteWidth())
     expected = {"mean": 96 * theory.terms[1], "cov": 96 * theory.cov_terms[1]}
-    print(found.mean, found.sem, expected)
-    assert found.agrees(expected)
+    assert found.agrees(expected), (found.mean, found.sem, expected)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The lowest or the newest versions that pyproject.toml allows, installed into a separate environment and tried there.
 
-    make test-lowest        # or: python tests/support/versions.py lowest [pytest's arguments]
+    make test-lowest        # or: python tests/support/runs/versions.py lowest [pytest's arguments]
     make test-newest
 
 Lowest: direct dependencies have exactly the version of their lower bound; what those need in turn is the newest that
@@ -14,7 +14,7 @@ import tomllib
 import venv
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 EXTRAS = ("plot", "cli", "lab", "scale", "optax")  # PyTorch has one version here: it fills a disk
 TESTS = (
@@ -65,7 +65,7 @@ def environment(which: str) -> Path:
 def main(arguments: list[str]) -> int:
     which, *rest = arguments or ["lowest"]
     if which not in ("lowest", "newest"):
-        sys.exit(f"tests/support/versions.py {which}: give lowest or newest.")
+        sys.exit(f"tests/support/runs/versions.py {which}: give lowest or newest.")
     return subprocess.run([environment(which), "-m", "pytest", "-q", *(rest or TESTS)], cwd=ROOT).returncode
 
 

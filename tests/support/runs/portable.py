@@ -11,8 +11,8 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-TESTS = ("activations", "models", "kernels", "dynamics", "statistics", "geometry", "laws")
+ROOT = Path(__file__).parents[3]
+TESTS = ("activations", "models", "kernels", "dynamics", "statistics", "forecasts", "geometry", "laws")
 # OpenBLAS's name of a processor, the widest instructions XLA may use (None: all), what the processor must have.
 PROFILES = (
     ("Prescott", "SSE4_2", "sse4_2"),
