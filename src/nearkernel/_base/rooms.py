@@ -90,23 +90,42 @@ def _renamed_object(module: str, name: str) -> Any:
     return getattr(importlib.import_module(f"nearkernel.{room}" if room else "nearkernel"), last)
 
 
-def renamed(**names: str) -> Callable[[_F], _F]:
-    """Arguments of a function by their old names: `@renamed(X="x")`."""
+def renamed(removed: str = "0.4", /, **names: str) -> Callable[[_F], _F]:
+    """Arguments of a function by their old names, until release `removed`: `@renamed(X="x")`.
+
+    A class takes them as arguments, and has attributes of these names, too.
+    """
+
+    def warn(of: str, old: str) -> None:
+        warnings.warn(
+            f"`{old}` of {of} is now `{names[old]}`; the old name will be removed in {removed}.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+
+    def attribute(of: str, old: str) -> property:
+        def get(self: object) -> object:
+            warn(of, old)
+            return getattr(self, names[old])
+
+        return property(get)
 
     def decorator(function: _F) -> _F:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            for old, new in names.items():
-                if old in kwargs:
-                    warnings.warn(
-                        f"`{old}` of {function.__name__} is now `{new}`; the old name will be removed in 0.4.",
-                        DeprecationWarning,
-                        stacklevel=2,
-                    )
-                    kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
+        target = function.__init__ if isinstance(function, type) else function
 
-        wrapped.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
-        return wrapped  # type: ignore[return-value]
+        @functools.wraps(target)
+        def wrapped(*args, **kwargs):
+            for old in names.keys() & kwargs.keys():
+                warn(function.__name__, old)
+                kwargs[names[old]] = kwargs.pop(old)
+            return target(*args, **kwargs)
+
+        wrapped.__signature__ = inspect.signature(target)  # type: ignore[attr-defined]
+        if not isinstance(function, type):
+            return wrapped  # type: ignore[return-value]
+        function.__init__ = wrapped  # type: ignore[misc]
+        for old in names:
+            setattr(function, old, attribute(function.__name__, old))
+        return function
 
     return decorator

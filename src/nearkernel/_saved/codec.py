@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .names import class_of, tag_of
+from .names import class_of, field_of, tag_of
 
 _NUMBERS = "biufcUS"
 
@@ -187,7 +187,7 @@ class Decoder:
         for key, each in node["state"]:
             if not isinstance(key, str) or key.startswith("__"):
                 self._unknown(str(key))
-            made.__dict__[key] = self.value(each)
+            made.__dict__[field_of(key)] = self.value(each)
         return made
 
 

@@ -131,6 +131,8 @@ _MOVED = {  # module of 0.2: its module now
     "estimators._table": "estimators.tables.prepare",
     "estimators._views": "estimators.tables.views",
 }
+_NOW = {"Centred": "Centered"}  # classes that have another name than their tag
+_FIELDS = {"centred": "centered", "centres": "centers"}  # attributes of 0.2, and their names now
 _SINCE = {"estimators.tables.reading": "Reading"}  # classes that 0.2 did not write, by their modules
 _SHARED = (
     "Linear",
@@ -163,13 +165,18 @@ def class_of(name: object) -> type:
     return found
 
 
+def field_of(name: str) -> str:
+    """The attribute that a file calls `name`."""
+    return _FIELDS.get(name, name)
+
+
 @functools.cache
 def _places() -> dict[str, tuple[str, str]]:
     """(module, class) for every tag and every path of 0.2."""
     places = {}
     for old, names in _IN_0_2.items():
         for name in names.split():
-            place = f"nearkernel.{_MOVED.get(old, old)}", name
+            place = f"nearkernel.{_MOVED.get(old, old)}", _NOW.get(name, name)
             places[f"nearkernel.{old}:{name}"] = places[_tag(old, name)] = place
     for module, names in _SINCE.items():
         places |= {_tag(module, name): (f"nearkernel.{module}", name) for name in names.split()}

@@ -144,7 +144,7 @@ def solve(
             "learning use nk.QuadraticModel(phi, psi, eps) or nk.expand(model, params, degree=2)."
         )
     x = inputs(x, "x", tangent.input_dim())
-    if not isinstance(chosen, Nystrom):  # which keeps its centres alone, and reads memory maps
+    if not isinstance(chosen, Nystrom):  # which keeps its centers alone, and reads memory maps
         x = x.copy()  # the solution outlives the caller's array
     vector = function.is_vector(y)
     y = function.columns(y, len(x), tangent.out_dim(x))

@@ -86,5 +86,5 @@ class DeepLinearBayes(RegressorMixin, Estimator):
     def quantile(self, X: Any, q: Any) -> np.ndarray:
         """Quantiles `q` of the posterior at `X`: (m,), or (m, k) for k values of `q`."""
         x = new_inputs(self, X) - self._x_mean
-        centred = self.posterior_.quantile(x, q)
-        return centred + (self.intercept_ + self._x_mean @ self.coef_)
+        centered = self.posterior_.quantile(x, q)
+        return centered + (self.intercept_ + self._x_mean @ self.coef_)

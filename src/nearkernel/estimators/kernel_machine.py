@@ -55,7 +55,7 @@ class KernelMachine(MultiOutputMixin, RegressorMixin, Estimator):
         solution = solve(kernel, x, y, chosen(self.algorithm, kernel, x, y), solver=self.solver)
         require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
         self.solution_ = solution
-        self.X_fit_ = solution.centres if isinstance(solution, MachineSolution) else x
+        self.X_fit_ = solution.centers if isinstance(solution, MachineSolution) else x
         self.dual_coef_ = solution.coefficients[:, 0] if y.ndim == 1 else solution.coefficients
         return self
 

@@ -20,7 +20,7 @@ from ..streams import command_line
 from .rows import HEADS, cells, row_of
 
 NAME = "report.html"
-_COLOURS = {"confirmed": "good", "refuted": "bad", "failed": "bad"}
+_COLORS = {"confirmed": "good", "refuted": "bad", "failed": "bad"}
 
 
 def gathered(out: Path, new: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -83,7 +83,7 @@ def _svg(record: Mapping[str, Any], out: Path) -> str:
 
 def _section(record: Mapping[str, Any], svg: str) -> Html:
     name, verdict = record["claim"], record["verdict"]
-    title = f'{escape(name)} <span class="{_COLOURS[verdict]}">{escape(verdict)}</span>'
+    title = f'{escape(name)} <span class="{_COLORS[verdict]}">{escape(verdict)}</span>'
     about = {"source": record["source"], "erratum": record["erratum"], "formula": _formula(name)}
     about["settings"] = _typed(record["settings"])
     about |= {

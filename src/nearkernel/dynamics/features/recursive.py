@@ -111,16 +111,16 @@ def recursive_features(
 
 def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np.ndarray:
     """Mean over `x` of nabla f nabla f^T for f = k(., centers) a; the centers are `x`, but for approximate solvers."""
-    centres = getattr(solution, "centres", x)
+    centers = getattr(solution, "centers", x)
     return outer_product(
-        lambda part: _gradients(kernel, centres, solution.coefficients, part),
+        lambda part: _gradients(kernel, centers, solution.coefficients, part),
         x,
-        bytes_per_row=6 * 8 * len(centres),
+        bytes_per_row=6 * 8 * len(centers),
     )
 
 
 @jax.jit
 def _gradients(
-    kernel: AbstractKernel, centres: jax.Array, coefficients: jax.Array, part: jax.Array
+    kernel: AbstractKernel, centers: jax.Array, coefficients: jax.Array, part: jax.Array
 ) -> jax.Array:
-    return _row_gradients(lambda z: kernel.traced(z, centres) @ coefficients, part)
+    return _row_gradients(lambda z: kernel.traced(z, centers) @ coefficients, part)

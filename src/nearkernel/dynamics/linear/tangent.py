@@ -235,7 +235,7 @@ class ExpandedTangent(CurvedTangent):
         if isinstance(model.model, Scaled):
             self.inner, self.inner_params = model.model.moving(model.params0)
         factors = training_factors(model, model.params0)
-        if isinstance(model.model, Scaled) and model.model.centred and factors is not None:
+        if isinstance(model.model, Scaled) and model.model.centered and factors is not None:
             factors = factors["params"]
         self.kernel = EmpiricalNTK(self.inner, self.inner_params, 1.0 if factors is None else factors)
         self._roots = root_factors(factors, self.inner_params)

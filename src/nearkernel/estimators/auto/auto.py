@@ -184,8 +184,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             return "plain" if chosen == "auto" else chosen
         y = y / _power_of_2(y)  # squares neither overflow nor vanish
         spread = deviation(y)
-        centred = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-        if np.mean(centred**3, axis=0).min() < _SKEWED:
+        centered = (y - y.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        if np.mean(centered**3, axis=0).min() < _SKEWED:
             return "plain"
         rows = random.permutation(len(y))[:_MOST_ROWS]
         x, y = x[rows], y[rows]
@@ -249,8 +249,8 @@ class AutoClassifier(ClassifierMixin, _Auto):
         most_exact, centers = self._sizes()
         random = check_random_state(self.random_state)
         self.target_mean_ = one_hot.mean(axis=0)
-        centred = one_hot - self.target_mean_
-        made = blended(x, centred, False, self.scale == "shared", most_exact, centers, random)
+        centered = one_hot - self.target_mean_
+        made = blended(x, centered, False, self.scale == "shared", most_exact, centers, random)
         self.blend_, left_out = made.blend, made.left_out + self.target_mean_
         self._softmax = Softmax(left_out, one_hot.argmax(axis=1))
         self.left_out_proba_ = self._softmax.probabilities(left_out)

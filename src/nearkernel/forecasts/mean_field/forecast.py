@@ -58,7 +58,7 @@ class RichForecast(OfNetworks, GaussianOutputs):
 
     def _trained(self) -> tuple[MLP | Scaled, np.ndarray]:
         problem = self._problem
-        return Scaled(problem.net, problem.alpha, problem.centred), problem.y
+        return Scaled(problem.net, problem.alpha, problem.centered), problem.y
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[..., 0] if self._vector else values
@@ -214,15 +214,15 @@ def rich_forecast(
     clouds: Clouds,
 ) -> RichForecast:
     """For a mean-field network, scaled or not, and checked inputs."""
-    inner, alpha, centred = (
-        (net.model, float(net.alpha), net.centred) if isinstance(net, Scaled) else (net, 1.0, False)
+    inner, alpha, centered = (
+        (net.model, float(net.alpha), net.centered) if isinstance(net, Scaled) else (net, 1.0, False)
     )
     if not isinstance(inner, MLP):
         raise TypeError(
             "`problem` in mean-field scaling must be an nk.MLP (Dense and Activation in turn), or an nk.Scaled of one; "
             f"got {type(inner).__name__}."
         )
-    if inner.dense(len(inner.widths)).bias_var > 0 and not centred:
+    if inner.dense(len(inner.widths)).bias_var > 0 and not centered:
         raise ValueError(
             "`problem` has a random output bias at initialization: use nk.Scaled(net, alpha), which is centered, or "
             "`bias_var=0` in the last layer."
@@ -233,7 +233,7 @@ def rich_forecast(
     require_loss(
         function, lambda: np.zeros_like(columns), columns
     )  # mean-field outputs are 0 before training
-    problem = Problem(inner, alpha, centred, (x, columns, x_new), algorithm, (function, key), clouds)
+    problem = Problem(inner, alpha, centered, (x, columns, x_new), algorithm, (function, key), clouds)
     return RichForecast(problem, limit_of(problem), problem.end, function.is_vector(y))
 
 

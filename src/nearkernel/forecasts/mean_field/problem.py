@@ -53,16 +53,16 @@ class Problem:
         self,
         net: MLP,
         alpha: float,
-        centred: bool,
+        centered: bool,
         data: tuple[np.ndarray, np.ndarray, np.ndarray],
         algorithm: AbstractAlgorithm,
         loss: tuple[Callable, Any],
         clouds: Clouds,
     ):
-        self.net, self.alpha, self.centred, self.algorithm, self.clouds = (
+        self.net, self.alpha, self.centered, self.algorithm, self.clouds = (
             net,
             alpha,
-            centred,
+            centered,
             algorithm,
             clouds,
         )
@@ -92,7 +92,7 @@ class Problem:
         end = {"time": time} if isinstance(self.algorithm, GradientFlow) else {"steps": int(time)}
         algorithm: Any = dataclasses.replace(self.algorithm, **end)
         data = (self.x, self.y, self.x_new if x_new is None else x_new)
-        return Problem(self.net, self.alpha, self.centred, data, algorithm, self.loss, self.clouds)
+        return Problem(self.net, self.alpha, self.centered, data, algorithm, self.loss, self.clouds)
 
     def driver(self) -> Descent | Flow:
         """The training of the network that is not scaled: its rates are alpha^2 times larger."""
@@ -134,9 +134,9 @@ class Problem:
             self.layout, [PlainCloud(size, rng) for size in sizes], self.xi.shape[1], self.tol
         )
 
-    def system(self, network: CloudNetwork, centred: bool = False) -> CloudSystem:
+    def system(self, network: CloudNetwork, centered: bool = False) -> CloudSystem:
         n = len(self.x)
-        return CloudSystem(network, self.xi[:n], self.xi[n:], self.clouds.look, centred)
+        return CloudSystem(network, self.xi[:n], self.xi[n:], self.clouds.look, centered)
 
     @property
     def anchored(self) -> bool:

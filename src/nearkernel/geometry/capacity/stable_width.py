@@ -56,8 +56,8 @@ class LipschitzExtension(Result, eqx.Module):
         pairs = (pairs + squared_distances(self.values, self.values) / self.constant**2) / unit
         linear = 2 * away / unit
         k = len(pairs)
-        centred = pairs - pairs.mean(0) - pairs.mean(1)[:, None] + pairs.mean()
-        rate = 1 / max(-float(np.linalg.eigvalsh(centred)[0]), 1e-12) if k > 1 else 1.0
+        centered = pairs - pairs.mean(0) - pairs.mean(1)[:, None] + pairs.mean()
+        rate = 1 / max(-float(np.linalg.eigvalsh(centered)[0]), 1e-12) if k > 1 else 1.0
         best = np.eye(k)[away.argmin(axis=1)]
         ahead, momentum = best.copy(), np.ones(len(x))
         active = np.arange(len(x))
@@ -129,20 +129,20 @@ def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StableP
         "use fewer `bits`",
     )
     chosen, radii = farthest_points(functions, min(2**n, len(functions)))
-    chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no centre twice
-    centres, dims = functions[chosen], 32 * n
+    chosen = chosen[: max(1, int(np.sum(np.append(np.inf, radii[:-1]) > 0)))]  # no center twice
+    centers, dims = functions[chosen], 32 * n
     rng = generator(key)
     for _ in range(whole(tries, "tries", 1)):
         projection = rng.normal(size=(functions.shape[1], dims)) / np.sqrt(dims)
         projection /= largest_stretch(functions, functions @ projection)
-        constant = largest_stretch(centres @ projection, centres)
+        constant = largest_stretch(centers @ projection, centers)
         if constant <= 2:
             break
     else:
         raise ValueError(
             f"none of `tries` = {tries} projections preserved distances within a factor of 2: increase `tries`."
         )
-    decoder = LipschitzExtension(centres @ projection, centres, constant)
+    decoder = LipschitzExtension(centers @ projection, centers, constant)
     codes = functions @ projection
     back = decoder(codes)
     error = float(np.sqrt(np.max(np.sum((functions - back) ** 2, axis=1))))

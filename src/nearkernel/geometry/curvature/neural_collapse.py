@@ -44,8 +44,8 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     index, classes = class_labels(labels, len(h))
     own = np.eye(classes)[index]
     means = (own.T @ h) / own.sum(axis=0)[:, None]
-    centre = means.mean(axis=0)
-    spread = means - centre
+    center = means.mean(axis=0)
+    spread = means - center
     size = np.linalg.norm(spread)
     if size <= 1e-14 * np.linalg.norm(h):
         raise ValueError(
@@ -81,8 +81,8 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
     """Weights (C, k) and biases (C,)."""
     classes, k = own.shape[1], h.shape[1]
     if classifier is None:
-        centred = h - h.mean(axis=0)
-        weights = np.linalg.lstsq(centred, own - own.mean(axis=0), rcond=1e-10)[0].T
+        centered = h - h.mean(axis=0)
+        weights = np.linalg.lstsq(centered, own - own.mean(axis=0), rcond=1e-10)[0].T
         return weights, own.mean(axis=0) - weights @ h.mean(axis=0)
     weights, biases = classifier if isinstance(classifier, tuple) else (classifier, np.zeros(classes))
     weights, biases = numeric(weights, "classifier"), numeric(biases, "classifier").ravel()

@@ -68,8 +68,8 @@ class RegionsResult(Result, eqx.Module):
     def locate(self, points: Any) -> np.ndarray:
         """The index of the polygon that contains each of `points` (n, 2), (n,); -1 outside the box."""
         points = inputs(points, "points", 2)
-        centre, half = _centre_and_half(self.box)
-        units = (points - centre) / half
+        center, half = _center_and_half(self.box)
+        units = (points - center) / half
         found = containing(self._cells, np.clip(units, -1.0, 1.0))
         return np.where(np.all(np.abs(units) <= 1.0, axis=1), found, -1)
 
@@ -103,9 +103,9 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
             f"`box` must be ((x_low, x_high), (y_low, y_high)) with low < high; got {shown(box)}."
         )
     origin, axes = _plane(plane, layers.in_dim)
-    centre, half = _centre_and_half(corners)
+    center, half = _center_and_half(corners)
     # In units of the box, rounding does not depend on where the box is.
-    local = layers.shifted(origin + centre @ axes, half[:, None] * axes)
+    local = layers.shifted(origin + center @ axes, half[:, None] * axes)
     square = Polygons(np.array([[[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]]), np.array([4]))
     first = np.concatenate([local.weights[0], local.biases[0][None]]).T[None]  # (1, width, 3)
     cells, maps, rounding = _cells(local, 0, square, first, np.abs(first))
@@ -113,10 +113,10 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
     gradients = maps[..., :2] / half
     return RegionsResult(
         vertices=tuple(
-            centre + half * v[:k] for v, k in zip(cells.vertices, cells.counts, strict=True)
+            center + half * v[:k] for v, k in zip(cells.vertices, cells.counts, strict=True)
         ),
         gradients=gradients,
-        offsets=maps[..., 2] - gradients @ centre,
+        offsets=maps[..., 2] - gradients @ center,
         labels=labels,
         areas=cells.areas() * np.prod(half),
         box=corners,
@@ -124,7 +124,7 @@ def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult
     )  # fmt: skip
 
 
-def _centre_and_half(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _center_and_half(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return box.mean(axis=1), (box[:, 1] - box[:, 0]) / 2
 
 

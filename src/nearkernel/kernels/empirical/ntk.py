@@ -98,7 +98,7 @@ class EmpiricalNTK(AbstractKernel):
 
     def _half_drift(self, direction: Any, x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
         if isinstance(self.model, Scaled):
-            step = direction["params"] if self.model.centred else direction
+            step = direction["params"] if self.model.centered else direction
             return self.model.alpha**2 * self._inside()._half_drift(step, x1, x2)
         out = self._outputs(x1)
         require_fits(8 * len(x1) * len(x2) * out**2, "the drift of a tangent kernel", "use fewer points")
@@ -170,7 +170,7 @@ class EmpiricalNTK(AbstractKernel):
         """The kernel of the model that a scaled one scales, which may know a faster way."""
         assert isinstance(self.model, Scaled)
         moving, params = self.model.moving(self.params)
-        factors = self.lr_factors["params"] if self.model.centred and self.lr_factors else self.lr_factors
+        factors = self.lr_factors["params"] if self.model.centered and self.lr_factors else self.lr_factors
         return EmpiricalNTK(moving.model, params, 1.0 if factors is None else factors, self.method)
 
     def _by_sides(self, x1: np.ndarray, x2: np.ndarray | None, out: int, full: bool) -> np.ndarray:

@@ -108,7 +108,7 @@ def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
     """
     torch = _torch()
     while isinstance(model, Taylor | Scaled):
-        if isinstance(model, Scaled) and model.centred and isinstance(params, dict) and "params" in params:
+        if isinstance(model, Scaled) and model.centered and isinstance(params, dict) and "params" in params:
             params = params["params"]
         model = model.model
     if not isinstance(model, TorchModel):

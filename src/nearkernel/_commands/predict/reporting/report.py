@@ -159,8 +159,8 @@ def _table(data: Data, result: Result) -> Html:
     rows = []
     for answer in everything:
         name, *figures = cells(answer, data.task, trained)
-        colour = pictures.COLOURS.get(name)
-        spot = _look.dot(SERIES.index(colour) + 1) if colour else ""
+        color = pictures.COLORS.get(name)
+        spot = _look.dot(SERIES.index(color) + 1) if color else ""
         rows.append([Html(f"{spot}{escape(name)}"), *figures])
     return _look.table(titles(data.task, trained), rows)
 
