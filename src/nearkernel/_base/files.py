@@ -41,7 +41,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, *parts: Any, sync: bool = True) -> None:
+def write_whole(path: Path, *parts: bytes, sync: bool = True) -> None:
     """Write bytes or arrays one after the other, aside, and then rename; `sync`: not before they are on the disk."""
     aside = unfinished(path)
     try:

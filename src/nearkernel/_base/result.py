@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import jax
 import numpy as np
@@ -43,7 +42,7 @@ class Result:
         return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
 
 
-def _fields(record: Any) -> list[tuple[str, object]]:
+def _fields(record: object) -> list[tuple[str, object]]:
     """Public fields of a dataclass, a named tuple or a plain object, in the order in which they are declared."""
     if dataclasses.is_dataclass(record):
         names = [field.name for field in dataclasses.fields(record) if field.repr]
@@ -81,7 +80,7 @@ def _sequence(value: tuple | list) -> str:
     return left + ", ".join(map(brief, value)) + right
 
 
-def _array(value: Any) -> str:
+def _array(value: object) -> str:
     kind = f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, jax.core.Tracer) or not np.issubdtype(value.dtype, np.number) or not value.size:
         return kind
@@ -95,7 +94,7 @@ def _array(value: Any) -> str:
     return f"{kind} from {low} to {high}"
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     if isinstance(value, jax.core.Tracer):
         return str(value.dtype)
     number = np.asarray(value).item()

@@ -111,7 +111,7 @@ def renamed(removed: str = "0.4", /, **names: str) -> Callable[[_F], _F]:
         return property(get)
 
     def decorator(function: _F) -> _F:
-        target = function.__init__ if isinstance(function, type) else function
+        target: Callable = getattr(function, "__init__") if isinstance(function, type) else function  # noqa: B009
 
         @functools.wraps(target)
         def wrapped(*args, **kwargs):

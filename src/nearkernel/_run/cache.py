@@ -4,7 +4,6 @@ import contextlib
 import os
 import warnings
 from pathlib import Path
-from typing import Any
 
 import jax
 
@@ -82,7 +81,7 @@ def _tell_jax(part: Path | None) -> None:
         jax.monitoring.register_event_listener(_heard)
 
 
-def _heard(event: str, **_: Any) -> None:
+def _heard(event: str, **_: object) -> None:
     """Keeps the folder small in processes that compile for days."""
     global _new
     if event == "/jax/compilation_cache/cache_misses" and _folder is not None:

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from .._base.check import shown
+from .._base.types import PyTree
 from .blas import SMALL, one_thread
 from .cluster import connected, finished, in_sequence, kept_on_worker, shared_by_tasks
 from .memory import cores
@@ -28,7 +29,9 @@ from .precision import precision, working_dtype
 
 _COLUMNS = 100  # that are worth a thread
 _Item = TypeVar("_Item")
-_CLIENT: contextvars.ContextVar[Any] = contextvars.ContextVar("nearkernel_client", default=None)
+_CLIENT: contextvars.ContextVar["distributed.Client | None"] = contextvars.ContextVar(
+    "nearkernel_client", default=None
+)
 
 
 class AbstractJob(abc.ABC, Generic[_Item]):
@@ -39,7 +42,7 @@ class AbstractJob(abc.ABC, Generic[_Item]):
         """The function of a piece, made once in every process that works."""
 
 
-def devices() -> list[Any]:
+def devices() -> list[jax.Device]:
     """All devices of JAX's default platform; one if the caller has chosen it by `jax.default_device`."""
     chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
     if chosen is not None and not isinstance(chosen, str):
@@ -64,11 +67,11 @@ def lanes() -> int:
 class PerDevice:
     """A tree of NumPy arrays, copied to every device that asks for it once."""
 
-    def __init__(self, tree: Any):
-        self._tree: Any = tree
-        self._copies: dict[Any, Any] = {}
+    def __init__(self, tree: PyTree):
+        self._tree: PyTree = tree
+        self._copies: dict[jax.Device, PyTree] = {}
 
-    def here(self) -> Any:
+    def here(self) -> PyTree:
         """The tree on the device of the piece that asks."""
         device = devices()[0]
         if device not in self._copies:
@@ -86,7 +89,7 @@ def in_order(
     if threads <= 1:
         yield from map(task, items)
         return
-    places: SimpleQueue[Any] = SimpleQueue()
+    places: SimpleQueue[jax.Device] = SimpleQueue()
     for device in itertools.islice(itertools.cycle([None] if on_host() else devices()), threads):
         places.put(device)
     wide, dtype = bool(jax.config.jax_enable_x64), working_dtype().name  # type: ignore[attr-defined]

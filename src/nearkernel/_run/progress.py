@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 _T = TypeVar("_T")
 _PATIENCE = 2.0  # seconds before anything is shown: most calls are over by then
@@ -42,7 +42,7 @@ class Report(NamedTuple):
         return f"{self.task}: {', '.join([*parts, self.note] if self.note else parts)}"
 
 
-Watch = Callable[[Report], Any]
+Watch = Callable[[Report], object]
 _choice: contextvars.ContextVar["Watch | bool"] = contextvars.ContextVar("nearkernel_progress", default=True)
 _current: contextvars.ContextVar["_Task | None"] = contextvars.ContextVar("nearkernel_task", default=None)
 
@@ -174,7 +174,7 @@ def _line() -> _Line | None:
     return _Line() if terminal or _notebook() is not None else None
 
 
-def _notebook() -> Any:
+def _notebook() -> object:
     """The function by which a notebook displays; None outside of one."""
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None

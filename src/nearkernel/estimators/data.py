@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._base.check import LARGEST, require_unmasked, shown
 from .._base.status import Status, StatusKind
+from .._base.types import ArrayLike
 
 
-def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def regression_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Checked copies, so that later changes of the caller's arrays do not change what was learned."""
     _require_numbers(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
@@ -23,7 +24,9 @@ def regression_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarra
     return x, y
 
 
-def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def class_data(
+    estimator: BaseEstimator, X: ArrayLike, y: ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Checked inputs, one-hot targets (n, classes), and the classes."""
     _require_numbers(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, copy=True)
@@ -35,13 +38,13 @@ def class_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np
     return x, np.eye(len(classes))[index], classes
 
 
-def new_inputs(estimator: BaseEstimator, X: Any) -> np.ndarray:
+def new_inputs(estimator: BaseEstimator, X: ArrayLike) -> np.ndarray:
     check_is_fitted(estimator)
     _require_numbers(X)
     return validate_data(estimator, X, dtype=np.float64, reset=False)
 
 
-def vector_data(estimator: BaseEstimator, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
+def vector_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Same as `regression_data`, for one output."""
     _require_numbers(X, y)
     x, y = validate_data(estimator, X, y, dtype=np.float64, y_numeric=True)
@@ -69,7 +72,7 @@ def sorted_rows(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.lexsort((*y.reshape(len(y), -1).T, *x.T))
 
 
-def _require_numbers(X: Any, y: Any = None) -> None:
+def _require_numbers(X: ArrayLike, y: ArrayLike | None = None) -> None:
     """scikit-learn would compute with what is masked, and with dates as counts of their unit."""
     for value, name in ((X, "X"), (y, "y")):
         require_unmasked(value, name)
@@ -82,7 +85,7 @@ def _require_numbers(X: Any, y: Any = None) -> None:
             )
 
 
-def _first_date(value: Any) -> Any:
+def _first_date(value: object) -> Any:
     """One of the dates, times or durations among values; None if there is none."""
     try:
         array = np.asarray(value)

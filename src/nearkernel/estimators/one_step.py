@@ -1,6 +1,6 @@
 """A two-layer network whose features come from one large gradient step, as a regressor."""
 
-from typing import Any, Self
+from typing import Self
 
 import jax
 import numpy as np
@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 
 from .._base.check import one_of, positive, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import GradientDescent
 from ..dynamics.features.last_layer import RidgeHead
 from ..dynamics.features.one_step import OneStepFeaturesResult, one_step_features
@@ -59,7 +60,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn features, then the head, for `X` (n, d) and `y` (n,) or (n, out)."""
         x, y = regression_data(self, X, y)
         if not isinstance(self.head, GradientDescent):
@@ -82,7 +83,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         require_trained(self.network_.status, f"`head` = {self.head}")
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Outputs at `X` (m, d), in the shape of `y`."""
         x = (new_inputs(self, X) - self.location_) / self.scale_
         return self.network_.predict(x) * self.target_scale_
@@ -95,7 +96,9 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
     def _features(self, x: np.ndarray, y: np.ndarray, key: jax.Array) -> OneStepFeaturesResult:
         return one_step_features(x, y, self.width, key, lr=self.lr)
 
-    def _chosen(self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: Any) -> float:
+    def _chosen(
+        self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: np.random.Generator
+    ) -> float:
         """The ridge that does best on points that neither features nor head have seen."""
         if folds < 2:
             return 1.0

@@ -1,6 +1,6 @@
 """A kernel regressor that learns the metric of its kernel."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin
@@ -8,6 +8,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
 from .._base.check import positive, whole
+from .._base.types import ArrayLike
 from ..dynamics.algorithms.spectral import Ridge
 from ..dynamics.features.recursive import recursive_features
 from ..dynamics.features.subspace import top_directions
@@ -51,7 +52,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.ridge = ridge
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn the metric and the coefficients for `X` (n, d) and `y` (n,) or (n, out)."""
         if not isinstance(self.kernel, AbstractKernel | None):
             raise TypeError(
@@ -76,7 +77,7 @@ class RecursiveFeatureMachine(MultiOutputMixin, RegressorMixin, Estimator):
         self.solution_ = converged(learned.solution)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions at `X` (m, d), in the shape of `y`."""
         x = new_inputs(self, X)
         return self.solution_.predict(x).mean + self.target_mean_

@@ -9,7 +9,6 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 FORMAT = 2
 MATRIX, INPUTS = "matrix", "x"
@@ -38,7 +37,7 @@ class About:
         text = json.dumps(dataclasses.asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def attributes(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, object]:
         return {**dataclasses.asdict(self), "seal": self.seal()}
 
     def side(self) -> int:
@@ -98,7 +97,7 @@ def _plausible(about: About) -> bool:
     )
 
 
-def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[str, Any]:
+def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[str, object]:
     """The description of an array, as Zarr writes it: the codecs are named here, and no others are read."""
     codecs = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
     inside = {"chunk_shape": [*chunk], "codecs": codecs, "index_codecs": codecs, "index_location": "end"}
@@ -116,7 +115,7 @@ def _array(shape: tuple[int, int], chunk: tuple[int, int], dtype: str) -> dict[s
     }
 
 
-def _json(path: Path, name: str) -> dict[str, Any]:
+def _json(path: Path, name: str) -> dict[str, object]:
     file = path / name
     with contextlib.suppress(OSError, ValueError, RecursionError):
         if file.stat().st_size <= _MOST_BYTES:
@@ -137,6 +136,6 @@ def _damaged(path: Path, name: str) -> ValueError:
     )
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,11 +4,11 @@ import errno
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from .._base.check import inputs, one_of, whole
+from .._base.types import ArrayLike
 from .._run.blas import one_thread
 from .._run.cluster import Lost
 from .._run.executor import AbstractJob, lanes, on_cluster, run
@@ -26,7 +26,7 @@ _BLOCK = 2000  # rows: 32 MB in float64
 @in_float64
 def build(
     kernel: AbstractKernel,
-    x: Any,
+    x: ArrayLike,
     path: "str | Path",
     *,
     memory: "str | int" = "2GiB",
@@ -67,7 +67,7 @@ def _begun(
     budget: int,
     dtype: np.dtype,
     block: int | None,
-    settings: Any,
+    settings: Settings,
 ) -> KernelStore:
     """The store at `path`, created if there is none; refused if it is one of another kernel or other inputs."""
     if not path.exists():
@@ -121,7 +121,7 @@ def _block_rows(n: int, budget: int, dtype: np.dtype) -> int:
 
 def _computed(
     kernel: AbstractKernel, store: KernelStore, missing: list, budget: int, elsewhere: bool
-) -> Iterator[Any]:
+) -> Iterator[object]:
     """One item for every block that has been written."""
     fit = int(budget // (COPIES * store.block**2 * store.dtype.itemsize))
     if fit < 1 and not elsewhere:

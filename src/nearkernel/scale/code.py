@@ -14,7 +14,6 @@ import sysconfig
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 # Every kernel computes with these, and stores of other kernels do not name their versions either.
 _COMMON = frozenset(("nearkernel", "jax", "jaxlib", "numpy", "scipy", "equinox"))
@@ -46,7 +45,7 @@ def _within(file: str, *places: str) -> bool:
     return any(Path(file).is_relative_to(sysconfig.get_path(place)) for place in places)
 
 
-def public_name(thing: Any) -> str:
+def public_name(thing: object) -> str:
     """Of a function or class that an installed package offers under it, else ""."""
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
@@ -66,7 +65,7 @@ def inner_name(function: types.FunctionType) -> str:
     return "" if version is None else f"{module}.{function.__code__.co_qualname}{version}"
 
 
-def function_parts(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+def function_parts(function: types.FunctionType) -> Iterator[tuple[str, object]]:
     """(word, content) of all that decides what a function computes."""
     yield "defaults", function.__defaults__
     yield "keywords", function.__kwdefaults__
@@ -101,9 +100,9 @@ def _attributes(code: types.CodeType) -> set[str]:
     return {name for each in _codes(code) for name in each.co_names}
 
 
-def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, Any]:
+def _globals(code: types.CodeType, scope: dict[str, object]) -> dict[str, object]:
     """What the names of globals, builtins and imports in `code` stand for now."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for each in _codes(code):
         for step in dis.get_instructions(each):
             if step.opname in _GLOBAL:
@@ -114,7 +113,7 @@ def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _imported(name: str, package: str) -> Any:
+def _imported(name: str, package: str) -> types.ModuleType | None:
     """A module that a function imports when it is called; a relative one is looked for in its `package`."""
     for full in (name, f"{package}.{name}".rstrip("."), package):
         if full in sys.modules:
@@ -125,7 +124,7 @@ def _imported(name: str, package: str) -> Any:
         return "a module that is not there"
 
 
-def _reached(module: types.ModuleType, names: set[str], met: set[int]) -> Iterator[tuple[str, Any]]:
+def _reached(module: types.ModuleType, names: set[str], met: set[int]) -> Iterator[tuple[str, object]]:
     """An installed module by its name, a user's by those of its contents that are named."""
     met.add(id(module))
     if package_of(module.__name__) is not None:
@@ -146,7 +145,7 @@ def code_parts(code: types.CodeType) -> tuple:
     return code.co_code, getattr(code, "co_exceptiontable", b""), counts, names, code.co_consts
 
 
-def class_parts(cls: type) -> Iterator[tuple[str, Any]]:
+def class_parts(cls: type) -> Iterator[tuple[str, object]]:
     """(word, content) of a user's class: its bases, methods, constants and defaults."""
     yield "bases", (*cls.__bases__, type(cls))
     for name, value in sorted(vars(cls).items()):

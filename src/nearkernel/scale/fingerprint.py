@@ -53,7 +53,7 @@ def hash_array(array: np.ndarray) -> str:
     return found.hexdigest()[:32]
 
 
-def describe(kernel: Any) -> str:
+def describe(kernel: object) -> str:
     """A kernel with its settings, activations and parameters: arrays by their bytes, functions by their content."""
     try:
         return _Describer().text(kernel)
@@ -76,9 +76,9 @@ class _Describer:
 
     def __init__(self) -> None:
         self._open: list[int] = []  # what contains what is described now: functions may call each other
-        self._done: dict[int, tuple[str, Any]] = {}  # the objects too, so that their ids stay theirs
+        self._done: dict[int, tuple[str, object]] = {}  # the objects too, so that their ids stay theirs
 
-    def text(self, thing: Any) -> str:
+    def text(self, thing: object) -> str:
         if thing is None or thing is Ellipsis or thing is NotImplemented:
             return repr(thing)
         if type(thing) in _PLAIN:
@@ -93,7 +93,7 @@ class _Describer:
         self._done[id(thing)] = found, thing
         return found
 
-    def _content(self, thing: Any) -> str:
+    def _content(self, thing: object) -> str:
         if isinstance(thing, Named):
             return f"Named({thing.name!r})"
         if isinstance(thing, np.generic | jax.Array) or type(thing) is np.ndarray:
@@ -115,7 +115,7 @@ class _Describer:
             return self._class(thing)
         return self._function(thing) if callable(thing) else self._object(thing)
 
-    def _array(self, thing: Any) -> str:
+    def _array(self, thing: object) -> str:
         if jax.dtypes.issubdtype(thing.dtype, jax.dtypes.prng_key):
             return f"key {jax.random.key_impl(thing)} {hash_array(np.asarray(jax.random.key_data(thing)))}"
         array = np.asarray(thing)
@@ -126,7 +126,7 @@ class _Describer:
             return f"{kind} {array.item()!r}"
         return f"array {kind} {hash_array(array)}"
 
-    def _function(self, thing: Any) -> str:
+    def _function(self, thing: object) -> str:
         if name := public_name(thing):
             return name
         if isinstance(thing, functools.partial):
@@ -150,7 +150,7 @@ class _Describer:
             return thing.__qualname__
         return name or f"{thing.__name__} {_hashed(f'{w} {self.text(p)}' for w, p in class_parts(thing))}"
 
-    def _object(self, thing: Any) -> str:
+    def _object(self, thing: object) -> str:
         """By its class and its state: the fields of a dataclass, or else what pickling keeps."""
         of = self.text(type(thing))
         if dataclasses.is_dataclass(thing):
@@ -179,12 +179,12 @@ class _Describer:
         return f"{of} {_hashed(map(self.text, (maker, arguments, state, items)))}"
 
 
-def _plain(thing: Any) -> str:
+def _plain(thing: object) -> str:
     text = repr(thing)
     return text if len(text) <= 200 else f"{type(thing).__name__} {_hashed([text])}"
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     """A setting of a kernel by its value, so that a length of 2 is one of 2.0; "" for what is not a number."""
     if isinstance(value, bool | np.bool_) or np.ndim(value):
         return ""

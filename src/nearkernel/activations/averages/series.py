@@ -12,7 +12,7 @@ table (`_table.py`) does better there, and slow quadrature where that does not c
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -21,6 +21,7 @@ import numpy as np
 
 from ..._base.check import array_of, called
 from ..._base.namespace import namespace
+from ..._base.types import Array
 from ..._run.blas import one_thread
 from ..._run.precision import is_traced, working_dtype
 from ..base import AbstractActivation, Moments, Rows
@@ -61,7 +62,7 @@ def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarra
     return z, table
 
 
-def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
+def nodes_per_row(panels: Panels, q: Array) -> tuple[Array, Array]:
     """Nodes and Gaussian weights (m, n) for each variance: panels of the function and of the Gaussian."""
     xp = namespace(q)
     even, own, nodes, rule = _columns(q, np.linspace(-REACH, REACH, 49), panels.edges, NODES, WEIGHTS)
@@ -74,7 +75,7 @@ def nodes_per_row(panels: Panels, q: Any) -> tuple[Any, Any]:
     return z.reshape(-1, q.size), weights.reshape(-1, q.size)
 
 
-def _columns(q: Any, *arrays: np.ndarray) -> list[np.ndarray]:
+def _columns(q: Array, *arrays: np.ndarray) -> list[np.ndarray]:
     """Each array as a column of the dtype of `q`: a caller's float32 stays float32."""
     return [array[:, None].astype(q.dtype, copy=False) for array in arrays]
 
@@ -102,7 +103,7 @@ class Series(AbstractActivation):
     span: Span = eqx.field(static=True, default=_ONE)
     tabled: bool = eqx.field(static=True, default=False)
 
-    def __call__(self, z: jax.Array) -> jax.Array:
+    def __call__(self, z: Array) -> Array:
         return self.function(z)
 
     @property
@@ -160,7 +161,7 @@ class Series(AbstractActivation):
     def _table(self, span: Span) -> Table:
         return _table(self.function, span.low, span.high)
 
-    def table_rows(self, q: Any) -> Rows:
+    def table_rows(self, q: Array) -> Rows:
         asked, q = q, np.maximum(q, _SMALLEST_Q)
         value, slope = interpolated(lambda q: np.stack(self._energies(q)), q.ravel()).reshape(2, *q.shape)
         size = np.sqrt(self._towards_zero(asked, q, value))
@@ -214,24 +215,24 @@ class Series(AbstractActivation):
         """s and s' of NumPy arrays."""
         return on_numpy(self.function), on_numpy(slope_of(self.function))
 
-    def _nodes(self, q: Any) -> tuple[Any, Any]:
+    def _nodes(self, q: Array) -> tuple[Array, Array]:
         if self.spacing:
             return tuple(_columns(q, *shared_nodes(self.spacing)))  # type: ignore[return-value]
         return nodes_per_row(self.panels(_TRACED_Q if is_traced(q) else float(q.max())), q)
 
-    def _derivatives(self, q: Any) -> tuple[Callable, Callable, Callable]:
+    def _derivatives(self, q: Array) -> tuple[Callable, Callable, Callable]:
         """s, s' and s'' for the kind of array that `q` is."""
         functions = self.function, slope_of(self.function), slope_of(slope_of(self.function))
         return tuple(map(on_numpy, functions)) if isinstance(q, np.ndarray) else functions  # type: ignore[return-value]
 
-    def _energies(self, q: Any) -> tuple[Any, Any]:
+    def _energies(self, q: Array) -> tuple[Array, Array]:
         """E[s^2] and E[s'^2] for flat q."""
         function, first, _ = self._derivatives(q)
         z, weights = self._nodes(q)
         u = namespace(q).sqrt(q) * z
         return (weights * function(u) ** 2).sum(axis=0), (weights * first(u) ** 2).sum(axis=0)
 
-    def moments(self, q: Any) -> Moments:
+    def moments(self, q: Array) -> Moments:
         xp = namespace(q)
         shape, asked, q = q.shape, q.ravel(), xp.maximum(q, _SMALLEST_Q).ravel()
         of_value, of_slope = self._energies(q)
@@ -248,25 +249,25 @@ class Series(AbstractActivation):
         of_value = self._towards_zero(asked, q, of_value)
         return Moments(*(a.reshape(shape) for a in (of_value, of_slope, curvature)))
 
-    def mean(self, q: Any) -> Any:
+    def mean(self, q: Array) -> Array | None:
         if self.parity == "odd" and on_numpy(self.function)(np.zeros(1))[0] == 0.0:
             return None
         xp = namespace(q)
         shape, q = q.shape, xp.maximum(q, _SMALLEST_Q).ravel()
         return (interpolated(self._means, q) if xp is np else self._means(q)).reshape(shape)
 
-    def _means(self, q: Any) -> Any:
+    def _means(self, q: Array) -> Array:
         """E[s], (1, n)."""
         z, weights = self._nodes(q)
         return (weights * self._derivatives(q)[0](namespace(q).sqrt(q) * z)).sum(axis=0, keepdims=True)
 
-    def _towards_zero(self, asked: Any, q: Any, value: Any) -> Any:
+    def _towards_zero(self, asked: Array, q: Array, value: Array) -> Array:
         """E[s^2] at variances `asked` below the smallest that is integrated, `q`: a line down to s(0)^2."""
         xp = namespace(q)
         origin = self._derivatives(q)[0](xp.zeros_like(q)) ** 2
         return xp.where(asked < q, origin + xp.maximum(value - origin, 0.0) * (asked / q), value)
 
-    def coefficients(self, q: Any) -> Any:
+    def coefficients(self, q: Array) -> Array:
         """$a_k$ at variances `q` (n,) for $k$ below the number of terms: (terms, n)."""
         xp = namespace(q)
         function = self._derivatives(q)[0]
@@ -300,15 +301,15 @@ class Series(AbstractActivation):
         by_slope = energy * np.arange(self.terms)[:, None] / q
         return max(missing(energy, value), missing(by_slope, slope))
 
-    def rows(self, q: Any) -> Rows:
+    def rows(self, q: Array) -> Rows:
         flat = self._flat_rows(q.ravel())
         return {name: value.reshape(*value.shape[:-1], *q.shape) for name, value in flat.items()}
 
-    def _row_averages(self, q: Any) -> Any:
+    def _row_averages(self, q: Array) -> Array:
         """E[s^2], E[s'^2] and a_k: (2 + terms, n)."""
         return namespace(q).concatenate([namespace(q).stack(self._energies(q)), self.coefficients(q)])
 
-    def _flat_rows(self, q: Any) -> Rows:
+    def _flat_rows(self, q: Array) -> Rows:
         xp = namespace(q)
         asked, q = q, xp.maximum(q, _SMALLEST_Q)
         made = interpolated(self._row_averages, q) if xp is np else self._row_averages(q)
@@ -328,7 +329,7 @@ class Series(AbstractActivation):
             "tail": tail,
         }
 
-    def pair(self, rows1: Rows, rows2: Rows, gap: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def pair(self, rows1: Rows, rows2: Rows, gap: Array) -> tuple[Array, Array]:
         start, step = _POWERS[self.parity]
         c = 1.0 - gap
         w = c**step

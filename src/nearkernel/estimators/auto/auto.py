@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
 from ..._base.check import one_of, real_number, whole
+from ..._base.types import ArrayLike
 from ..data import class_data, deviation, new_inputs, regression_data
 from ..estimator import Estimator
 from ..tables.views import Views
@@ -91,7 +92,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         self.centers = centers
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the kernels and learn `y` (n,) or (n, out) from `X` (n, d)."""
         x, y = regression_data(self, X, y)
         most_exact, centers = self._sizes()
@@ -116,19 +117,19 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         return self
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> np.ndarray: ...
+    def predict(self, X: ArrayLike, return_std: Literal[False] = False) -> np.ndarray: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+    def predict(self, X: ArrayLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+    def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
         if return_std:
             return self._law(X)[:2]
         x = new_inputs(self, X)  # which says if it is not fitted
         return self._shaped(self._mean(self.blend_.outputs(x)))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
         """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
 
         The bounds are quantiles of leave-one-out errors, scaled by the typical size of errors near `X`.
@@ -137,12 +138,12 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
         return self._law(X, coverage)[2]
 
-    def _law(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _law(self, X: ArrayLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, deviation and interval of new observations."""
         mean, std, intervals = self._laws(X, [coverage])
         return mean, std, intervals[0]
 
-    def _laws(self, X: Any, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _laws(self, X: ArrayLike, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mean, deviation and intervals (coverages, ...) of new observations, with each kernel computed once."""
         x = new_inputs(self, X)
         terms = [errors.terms() for errors in self._errors]
@@ -242,7 +243,7 @@ class AutoClassifier(ClassifierMixin, _Auto):
         self.centers = centers
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the kernels and learn the classes `y` (n,) from `X` (n, d)."""
         x, one_hot, self.classes_ = class_data(self, X, y)
         self._preference = self._preferences(y)
@@ -256,7 +257,7 @@ class AutoClassifier(ClassifierMixin, _Auto):
         self.left_out_proba_ = self._softmax.probabilities(left_out)
         return self
 
-    def _preferences(self, y: Any) -> np.ndarray:
+    def _preferences(self, y: ArrayLike) -> np.ndarray:
         """(classes,) logarithms of the costs of missing each."""
         weight = self.class_weight
         if weight is not None and weight != "balanced" and not isinstance(weight, dict):
@@ -266,16 +267,16 @@ class AutoClassifier(ClassifierMixin, _Auto):
             raise ValueError(f"`class_weight` must be greater than 0 for each class; got {weight!r}.")
         return np.log(found)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class for each row of `X`, (m, classes)."""
         x = new_inputs(self, X)
         return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log probabilities (m, classes) for the rows of `X`; for two classes their difference, (m,)."""
         return self._decision(self.predict_proba(X))
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """The predicted classes of the rows of `X`, (m,)."""
         return self._answered(self.predict_proba(X))
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from ..._base.check import require_unmasked, shown
+from ..._base.types import ArrayLike
 from .reading import CLOCK, EXACT, ISO, Column, Reading, arrow, numbers_column, text_column
 
 Frame = dict[str, Column]
@@ -18,7 +19,7 @@ Readings = (
 )  # by name or by place; None: to be found
 
 
-def is_frame(table: Any) -> bool:
+def is_frame(table: ArrayLike) -> bool:
     """Whether `table` has named columns."""
     if isinstance(table, np.ndarray):
         return table.dtype.names is not None
@@ -27,7 +28,7 @@ def is_frame(table: Any) -> bool:
     )
 
 
-def frame_of(table: Any, name: str = "X", readings: Readings = None) -> Frame:
+def frame_of(table: ArrayLike, name: str = "X", readings: Readings = None) -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d).
 
     With `readings`, columns are read that way; if they have names, no others are read.
@@ -64,7 +65,7 @@ def _by_name(names: Sequence[str], readings: Readings) -> dict[str, Reading | No
     return dict(zip(names, known, strict=False))
 
 
-def _columns(table: Any, name: str, readings: Readings) -> Frame:
+def _columns(table: ArrayLike, name: str, readings: Readings) -> Frame:
     """Those of a table that names them."""
     pa = arrow()  # a quarter of a second that arrays need not wait for
     try:
@@ -132,7 +133,7 @@ def _share_floats(distinct: int, found: Column) -> bool:
     return bool(np.abs(values).max(initial=0.0) > EXACT) and distinct > len(np.unique(values))
 
 
-def as_text(value: Any) -> str | None:
+def as_text(value: object) -> str | None:
     """A value as it is called among levels: 3.0 is 3, since a column with a gap makes floats of integers."""
     if _is_missing(value):
         return None
@@ -143,7 +144,7 @@ def as_text(value: Any) -> str | None:
     return str(value)
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """None, nan, NaT, NA of pandas, or masked."""
     if value is None or value is np.ma.masked:
         return True
@@ -189,7 +190,7 @@ def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Col
     return column_of(column, reading)
 
 
-def _mixed(values: Sequence[Any], reading: Reading) -> Column:
+def _mixed(values: Sequence[object], reading: Reading) -> Column:
     """Each type of Python by itself, so that a value is read as it would be alone."""
     pa = arrow()
     held = np.full(len(values), None if reading.kind == "text" else np.nan, dtype=object)
@@ -207,7 +208,7 @@ def _mixed(values: Sequence[Any], reading: Reading) -> Column:
     return Column(reading.kind, held, "mixed", infinite, unread, reading)
 
 
-def _written(values: Sequence[Any]) -> list[str | None]:
+def _written(values: Sequence[object]) -> list[str | None]:
     """Mixed values as text; numbers get the decimal sign that the text among them has."""
     reading = text_column([each if isinstance(each, str) else None for each in values]).reading
     comma = reading.kind == "number" and reading.decimal == ","
@@ -226,7 +227,7 @@ def _mapped(table: Mapping) -> list[_Found]:
     return [(str(key), _listed(each), _of_any) for key, each in table.items()]
 
 
-def _named(table: Any) -> list[_Found]:
+def _named(table: ArrayLike) -> list[_Found]:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
     pa = arrow()
     if isinstance(table, np.ndarray):  # of records

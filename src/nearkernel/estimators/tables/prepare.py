@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..._base.types import ArrayLike
 from ..estimator import Estimator
 from .columns import Category, Plan, Remark, planned
 from .frames import Frame, Readings, frame_of, is_frame
@@ -43,7 +44,7 @@ class PrepareTable(TransformerMixin, Estimator):
     remarks_: list[Remark]
     _readings: dict[str, Reading] | None = None  # None in model files that were written without them
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
         """Choose an encoding for each column of `X`, a table of n rows; `y` is ignored."""
         frame = frame_of(X)
         self.names_in_, self.n_features_in_ = list(frame), len(frame)
@@ -72,7 +73,7 @@ class PrepareTable(TransformerMixin, Estimator):
             )
         return self
 
-    def transform(self, X: Any) -> np.ndarray:
+    def transform(self, X: ArrayLike) -> np.ndarray:
         """The columns (m, k) of `get_feature_names_out()` for `X`; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
@@ -80,7 +81,7 @@ class PrepareTable(TransformerMixin, Estimator):
             return np.zeros((max((len(column.values) for column in frame.values()), default=0), 1))
         return np.concatenate([plan.encoded(frame[plan.name]) for plan in self.columns_], axis=1)
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> np.ndarray:
         """The names of the columns that `transform` returns; `input_features` is ignored."""
         check_is_fitted(self)
         names = [name for plan in self.columns_ for name in plan.features]
@@ -90,7 +91,7 @@ class PrepareTable(TransformerMixin, Estimator):
         """For each column that `transform` returns, the index in `columns_` of the column it comes from."""
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
-    def surprises(self, X: Any) -> list[str]:
+    def surprises(self, X: ArrayLike) -> list[str]:
         """Messages on missing values, values of another kind or format, and category levels in new rows `X` that the
         training rows did not have."""
         check_is_fitted(self)
@@ -120,7 +121,7 @@ class PrepareTable(TransformerMixin, Estimator):
         levels = {plan.name: Reading("text") for plan in self.columns_ if isinstance(plan, Category)}
         return {name: levels.get(name) for name in self.names_in_}
 
-    def _checked(self, X: Any) -> Frame:
+    def _checked(self, X: ArrayLike) -> Frame:
         named, formats = self._named and is_frame(X), self._formats()
         known: Readings = [*formats.values()]
         if named:
@@ -144,7 +145,7 @@ class PrepareTable(TransformerMixin, Estimator):
             )
         return frame | {plan.name: plan.taking(frame[plan.name]) for plan in self.columns_}
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True

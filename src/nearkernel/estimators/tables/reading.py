@@ -192,7 +192,7 @@ def inferred(given: Sequence[str]) -> Reading:
     counts = Counter(given)
     least = _MOSTLY * len(given)
 
-    def enough(fits: Callable[[str], Any]) -> bool:
+    def enough(fits: Callable[[str], object]) -> bool:
         return sum(count for v, count in counts.items() if fits(v)) >= least
 
     if all(v.lower() in _TRUTH for v in counts):
@@ -294,7 +294,7 @@ def since_1970(moment: datetime.datetime) -> float:
 
 
 def _form_of_dates(
-    given: Sequence[str], enough: Callable[[Callable[[str], Any]], bool], least: float
+    given: Sequence[str], enough: Callable[[Callable[[str], object]], bool], least: float
 ) -> str | None:
     """The format that reads most of the text, if it reads nearly all of it."""
     sample = given[0]

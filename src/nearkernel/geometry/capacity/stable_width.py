@@ -12,14 +12,13 @@ A projection that preserves distances between centers need not be 1-Lipschitz on
 here it is scaled until it is, on all pairs of the set.
 """
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, whole
 from ..._base.keys import Key, generator
 from ..._base.result import Result
+from ..._base.types import ArrayLike
 from ..._run.blas import one_thread
 from ..._run.memory import require_fits
 from .metric_entropy import farthest_points
@@ -43,7 +42,7 @@ class LipschitzExtension(Result, eqx.Module):
     values: np.ndarray
     constant: float
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """The extension at points `x` (q, m): (q, D)."""
         with one_thread():
             return self.weights(inputs(x, "x", self.sources.shape[1])) @ self.values
@@ -107,16 +106,16 @@ class StablePairResult(Result, eqx.Module):
         r"""Whether `error` is at most $3 \epsilon_n$ without knowing $\epsilon_n$: it is at most $\frac32 r$."""
         return self.error <= 1.5 * self.radius
 
-    def encode(self, functions: Any) -> np.ndarray:
+    def encode(self, functions: ArrayLike) -> np.ndarray:
         """The codes (q, m) of `functions` (q, D)."""
         return inputs(functions, "functions", len(self.projection)) @ self.projection
 
-    def decode(self, codes: Any) -> np.ndarray:
+    def decode(self, codes: ArrayLike) -> np.ndarray:
         """The functions (q, D) of `codes` (q, m)."""
         return self.decoder(codes)
 
 
-def stable_pair(functions: Any, bits: int, key: Key, tries: int = 20) -> StablePairResult:
+def stable_pair(functions: ArrayLike, bits: int, key: Key, tries: int = 20) -> StablePairResult:
     r"""A pair of maps that proves $\delta_{32 n} \le 3\, \epsilon_n$ on a finite set, with its measured error.
 
     **Arguments:** `functions` (N, D), one per row, in a Euclidean space; `bits` n >= 1; `key`, for the projection;

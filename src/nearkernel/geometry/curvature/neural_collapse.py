@@ -1,13 +1,12 @@
 """Neural collapse: how close last-layer features are to one point per class, on a simplex, aligned with the weights."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import numpy as np
 
 from ..._base.check import inputs, numeric
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from ...models.networks.network import AbstractNetwork
 from ...models.params import checked_params
@@ -33,7 +32,7 @@ class CollapseResult(Result, eqx.Module):
     nc2_lengths: float
 
 
-def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResult:
+def collapse(features: ArrayLike, labels: ArrayLike, classifier: ArrayLike | None = None) -> CollapseResult:
     """The metrics of neural collapse of `features` (n, k) with `labels` (n,), or one-hot (n, C).
 
     **Arguments:** `features` of the last layer; `labels`, at least 2 classes; `classifier`, the weights (C, k) of the
@@ -77,7 +76,7 @@ def collapse(features: Any, labels: Any, classifier: Any = None) -> CollapseResu
     )
 
 
-def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _classifier(classifier: ArrayLike, h: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (C, k) and biases (C,)."""
     classes, k = own.shape[1], h.shape[1]
     if classifier is None:
@@ -98,7 +97,7 @@ def _classifier(classifier: Any, h: np.ndarray, own: np.ndarray) -> tuple[np.nda
 
 @in_float64
 def last_layer(
-    model: AbstractNetwork, params: Any, x: Any
+    model: AbstractNetwork, params: Params, x: ArrayLike
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """The last-layer features (n, width) of a network, and its readout (weights (out, width), biases (out,)).
 

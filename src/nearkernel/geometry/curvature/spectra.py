@@ -10,6 +10,7 @@ import numpy as np
 from ..._base.check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
+from ..._base.types import ArrayLike, Params
 from ..._run.executor import in_order
 from ..._run.precision import in_float64, is_traced
 from ...dynamics.features.subspace import subspace_overlap
@@ -94,10 +95,10 @@ def top_eigenpairs(
 @in_float64
 def sharpness(
     model: AbstractModel,
-    params: Any,
-    x: Any,
-    y: Any,
-    loss: Any = "squared",
+    params: Params,
+    x: ArrayLike,
+    y: ArrayLike,
+    loss: str | Callable = "squared",
     *,
     steps: int = 40,
     seed: int = 0,
@@ -120,7 +121,7 @@ def sharpness(
     return jnp.linalg.eigvalsh(jnp.diag(diagonal) + jnp.diag(off, 1) + jnp.diag(off, -1))[-1]
 
 
-def _tridiagonal(product: Any, start: jax.Array, steps: int) -> tuple[jax.Array, jax.Array]:
+def _tridiagonal(product: Callable, start: jax.Array, steps: int) -> tuple[jax.Array, jax.Array]:
     """Lanczos with full reorthogonalization. Where the Krylov space ends early, the rest is cut off and decoupled."""
     from matfree import decomp
 
@@ -152,7 +153,7 @@ class SpectralDensityResult(Result, eqx.Module):
         sem = np.std(each, ddof=1) / np.sqrt(count) if count > 1 else np.zeros(())
         return Estimate(mean=np.mean(each), sem=sem, size=count)
 
-    def density(self, grid: Any, width: float) -> np.ndarray:
+    def density(self, grid: ArrayLike, width: float) -> np.ndarray:
         """The density at `grid` (m,): each eigenvalue is a Gaussian of deviation `width`, and the integral is 1."""
         grid, width = numeric(grid, "grid"), positive(width, "width")
         rest = (self.size - len(self.outliers)) / self.size / len(self.nodes)
@@ -235,7 +236,7 @@ def _quadrature(operator: AbstractOperator, basis: jax.Array, start: jax.Array, 
     return _tridiagonal(lambda v: project(operator.product(project(v))), start, steps)
 
 
-def _checked(operator: Any) -> AbstractOperator:
+def _checked(operator: object) -> AbstractOperator:
     if not isinstance(operator, AbstractOperator):
         raise TypeError(
             f"`operator` must be a curvature such as nk.geometry.Hessian(...); got {type(operator).__name__}."
@@ -243,7 +244,7 @@ def _checked(operator: Any) -> AbstractOperator:
     return operator
 
 
-def gradient_share(curvature: AbstractCurvature, vectors: Any) -> float:
+def gradient_share(curvature: AbstractCurvature, vectors: ArrayLike) -> float:
     """The fraction of the squared length of the gradient of `curvature`'s loss in the span of `vectors` (P, k)."""
     if not isinstance(curvature, AbstractCurvature):
         raise TypeError(

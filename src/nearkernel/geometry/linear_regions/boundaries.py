@@ -11,8 +11,6 @@ with $u$ uniform on the sphere. The experiment counts crossings along random lin
 formula.
 """
 
-from typing import Any
-
 import numpy as np
 from scipy.special import gammaln
 
@@ -26,7 +24,7 @@ from .piecewise import require_piecewise_linear
 _NODES = 60
 
 
-def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
+def mean_boundary(net: AbstractNetwork, radius: float = 1.0) -> np.ndarray:
     r"""The mean $(d - 1)$-dimensional volume of a neuron's boundary within a ball around 0, per hidden layer: (depth,).
 
     The mean is over initializations at infinite width; for the first layer it is exact at any width. In one dimension
@@ -54,7 +52,7 @@ def mean_boundary(net: Any, radius: float = 1.0) -> np.ndarray:
     return np.array(found)
 
 
-def measure_boundary(net: Any, radius: float, size: int, key: Key) -> Estimate:
+def measure_boundary(net: AbstractNetwork, radius: float, size: int, key: Key) -> Estimate:
     """Measures `mean_boundary` in `size` random networks, each cut exactly along 8 random lines; (depth,).
 
     **Arguments:** `net`, `radius`: same as `mean_boundary`; `size`, number of networks, at least 2; `key`.

@@ -1,13 +1,12 @@
 """The linear piece of a network around one input, in any number of dimensions: a convex polytope."""
 
-from typing import Any
-
 import equinox as eqx
 import numpy as np
 import scipy.optimize
 
 from ..._base.check import inputs, numeric
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from .piecewise import ROUNDING, layers_of
 
@@ -30,7 +29,7 @@ class CellResult(Result, eqx.Module):
     gradient: np.ndarray
     offset: np.ndarray
 
-    def contains(self, x: Any) -> np.ndarray:
+    def contains(self, x: ArrayLike) -> np.ndarray:
         """Whether each row of `x` (n, d) lies in the cell, (n,)."""
         x = inputs(x, "x", self.normals.shape[1])
         size = np.abs(x) @ np.abs(self.normals).T + np.abs(self.offsets)
@@ -38,7 +37,7 @@ class CellResult(Result, eqx.Module):
 
 
 @in_float64
-def cell(net: Any, params: Any, point: Any) -> CellResult:
+def cell(net: AbstractNetwork, params: Params, point: ArrayLike) -> CellResult:
     """The convex polytope around `point` on which a piecewise linear network is one affine map, with its sides.
 
     Inside the cell the preactivations of each layer are affine, so every neuron contributes one half-space, whatever

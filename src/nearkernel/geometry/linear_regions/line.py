@@ -1,9 +1,10 @@
 """Where a piecewise linear network bends along a line: exact positions, layer by layer, without a grid."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
 from .piecewise import EPS, ROUNDING, Layers, layers_of, two_points
 
@@ -26,7 +27,7 @@ class CrossingsResult(NamedTuple):
 
 
 @in_float64
-def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
+def breakpoints(net: AbstractNetwork, params: Params, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     r"""The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
 
     The line is $x(t) = \text{start} + t\, (\text{end} - \text{start})$. Every preactivation is piecewise linear in t,
@@ -46,7 +47,7 @@ def breakpoints(net: Any, params: Any, start: Any, end: Any) -> np.ndarray:
 
 
 @in_float64
-def crossings(net: Any, params: Any, start: Any, end: Any) -> CrossingsResult:
+def crossings(net: AbstractNetwork, params: Params, start: ArrayLike, end: ArrayLike) -> CrossingsResult:
     """All positions where a neuron of a piecewise linear network changes sign between two points.
 
     **Arguments:** `net`, `params`, `start`, `end`: same as `breakpoints`. A preactivation that is zero on a whole

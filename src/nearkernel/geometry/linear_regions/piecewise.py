@@ -1,13 +1,14 @@
 """A piecewise linear network as plain matrices, for cutting lines and planes."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import numeric
+from ..._base.types import Array, ArrayLike, Params
 from ..._run.precision import in_float64
 from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
@@ -45,7 +46,7 @@ class Layers(NamedTuple):
         return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
 
 
-def require_piecewise_linear(net: Any) -> None:
+def require_piecewise_linear(net: AbstractNetwork) -> None:
     """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
     if not isinstance(net, MLP):
         raise TypeError(
@@ -59,7 +60,7 @@ def require_piecewise_linear(net: Any) -> None:
         )
 
 
-def layers_of(net: Any, params: Any) -> Layers:
+def layers_of(net: AbstractNetwork, params: Params) -> Layers:
     """A network with its parameters, as a function of inputs in rows."""
     if not isinstance(net, Network):
         require_piecewise_linear(net)
@@ -76,7 +77,7 @@ def layers_of(net: Any, params: Any) -> Layers:
 
 
 @in_float64
-def _sequence(net: Network, params: Any) -> Layers:
+def _sequence(net: Network, params: Params) -> Layers:
     """Of a network made of layers: what stands between two activations, as one matrix."""
     found = missing(net.layers, AbstractPiecewiseLayer)
     if found:
@@ -111,10 +112,10 @@ def _sequence(net: Network, params: Any) -> Layers:
 class Affine(NamedTuple):
     """Layers without activations, each with its parameters, and the shape of what enters."""
 
-    layers: list[tuple[Any, Any]]
+    layers: list[tuple[Array, Array]]
     shape: tuple[int, ...]
 
-    def outputs(self, flat: Any) -> Any:
+    def outputs(self, flat: Array) -> Array:
         x = flat.reshape(1, *self.shape)
         for layer, own in self.layers:
             x = layer(own, x)
@@ -126,7 +127,7 @@ class Affine(NamedTuple):
         return np.asarray(jax.jacfwd(self.outputs)(zero)).T, np.asarray(self.outputs(zero))
 
 
-def two_points(start: Any, end: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def two_points(start: ArrayLike, end: ArrayLike, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Two different points (dim,) of input space; numbers will do in one dimension."""
     first, last = (np.atleast_1d(numeric(value, name)) for value, name in ((start, "start"), (end, "end")))
     for array, name in ((first, "start"), (last, "end")):

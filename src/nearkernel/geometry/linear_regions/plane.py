@@ -1,13 +1,14 @@
 """The linear regions of a piecewise linear network in the plane: exact polygons, each with its affine map."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import numpy as np
 
 from ..._base.check import inputs, numeric, shown
 from ..._base.result import Result
+from ..._base.types import ArrayLike, Params
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
 from .piecewise import ROUNDING, Layers, layers_of
@@ -65,7 +66,7 @@ class RegionsResult(Result, eqx.Module):
     def __iter__(self) -> Iterator[Region]:
         return (self[i] for i in range(len(self)))
 
-    def locate(self, points: Any) -> np.ndarray:
+    def locate(self, points: ArrayLike) -> np.ndarray:
         """The index of the polygon that contains each of `points` (n, 2), (n,); -1 outside the box."""
         points = inputs(points, "points", 2)
         center, half = _center_and_half(self.box)
@@ -84,7 +85,9 @@ class RegionsResult(Result, eqx.Module):
 
 
 @in_float64
-def regions(net: Any, params: Any, box: Any, plane: Any = None) -> RegionsResult:
+def regions(
+    net: AbstractNetwork, params: Params, box: ArrayLike, plane: ArrayLike | None = None
+) -> RegionsResult:
     r"""The exact polygons within a box on which a piecewise linear network is affine.
 
     The preactivations of each layer are affine on the polygons of the previous layer, and each neuron cuts the
@@ -128,7 +131,7 @@ def _center_and_half(box: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return box.mean(axis=1), (box[:, 1] - box[:, 0]) / 2
 
 
-def _plane(plane: Any, dim: int) -> tuple[np.ndarray, np.ndarray]:
+def _plane(plane: ArrayLike | None, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """Origin (d,) and axes (2, d)."""
     if plane is None:
         if dim != 2:

@@ -2,7 +2,6 @@
 
 from itertools import combinations_with_replacement
 from math import comb, factorial
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import between, finite_result, inputs, positive, real_number, whole
+from ..._base.types import ArrayLike, Number
 from ..._run.memory import require_fits
 from ..base import InvariantKernel
 
@@ -64,7 +64,7 @@ class Polynomial(_OfNorms):
     """
 
     degree: int = eqx.field(static=True, default=2)
-    bias: Any = 1.0
+    bias: Number = 1.0
 
     def __check_init__(self):
         whole(self.degree, "degree", 1, most=10_000)
@@ -76,7 +76,7 @@ class Polynomial(_OfNorms):
     def diagonals(self, rows):
         return ((rows["norm"] ** 2 + self.bias) ** self.degree,)
 
-    def features(self, x: Any) -> np.ndarray:
+    def features(self, x: ArrayLike) -> np.ndarray:
         r"""The explicit feature map of `x` (n, d): all f monomials of $(x, \sqrt b)$ of this degree, (n, f).
 
         Each is multiplied by the square root of its multinomial coefficient, so that `features(x) @ features(y).T` is
@@ -102,7 +102,7 @@ class Polynomial(_OfNorms):
 class RBF(_OfNorms):
     r"""The Gaussian (RBF) kernel $k(x, y) = \exp(-\lVert x - y\rVert^2 / (2 \ell^2))$, with $\ell$ = `length` > 0."""
 
-    length: Any = 1.0
+    length: Number = 1.0
 
     def __check_init__(self):
         between(positive(self.length, "length"), "length", 1e-150, 1e150)  # its square is a number
@@ -160,7 +160,7 @@ def _exponent_factor(side, length: float, second: int) -> np.ndarray | None:
 class Laplace(_OfNorms):
     r"""The Laplace kernel $k(x, y) = \exp(-\lVert x - y\rVert_2 / \ell)$, with $\ell$ = `length` > 0."""
 
-    length: Any = 1.0
+    length: Number = 1.0
 
     def __check_init__(self):
         positive(self.length, "length")
@@ -181,7 +181,7 @@ class Matern(_OfNorms):
     **Arguments:** `length`, $\ell$ > 0; `nu`, the smoothness 0.5, 1.5 or 2.5.
     """
 
-    length: Any = 1.0
+    length: Number = 1.0
     nu: float = eqx.field(static=True, default=1.5)
 
     def __check_init__(self):

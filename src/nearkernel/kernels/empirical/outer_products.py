@@ -8,12 +8,13 @@ Without positions, dot products of such gradients are entrywise products of two 
 it is cheaper to sum the outer products first, layer by layer.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.types import Array, Params, PyTree
 from ...models.layers.base import AbstractLayer, AbstractOuterLayer
 from ...models.layers.dense import Dense
 from ...models.networks.network import AbstractNetwork
@@ -28,11 +29,11 @@ class LayerSide(NamedTuple):
     The signal of a last dense layer is the identity: None.
     """
 
-    enters: Any
-    signal: Any
+    enters: Array
+    signal: PyTree
 
 
-Side = Any  # a list of one `LayerSide` per layer with parameters
+Side = list[LayerSide]
 
 
 def contracts(layer: AbstractLayer) -> bool:
@@ -49,10 +50,10 @@ def layer_side(net: AbstractNetwork, params, factors, x) -> Side:
     layers, both = net.layers, _zipped(params, factors)
     last = layers.layers[-1] if isinstance(layers.layers[-1], Dense) else None
 
-    def run(taps: Any) -> tuple[jax.Array, list]:
+    def run(taps: list | None) -> tuple[jax.Array, list]:
         entered: list = []
 
-        def leaf(layer: Any, pair: Any, x: jax.Array) -> jax.Array:
+        def leaf(layer: AbstractOuterLayer, pair: tuple, x: jax.Array) -> jax.Array:
             if not layer.has_params():
                 return layer(None, x)
             own, factor = pair
@@ -79,7 +80,7 @@ def _kept(shapes: list, z: jax.Array) -> jax.Array:
     return z
 
 
-def _zipped(params: Any, factors: Any) -> Any:
+def _zipped(params: Params, factors: Params) -> Params:
     """Each layer's parameters beside its factors, in the nesting of the layers."""
     if isinstance(params, list | tuple):
         return [_zipped(p, f) for p, f in zip(params, factors, strict=True)]
@@ -88,7 +89,7 @@ def _zipped(params: Any, factors: Any) -> Any:
 
 @jax.jit(static_argnums=(2, 3))
 def _contract(side1: Side, side2: Side, out: int, full: bool):
-    total: Any = 0.0
+    total: Array | float = 0.0
     for one, two in zip(side1, side2, strict=True):
         if one.signal is None:
             enters = jnp.einsum(
@@ -153,7 +154,9 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     n, per = len(side[0].enters), out if full else 1
     scale = 1.0 if full else 1.0 / out
     flat = [each for each in side if _without_positions(each)]
-    found: Any = lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
+    found: np.ndarray | float = (
+        lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
+    )
     for each in side:
         if _without_positions(each):
             continue

@@ -22,13 +22,13 @@ import collections
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import inputs
+from ..._base.types import Array, ArrayLike, Params, PyTree
 from ..._run.memory import require_fits, rows_that_fit
 from ..._run.precision import Portable, in_float64
 from ..base import AbstractModel, count_parameters
@@ -101,7 +101,9 @@ class ModelDerivatives(AbstractDerivatives):
 
     roots: np.ndarray | None = None  # in files of 0.2, which trained without factors
 
-    def __init__(self, model: AbstractModel, params: Any, x: np.ndarray, degree: int, roots: Any = None):
+    def __init__(
+        self, model: AbstractModel, params: Params, x: np.ndarray, degree: int, roots: Array | None = None
+    ):
         super().__init__()
         self.roots = None if roots is None else np.asarray(roots)
         self.model, self.params, self.x, self.degree = model, params, x, degree
@@ -149,12 +151,12 @@ class ModelDerivatives(AbstractDerivatives):
             missing = [(0, self._rows - len(rows)), *[(0, 0)] * (rows.ndim - 1)]
             yield np.pad(rows, missing, mode="edge"), part
 
-    def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[Any, Any]:
+    def _run(self, kind: str, weights: Batches, directions: Batches) -> tuple[PyTree, PyTree]:
         """A pass over all rows and directions, in chunks of both: (R, m) and (R, P), or None."""
         count = len((*weights, *directions)[0])
         self.passes[kind] += count
-        rows_out: Any = None
-        pulled: Any = None
+        rows_out: PyTree = None
+        pulled: PyTree = None
         step = min(self._batch, count)
         for rows, part in self._chunks():
             for at in range(0, count, step):
@@ -183,14 +185,14 @@ def padded(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
     return np.pad(array, [(0, missing[0]), (0, missing[1])]) if any(missing) else array
 
 
-def jacobian(model: AbstractModel, params: Any, x: Any) -> jax.Array:
+def jacobian(model: AbstractModel, params: Params, x: ArrayLike) -> jax.Array:
     """dz/dtheta as one array (n, out, P), as a JAX expression."""
     found = jax.vmap(lambda row: jax.jacrev(lambda p: model(p, row[None])[0])(params))(jnp.asarray(x))
     return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in jax.tree.leaves(found)], axis=2)
 
 
 @in_float64
-def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x") -> np.ndarray:
+def effective_features(model: AbstractModel, params: Params, x: ArrayLike, name: str = "x") -> np.ndarray:
     r"""The features $\partial z_i / \partial \theta$ of a `model` at `params` on inputs `x`, (n, out, P).
 
     For a quadratic model they are $\phi + \epsilon\, \psi W$; for any other model, or an expansion, the Jacobian.
@@ -205,11 +207,11 @@ def effective_features(model: AbstractModel, params: Any, x: Any, name: str = "x
 
 
 # A trace takes longer than many a pass, and the next model is often like the last.
-_KNOWN: dict[Any, int] = {}
+_KNOWN: dict[tuple, int] = {}
 _MOST_KNOWN = 256
 
 
-def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
+def _known_floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -> int:
     leaves, structure = jax.tree.flatten((model, params))
     key = structure, tuple(np.shape(leaf) for leaf in leaves), x.shape[1:]
     try:
@@ -225,7 +227,7 @@ def _known_floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> i
     return found
 
 
-def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
+def _floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -> int:
     """Numbers that one evaluation makes for each input, read off its trace."""
 
     def made(count: int) -> int:
@@ -235,7 +237,7 @@ def _floats_per_row(model: AbstractModel, params: Any, x: np.ndarray) -> int:
     return max(made(3) - made(2), math.prod(x.shape[1:]), 1)
 
 
-def _sizes(jaxpr: Any) -> int:
+def _sizes(jaxpr: core.Jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         inner = [_sizes(p.jaxpr) for p in equation.params.values() if hasattr(p, "jaxpr")]

@@ -1,7 +1,6 @@
 """Linear models of given features."""
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,12 +9,13 @@ import numpy as np
 
 from ..._base.check import array_of, called, positive, whole
 from ..._base.keys import Key, random_key
+from ..._base.types import ArrayLike
 from ..._run.precision import drawing, in_float64, is_traced, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params
 
 
-def require_features(phi: Any) -> None:
+def require_features(phi: object) -> None:
     if not callable(phi):
         raise TypeError(f"`phi` must be a function (n, d) -> (n, f); got {type(phi).__name__}.")
 
@@ -92,6 +92,6 @@ class FeatureModel(AbstractModel):
         return scale * jax.random.normal(random_key(key), zero.shape, zero.dtype)
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         phi = self.features(x)
         return phi @ feature_weights(self, params, phi.shape[1]).T

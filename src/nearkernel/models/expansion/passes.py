@@ -6,7 +6,6 @@ followed: by Taylor series, by nested derivatives, or by a model cut off after i
 
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +13,7 @@ import numpy as np
 from jax.experimental.jet import jet
 from jax.flatten_util import ravel_pytree
 
+from ..._base.types import Params
 from ..base import AbstractModel
 
 
@@ -108,7 +108,7 @@ def _curved(mode, model, params, x, weights, directions):
     return jax.vmap(both)(weights, directions)
 
 
-PASSES: dict[str, Any] = {
+PASSES: dict[str, Callable] = {
     "push": jax.jit(_push),
     "pull": jax.jit(_pull),
     "bend": jax.jit(_bend),
@@ -120,7 +120,7 @@ PASSES: dict[str, Any] = {
 }
 
 
-def mode_for(model: AbstractModel, params: Any, x: np.ndarray, degree: int) -> str:
+def mode_for(model: AbstractModel, params: Params, x: np.ndarray, degree: int) -> str:
     """Taylor series where JAX knows those of all operations of this model; it lacks a few."""
     if degree == 2:
         return "quadratic"

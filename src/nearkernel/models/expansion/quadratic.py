@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -10,6 +9,7 @@ import jax.numpy as jnp
 
 from ..._base.check import array_of, called, finite_number, whole
 from ..._base.keys import Key
+from ..._base.types import ArrayLike, Number
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params, rows_of
 from .features import checked_features, feature_weights, require_features, zero_weights
@@ -35,7 +35,7 @@ class QuadraticModel(AbstractModel):
 
     phi: Callable = eqx.field(static=True)
     psi: Callable = eqx.field(static=True)
-    eps: Any = 1.0
+    eps: Number = 1.0
     out_dim: int = eqx.field(static=True, default=1, kw_only=True)
     in_dim: int | None = eqx.field(static=True, default=None, kw_only=True)
 
@@ -51,7 +51,7 @@ class QuadraticModel(AbstractModel):
             whole(self.in_dim, "in_dim", 1)
 
     @in_float64
-    def features(self, x: Any) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 
@@ -63,7 +63,7 @@ class QuadraticModel(AbstractModel):
         return zero_weights(self.phi, self.in_dim, self.out_dim)
 
     @in_float64
-    def __call__(self, params: Params, x: Any) -> jax.Array:
+    def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         x, phi = rows_of(x, self.in_dim), self.features(x)
         weights = feature_weights(self, params, phi.shape[1])
         return phi @ weights.T + jax.vmap(lambda w: self.bending(w, x), out_axes=1)(weights)

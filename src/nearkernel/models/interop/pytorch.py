@@ -19,7 +19,7 @@ from .torch_trace import trace
 from .trainable import Parameter, choose
 
 
-def _torch() -> Any:
+def _torch() -> ModuleType:
     with needing("nk.from_torch"):
         import torch
     return torch
@@ -27,10 +27,10 @@ def _torch() -> Any:
 
 @in_float64
 def from_torch(
-    module: Any,
-    example: Any,
+    module: "torch.nn.Module",
+    example: Example,
     *,
-    trainable: Any = None,
+    trainable: Trainable = None,
     output: str | int | Callable | None = None,
     check: bool = True,
 ) -> tuple[TorchModel, Params]:
@@ -96,7 +96,7 @@ def from_torch(
     return model, params
 
 
-def to_torch(model: AbstractModel, params: Params) -> dict[str, Any]:
+def to_torch(model: AbstractModel, params: Params) -> "dict[str, torch.Tensor]":
     """The `state_dict` of the PyTorch module that `model` came from, with `params` in place of its parameters.
 
     **Arguments:** `model`, made by `nk.from_torch`, or an `nk.expand` or `nk.Scaled` of one; `params`, its parameters,
@@ -125,7 +125,7 @@ def torch_operations() -> tuple[str, ...]:
     return operation_names()
 
 
-def _require_evaluation_mode(torch: Any, module: Any) -> None:
+def _require_evaluation_mode(torch: ModuleType, module: "torch.nn.Module") -> None:
     layers = torch.nn.modules
     for name, each in module.named_modules():
         if not each.training:
@@ -145,13 +145,13 @@ def _require_evaluation_mode(torch: Any, module: Any) -> None:
 class _Arguments(NamedTuple):
     """`leaves`, tensors of two rows; `inputs`, what they are; `keyed`, if by name; `call`, arguments from leaves."""
 
-    leaves: tuple[Any, ...]
+    leaves: "tuple[torch.Tensor, ...]"
     inputs: tuple[Input, ...]
     keyed: bool
     call: Callable[[Sequence[Any]], tuple[tuple, dict]]
 
 
-def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
+def _arguments(torch: ModuleType, module: "torch.nn.Module", example: Example) -> _Arguments:
     keyed = hasattr(example, "keys")
     if keyed:
         given = {str(name): example[name] for name in example.keys()}
@@ -179,7 +179,7 @@ def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
     )
     names = list(leaves)
 
-    def call(rows: Sequence[Any]) -> tuple[tuple, dict]:
+    def call(rows: "Sequence[torch.Tensor]") -> tuple[tuple, dict]:
         values = given | dict(zip(names, rows, strict=True))
         return ((), values) if keyed else (tuple(values.values()), {})
 
@@ -188,7 +188,7 @@ def _arguments(torch: Any, module: Any, example: Any) -> _Arguments:
     return _Arguments(two, inputs, keyed, call)
 
 
-def _tensor(torch: Any, value: Any, like: Any) -> Any:
+def _tensor(torch: ModuleType, value: Any, like: Any) -> Any:
     """On the device of the module, and of its precision if it holds floating-point numbers."""
     if not isinstance(value, torch.Tensor):
         array = np.asarray(value)
@@ -197,11 +197,11 @@ def _tensor(torch: Any, value: Any, like: Any) -> Any:
     return value.to(like.dtype) if value.is_floating_point() else value
 
 
-def _wrapper(torch: Any) -> Any:
+def _wrapper(torch: ModuleType) -> Any:
     class Wrapper(torch.nn.Module):
         """`module` as a function of arrays that returns one."""
 
-        def __init__(self, module: Any, call: Callable, output: Any):
+        def __init__(self, module: "torch.nn.Module", call: Callable, output: Any):
             super().__init__()
             self.module, self.call, self.output = module, call, output
             self.train(module.training)
@@ -217,7 +217,7 @@ def _wrapper(torch: Any) -> Any:
     return Wrapper
 
 
-def _selected(torch: Any, result: Any, output: Any) -> Any:
+def _selected(torch: ModuleType, result: Any, output: Any) -> Any:
     if callable(output):
         result = output(result)
     elif output is not None:
@@ -254,9 +254,9 @@ def _require_rows(result: Any, count: int) -> None:
 class _Held:
     """What a module holds: tensors by their first name, names of tied ones, parameters, entries of its state_dict."""
 
-    def __init__(self, torch: Any, module: Any):
+    def __init__(self, torch: ModuleType, module: "torch.nn.Module"):
         self.first: dict[str, str] = {}
-        self.tensors: dict[str, Any] = {}
+        self.tensors: dict[str, torch.Tensor] = {}
         self.parameters: dict[str, Parameter] = {}
         names: dict[int, list[str]] = {}
         named = [
@@ -281,7 +281,7 @@ class _Held:
         )
 
 
-def _array(tensor: Any, dtype: Any) -> jax.Array:
+def _array(tensor: "torch.Tensor", dtype: DType) -> jax.Array:
     """A tensor, or an array of NumPy, as a JAX array; floating-point numbers as `dtype`."""
     if isinstance(tensor, np.ndarray):
         array = tensor

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..._base.types import Array
 from .aten import dtype_of
 from .torch_model import TorchModel
 from .torch_trace import quiet
@@ -17,7 +18,11 @@ _ROUNDING = 1e-9
 
 
 def require_same(
-    torch: Any, wrapped: Any, leaves: Sequence[Any], model: TorchModel, params: dict[str, Any]
+    torch: ModuleType,
+    wrapped: "torch.nn.Module",
+    leaves: "Sequence[torch.Tensor]",
+    model: TorchModel,
+    params: dict[str, Array],
 ) -> None:
     """Compares outputs and gradients of `model` with those of the module at `leaves`."""
     rows = [_with_another_row(torch, leaf) for leaf in leaves]
@@ -58,13 +63,18 @@ def _require_near(found: np.ndarray, expected: np.ndarray, what: str, tolerance:
 
 
 @jax.jit(compiler_options={"xla_backend_optimization_level": 0})  # it runs once
-def _gradient(model: TorchModel, params: dict[str, Any], arrays: list, weights: Any) -> dict[str, Any]:
+def _gradient(model: TorchModel, params: dict[str, Array], arrays: list, weights: Any) -> dict[str, Any]:
     """Of sum(weights * outputs), by the trained parameters."""
     return jax.grad(lambda p: jnp.sum(weights * model.evaluate(p, arrays)))(params)
 
 
 def _gradient_by_torch(
-    torch: Any, output: Any, state: dict[str, Any], model: TorchModel, params: dict[str, Any], weights: Any
+    torch: ModuleType,
+    output: Any,
+    state: dict[str, Array],
+    model: TorchModel,
+    params: dict[str, Array],
+    weights: Any,
 ) -> dict[str, Any]:
     """The same by PyTorch, by the weights of the module; what adapters add to these is followed by JAX."""
     of_weights, back = jax.vjp(model.weights, params)
@@ -86,7 +96,7 @@ def _none(array: jax.Array) -> Any:
     return jnp.zeros_like(array) if floating else np.zeros(array.shape, jax.dtypes.float0)
 
 
-def _numbers(tensor: Any) -> np.ndarray:
+def _numbers(tensor: "torch.Tensor") -> np.ndarray:
     return tensor.detach().cpu().double().numpy()
 
 
@@ -94,7 +104,7 @@ def _apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-30))
 
 
-def _with_another_row(torch: Any, leaf: Any) -> Any:
+def _with_another_row(torch: ModuleType, leaf: Any) -> Any:
     """Two rows that differ, also where the example has but one."""
     first, second = leaf[0], leaf[1]
     if leaf.is_floating_point():
@@ -102,7 +112,7 @@ def _with_another_row(torch: Any, leaf: Any) -> Any:
     return torch.stack([first, second.flip(-1) if second.ndim else second])
 
 
-def _by_torch(torch: Any, wrapped: Any, rows: list) -> tuple[Any, dict[str, Any], float]:
+def _by_torch(torch: ModuleType, wrapped: "torch.nn.Module", rows: list) -> tuple[Any, dict[str, Any], float]:
     """Outputs with their graph, in float64 where the module runs in it, the weights, and how accurate they are."""
     try:
         return *run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
@@ -110,10 +120,12 @@ def _by_torch(torch: Any, wrapped: Any, rows: list) -> tuple[Any, dict[str, Any]
         return *run_torch(torch, wrapped, rows), _LOOSE
 
 
-def run_torch(torch: Any, wrapped: Any, rows: Sequence[Any], dtype: Any = None) -> tuple[Any, dict[str, Any]]:
+def run_torch(
+    torch: ModuleType, wrapped: "torch.nn.Module", rows: "Sequence[torch.Tensor]", dtype: DType | None = None
+) -> tuple[Any, dict[str, Any]]:
     """Outputs of the module with copies of its weights and buffers, so that it is not changed; these copies."""
 
-    def cast(tensor: Any) -> Any:
+    def cast(tensor: "torch.Tensor") -> Any:
         copy = tensor.detach().clone()
         return copy.to(dtype) if dtype is not None and copy.is_floating_point() else copy
 
@@ -124,7 +136,7 @@ def run_torch(torch: Any, wrapped: Any, rows: Sequence[Any], dtype: Any = None) 
         return torch.func.functional_call(wrapped, state, tuple(map(cast, rows))), state
 
 
-def _require_plain_backward(torch: Any, output: Any) -> None:
+def _require_plain_backward(torch: ModuleType, output: Any) -> None:
     """Refuses functions that define their own backward: tracing sees only what they compute."""
     seen, stack = set(), [output.grad_fn]
     while stack:

@@ -31,7 +31,7 @@ class Trace(NamedTuple):
     by_row: bool
 
 
-def trace(module: Any, leaves: Sequence[Any]) -> Trace:
+def trace(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]") -> Trace:
     """The program of `module(*leaves)`, for every size of the first dimension of `leaves`.
 
     A module that fixes its batch size, for instance by `len(x)`, is traced for one row.
@@ -56,7 +56,7 @@ def trace(module: Any, leaves: Sequence[Any]) -> Trace:
     return Trace(*_written(exported), by_row)
 
 
-def _exported(module: Any, leaves: Sequence[Any], batch: Any) -> Any:
+def _exported(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: Any) -> Any:
     import torch
 
     shapes = {"leaves": tuple(batch for _ in leaves)}
@@ -98,7 +98,7 @@ def _stop_gradient() -> Any:
     return torch.ops.nearkernel.stop_gradient.default
 
 
-def _mark_stopped_gradients(graph_module: Any) -> None:
+def _mark_stopped_gradients(graph_module: "torch.fx.GraphModule") -> None:
     import torch
 
     stopping = (torch.ops.aten.detach.default, torch.ops.aten.detach_.default)
@@ -115,12 +115,12 @@ def _mark_stopped_gradients(graph_module: Any) -> None:
     graph_module.recompile()
 
 
-def _stop_outputs(graph_module: Any) -> None:
+def _stop_outputs(graph_module: "torch.fx.GraphModule") -> None:
     """What leaves a `no_grad` block has no gradient."""
     graph = graph_module.graph
     end = graph.output_node()
 
-    def stopped(node: Any) -> Any:
+    def stopped(node: "torch.fx.Node") -> Any:
         if not _is_tensor(node.meta.get("val")):
             return node
         with graph.inserting_before(end):
@@ -132,13 +132,13 @@ def _stop_outputs(graph_module: Any) -> None:
     graph_module.recompile()
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)
 
 
-def _written(exported: Any) -> tuple[Program, dict[str, Any]]:
+def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[str, Any]]:
     """The exported graph as plain data, without what the output does not need."""
     specs = exported.graph_signature.input_specs
     outputs = exported.graph_signature.output_specs
@@ -184,7 +184,7 @@ def _needed(result: Any) -> set:
     return found
 
 
-def _step(node: Any, values: dict) -> Step:
+def _step(node: "torch.fx.Node", values: dict) -> Step:
     import torch
 
     name, place = _name(node.target), _place(node)
@@ -216,7 +216,7 @@ def _unsupported(name: str = "") -> str:
     )
 
 
-def _switched_off(name: str, node: Any) -> bool:
+def _switched_off(name: str, node: "torch.fx.Node") -> bool:
     """Attention and recurrent networks are marked as random for the dropout that they may have."""
     if name in _RECURRENT:
         return not (node.args[5] and node.args[6])
@@ -225,7 +225,7 @@ def _switched_off(name: str, node: Any) -> bool:
     return False
 
 
-def _of_size_one(node: Any, dim: Any) -> list[int]:
+def _of_size_one(node: "torch.fx.Node", dim: Any) -> list[int]:
     """The dimensions among `dim` that have size 1 for every batch: a batch of one must keep its dimension."""
     sizes = node.meta["val"].shape
     dims = dim if isinstance(dim, list | tuple) else [dim]
@@ -278,12 +278,12 @@ def _shown(target: str) -> str:
     return target.removeprefix("module.")
 
 
-def _place(node: Any) -> str:
+def _place(node: "torch.fx.Node") -> str:
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     return _shown(str(stack[-1][0]).removeprefix("module")).lstrip(".") if stack else ""
 
 
-def _at(node: Any) -> str:
+def _at(node: "torch.fx.Node") -> str:
     """Where an operation comes from: the submodule, and the line."""
     lines = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
     place = _place(node)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import positive, whole
+from ..._base.types import Array
 
 
 class Adapter(NamedTuple):
@@ -25,7 +26,7 @@ class Adapter(NamedTuple):
     def second(self) -> str:
         return f"{self.name}.B"
 
-    def adapted(self, weight: Any, params: dict[str, Any]) -> Any:
+    def adapted(self, weight: Any, params: dict[str, Array]) -> Any:
         change = jnp.asarray(params[self.second]) @ jnp.asarray(params[self.first])
         return weight + jnp.asarray(self.scale * change, weight.dtype)
 
@@ -94,7 +95,7 @@ class Parameter(NamedTuple):
         return any(fnmatch.fnmatchcase(each, pattern) for pattern in patterns for each in held)
 
 
-def choose(trainable: Any, parameters: dict[str, Parameter]) -> Choice:
+def choose(trainable: Trainable, parameters: dict[str, Parameter]) -> Choice:
     """Which of `parameters` train.
 
     `trainable`: None (those that require gradients), a glob pattern of names, a function of name and owner, a `LoRA`,

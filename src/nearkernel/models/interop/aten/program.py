@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...._base.types import Array
 from .table import KINKED, OPERATIONS
 
 _COMPARISONS = {"gt", "ge", "lt", "le"}
@@ -43,7 +44,7 @@ class Program:
     def __init__(self, weights: Sequence[str], inputs: int, steps: Sequence[Step], output: Ref):
         self.weights, self.inputs, self.steps, self.output = tuple(weights), inputs, tuple(steps), output
 
-    def __call__(self, weights: Mapping[str, Any], inputs: Sequence[Any], dtype: Any) -> jax.Array:
+    def __call__(self, weights: Mapping[str, Array], inputs: Sequence[Array], dtype: DType) -> jax.Array:
         """The output. All floating-point numbers are of `dtype`, whatever PyTorch computed in."""
         values: list[Any] = [weights[name] for name in self.weights]
         values += inputs
@@ -65,13 +66,13 @@ def _replaced(tree: Any, function: Callable[[Ref], Any]) -> Any:
     return tree
 
 
-def _cast(value: Any, kinds: Any, dtype: Any) -> Any:
+def _cast(value: Any, kinds: Any, dtype: DType) -> Any:
     if isinstance(kinds, tuple):
         return tuple(_cast(each, kind, dtype) for each, kind in zip(value, kinds, strict=True))
     return value if kinds is None or value is None else jnp.asarray(value, dtype_of(kinds, dtype))
 
 
-def dtype_of(kind: str, dtype: Any) -> Any:
+def dtype_of(kind: str, dtype: DType) -> Any:
     """The JAX type of a value of this `kind` when floating-point numbers are of `dtype`."""
     if kind == "float":
         return dtype
