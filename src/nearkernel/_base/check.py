@@ -6,7 +6,7 @@ import math
 import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,9 +14,10 @@ import numpy as np
 
 from .._run.precision import is_traced
 from .spelling import nearest as nearest
-from .types import Params
+from .types import Params, PyTree
 
 _SHOWN = 60  # characters of a value in a message
+_T = TypeVar("_T")
 _LARGEST_WHOLE = 2**63 - 1
 LARGEST = 1e150  # squares of what is given are numbers still
 
@@ -32,7 +33,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def real_number(value: object, name: str) -> Any:
+def real_number(value: Any, name: str) -> Any:
     """`value` if it is one finite-or-infinite real number or a traced scalar; refuses NaN, text and arrays."""
     if is_traced(value):
         return value
@@ -54,7 +55,7 @@ def real_number(value: object, name: str) -> Any:
     return value if kept else number  # fractions and decimals do not mix with arrays
 
 
-def finite_number(value: object, name: str) -> Any:
+def finite_number(value: Any, name: str) -> Any:
     """`value` if it is one finite real number."""
     value = real_number(value, name)
     if not is_traced(value):
@@ -62,7 +63,7 @@ def finite_number(value: object, name: str) -> Any:
     return value
 
 
-def _require_moderate(value: object, name: str, infinite: bool = False) -> None:
+def _require_moderate(value: float, name: str, infinite: bool = False) -> None:
     if math.isinf(value) and not infinite:
         raise ValueError(f"`{name}` must be finite; got {value}.")
     if LARGEST < abs(value) < math.inf:
@@ -72,7 +73,7 @@ def _require_moderate(value: object, name: str, infinite: bool = False) -> None:
         )
 
 
-def positive(value: object, name: str, *, zero: bool = False, finite: bool = True) -> Any:
+def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
     """`value` if it is > 0 (>= 0 with `zero`)."""
     value = real_number(value, name)
     if is_traced(value):
@@ -83,7 +84,7 @@ def positive(value: object, name: str, *, zero: bool = False, finite: bool = Tru
     return value
 
 
-def between(value: object, name: str, low: float, high: float) -> Any:
+def between(value: Any, name: str, low: float, high: float) -> Any:
     """A checked number if it is from `low` to `high`: arithmetic reaches no farther."""
     if not is_traced(value) and not low <= value <= high:
         raise ValueError(f"`{name}` must be between {low:g} and {high:g}; got {value:g}.")
@@ -249,7 +250,7 @@ def class_names(labels: object, n: int, name: str = "labels") -> np.ndarray:
     return array
 
 
-def called(function: Callable, call: str, *arguments: object) -> Any:
+def called(function: Callable, call: str, *arguments: object) -> PyTree:
     """What a JAX function of the user returns for traced `arguments`; `call` is how it is called, e.g. "loss(z, y)"."""
     name = call.partition("(")[0]
     with contextlib.suppress(ValueError):  # of a function that does not tell its arguments

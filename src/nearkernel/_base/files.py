@@ -11,7 +11,6 @@ import uuid
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 
 def unfinished(path: Path) -> Path:
@@ -96,7 +95,7 @@ def _uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[Any] = []
+    came: list = []
     before = signal.signal(signal.SIGINT, lambda *about: came.append(about))
     try:
         yield

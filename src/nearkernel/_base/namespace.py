@@ -1,5 +1,7 @@
 """NumPy or JAX, by what an array is: concrete numbers need no compiler."""
 
+from types import ModuleType
+
 import jax.numpy as jnp
 import numpy as np
 

@@ -16,17 +16,17 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .old_names import OLD
 from .spelling import nearest
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable)
 
 
 def public(
     module: str, path: str, elsewhere: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of `module`, whose file `path` lists its names.
 
     `elsewhere` maps names that programs rely on, and that live in a module above, to that module.
@@ -34,7 +34,7 @@ def public(
     listed = functools.cache(lambda: _listed(Path(path).read_text(encoding="utf-8")))
     offered = functools.cache(lambda: sorted(listed()))
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if name == "__all__":  # asked for by `from module import *`
             return offered()
         if name in listed():
@@ -78,7 +78,7 @@ def _listed(source: str) -> dict[str, tuple[str, str]]:
     return names
 
 
-def _renamed_object(module: str, name: str) -> Any:
+def _renamed_object(module: str, name: str) -> object:
     new, removed = OLD[module][name]
     short = module.replace("nearkernel", "nk", 1)
     warnings.warn(

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from .spelling import nearest
 
@@ -71,7 +71,7 @@ class Setting:
             return ";".join(f"{a:g},{b:g}" for a, b in value)
         return value if self.kind is str else f"{value:.12g}"
 
-    def _number(self, value: object) -> Any:
+    def _number(self, value: object) -> int | float:
         try:
             number = self.kind(value)
             if self.kind is int and float(value) != number:

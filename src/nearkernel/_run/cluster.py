@@ -7,9 +7,13 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from .._base.extra import needing
+
+if TYPE_CHECKING:
+    import distributed
 
 _TIMEOUT = 10  # seconds to wait for a scheduler
 _RETRIES = 3  # of a task that failed; those of killed workers are given to others anyway

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import jax
 import numpy as np
@@ -27,8 +27,12 @@ from .cluster import connected, finished, in_sequence, kept_on_worker, shared_by
 from .memory import cores
 from .precision import precision, working_dtype
 
+if TYPE_CHECKING:
+    import distributed
+
 _COLUMNS = 100  # that are worth a thread
 _Item = TypeVar("_Item")
+_Made = TypeVar("_Made")
 _CLIENT: contextvars.ContextVar["distributed.Client | None"] = contextvars.ContextVar(
     "nearkernel_client", default=None
 )
@@ -80,8 +84,8 @@ class PerDevice:
 
 
 def in_order(
-    task: Callable[[_Item], Any], items: Iterable[_Item], threads: int | None = None
-) -> Iterator[Any]:
+    task: Callable[[_Item], _Made], items: Iterable[_Item], threads: int | None = None
+) -> Iterator[_Made]:
     """task(item) for every item, in their order, on `threads` (by default all `lanes`) of this process."""
     threads = lanes() if threads is None else threads
     if isinstance(items, Sized):
@@ -94,7 +98,7 @@ def in_order(
         places.put(device)
     wide, dtype = bool(jax.config.jax_enable_x64), working_dtype().name  # type: ignore[attr-defined]
 
-    def run(item: _Item) -> Any:
+    def run(item: _Item) -> _Made:
         device = places.get()
         try:
             # What the caller has set holds for its thread alone.

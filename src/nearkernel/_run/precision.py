@@ -15,14 +15,14 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import numpy as np
 
 from .._base.types import PyTree
 
-_F = TypeVar("_F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable)
 _DTYPE: contextvars.ContextVar[str] = contextvars.ContextVar("nearkernel_dtype", default="float64")
 _CONSTANT = np.zeros((), np.float32)
 _KEYED = jax.make_user_context("float64")  # a program compiled in one precision does not serve another
@@ -60,9 +60,9 @@ def drawing(function: _F) -> _F:
     return _run(function, lambda args, kwargs: is_traced(args, kwargs) or _staging())
 
 
-def _run(function: _F, inside: Callable[[Any, Any], bool]) -> _F:
+def _run(function: _F, inside: Callable[[tuple, dict], bool]) -> _F:
     @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: object, **kwargs: object) -> object:
         if jax.config.jax_enable_x64 or not inside(args, kwargs):  # type: ignore[attr-defined]
             with jax.enable_x64(True):
                 return function(*args, **kwargs)

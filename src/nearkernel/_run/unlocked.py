@@ -7,7 +7,6 @@ BLAS through the pointers that SciPy offers to other compiled programs, without 
 import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def _triangular(name: str, lower: np.ndarray, right: np.ndarray, transposed: boo
 
 
 @functools.cache
-def _blas(name: str) -> Callable[..., Any]:
+def _blas(name: str) -> Callable:
     capsule, signature = _capsule(name)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -63,14 +62,14 @@ def _blas(name: str) -> Callable[..., Any]:
 
 
 @functools.cache
-def _integer() -> Callable[[int], Any]:
+def _integer() -> Callable[[int], ctypes._SimpleCData]:
     """A pointer to an integer as SciPy's BLAS counts: 32 bits, or 64 in a few builds."""
     _, signature = _capsule("dtrsm")
     kind = ctypes.c_int if b" int *" in signature else ctypes.c_int64
     return lambda number: ctypes.byref(kind(number))
 
 
-def _capsule(name: str) -> tuple[Any, bytes]:
+def _capsule(name: str) -> tuple[ctypes.py_object, bytes]:
     """SciPy's pointer, and what it says of its arguments."""
     from scipy.linalg import cython_blas
 

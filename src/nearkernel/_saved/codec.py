@@ -6,7 +6,7 @@ import collections
 import enum
 import functools
 import math
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 

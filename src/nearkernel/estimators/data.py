@@ -2,7 +2,7 @@
 
 import datetime
 import warnings
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +13,9 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._base.check import LARGEST, require_unmasked, shown
 from .._base.status import Status, StatusKind
 from .._base.types import ArrayLike
+from ..dynamics.linear.base import AbstractSolution
+
+_S = TypeVar("_S", bound=AbstractSolution)
 
 
 def regression_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +88,7 @@ def _require_numbers(X: ArrayLike, y: ArrayLike | None = None) -> None:
             )
 
 
-def _first_date(value: object) -> Any:
+def _first_date(value: object) -> object:
     """One of the dates, times or durations among values; None if there is none."""
     try:
         array = np.asarray(value)
@@ -109,7 +112,7 @@ def _require_moderate(x: np.ndarray, y: np.ndarray | None = None) -> None:
             )
 
 
-def converged(solution: Any) -> Any:
+def converged(solution: _S) -> _S:
     """`solution`, refused if training diverges; a tolerance that was not reached is a warning."""
     require_trained(solution.status, f"`algorithm` = {solution.algorithm}")
     return solution

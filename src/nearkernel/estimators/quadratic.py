@@ -1,6 +1,7 @@
 """A regressor that learns features; held-out data choose the strength of feature learning."""
 
 import warnings
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np

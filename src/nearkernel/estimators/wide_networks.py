@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
 
 from .._base.check import positive, whole
 from .._base.types import ArrayLike
+from ..activations.base import AbstractActivation
 from ..dynamics.algorithms.spectral import Ridge
 from ..dynamics.linear.tune import tune
 from ..forecasts.infinite_width.trained_gaussian import TrainedLaw

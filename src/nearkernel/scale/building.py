@@ -67,7 +67,7 @@ def _begun(
     budget: int,
     dtype: np.dtype,
     block: int | None,
-    settings: Settings,
+    settings: dict | None,
 ) -> KernelStore:
     """The store at `path`, created if there is none; refused if it is one of another kernel or other inputs."""
     if not path.exists():

@@ -9,7 +9,6 @@ import functools
 import hashlib
 import types
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import jax
 import numpy as np
@@ -41,7 +40,7 @@ class Named:
                 f"`function` of nk.scale.Named must be a function; got {type(self.function).__name__}."
             )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> object:
         return self.function(*args, **kwargs)
 
 

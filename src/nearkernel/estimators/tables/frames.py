@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -86,7 +85,7 @@ def _require_distinct(names: Sequence[str]) -> None:
         raise ValueError(f"more than one column is called {twice!r}: rename or remove the others")
 
 
-def column_of(column: Any, reading: Reading | None = None) -> Column:
+def column_of(column: ArrayLike, reading: Reading | None = None) -> Column:
     """One Arrow column."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -103,7 +102,7 @@ def column_of(column: Any, reading: Reading | None = None) -> Column:
     return found
 
 
-def _typed(column: Any) -> Column:
+def _typed(column: ArrayLike) -> Column:
     """An Arrow column of any type but text."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -219,7 +218,7 @@ def _written(values: Sequence[object]) -> list[str | None]:
     ]
 
 
-_Found = tuple[str, Any, Callable[[Any, Reading | None], Column]]
+_Found = tuple[str, ArrayLike, Callable[[ArrayLike, Reading | None], Column]]
 
 
 def _mapped(table: Mapping) -> list[_Found]:
@@ -252,7 +251,7 @@ def _named(table: ArrayLike) -> list[_Found]:
     return [(str(each), np.asarray(table.iloc[:, i]), _of_any) for i, each in enumerate(table.columns)]
 
 
-def _of_any(values: Any, reading: Reading | None = None) -> Column:
+def _of_any(values: ArrayLike, reading: Reading | None = None) -> Column:
     """Values that Arrow takes, or numbers and text side by side."""
     pa = arrow()
     if isinstance(values, pa.Array):
@@ -264,7 +263,7 @@ def _of_any(values: Any, reading: Reading | None = None) -> Column:
     return column_of(column, reading)
 
 
-def _listed(values: Any) -> Any:
+def _listed(values: ArrayLike) -> list:
     """One value per row; masked ones are missing."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     if isinstance(values, list | tuple):

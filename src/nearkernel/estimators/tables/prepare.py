@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..._base.types import ArrayLike

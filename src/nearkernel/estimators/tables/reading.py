@@ -9,11 +9,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
 from ..._base.extra import needing
+from ..._base.types import ArrayLike
 
 MISSING = {
     "", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown", "#na", "<na>", "nat",
@@ -121,7 +122,7 @@ class Column:
         return Column(reading.kind, held, self.type, unread=lost, found=reading)
 
 
-def arrow() -> Any:
+def arrow() -> ModuleType:
     with needing("a table of named columns or text"):
         import pyarrow
         import pyarrow.compute
@@ -134,7 +135,7 @@ def numbers_column(values: np.ndarray, name: str = "", found: Reading | None = N
     return Column("number", np.where(infinite, np.nan, values), name, int(infinite.sum()), found=found)
 
 
-def text_column(values: Any, reading: Reading | None = None) -> Column:
+def text_column(values: ArrayLike, reading: Reading | None = None) -> Column:
     """Text (n,) with None, read as `reading` says; without it as numbers or moments if nearly all values are."""
     pa = arrow()
     if not isinstance(values, pa.ChunkedArray):
@@ -165,7 +166,7 @@ def text_column(values: Any, reading: Reading | None = None) -> Column:
     return dataclasses.replace(column, kind=reading.kind, unread=lost)
 
 
-def _plain_numbers(texts: Any, reading: Reading | None) -> Column | None:
+def _plain_numbers(texts: ArrayLike, reading: Reading | None) -> Column | None:
     """The same as below for numbers without any signs, without a look at each of them."""
     pa = arrow()
     if reading is not None and (

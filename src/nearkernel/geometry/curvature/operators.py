@@ -22,7 +22,7 @@ from jax.flatten_util import ravel_pytree
 from ..._base.check import inputs, numeric
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64, is_traced
-from ...dynamics.algorithms.losses import get_loss, require_loss
+from ...dynamics.algorithms.losses import AbstractLoss, get_loss, require_loss
 from ...models.base import AbstractModel, count_parameters, require_model
 from ...models.params import checked_params
 from .symmetric import AbstractOperator

@@ -1,6 +1,7 @@
 """Spectra of operators: top eigenpairs, spectral densities, overlaps of subspaces."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from ..._base.check import finite_result, numeric, one_of, positive, real_number, shown, whole
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
-from ..._base.types import ArrayLike, Params
+from ..._base.types import Array, ArrayLike, Params
 from ..._run.executor import in_order
 from ..._run.precision import in_float64, is_traced
 from ...dynamics.features.subspace import subspace_overlap
@@ -102,7 +103,7 @@ def sharpness(
     *,
     steps: int = 40,
     seed: int = 0,
-) -> Any:
+) -> Array:
     r"""The largest eigenvalue $\lambda$ of the Hessian of the loss: gradient descent is stable if $\eta \lambda < 2$.
 
     This is plain gradient descent, `nk.simulate(..., lr_factors=1.0)`: the Hessian has no learning-rate factors.

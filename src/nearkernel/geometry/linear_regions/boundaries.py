@@ -16,6 +16,7 @@ from scipy.special import gammaln
 
 from ..._base.check import positive, whole
 from ..._base.keys import Key, generator
+from ...models.networks.network import AbstractNetwork
 from ...statistics.measuring import Estimate
 from .laws import drawn_layers
 from .line import crossings_of

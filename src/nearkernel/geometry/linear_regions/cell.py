@@ -8,6 +8,7 @@ from ..._base.check import inputs, numeric
 from ..._base.result import Result
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
+from ...models.networks.network import AbstractNetwork
 from .piecewise import ROUNDING, layers_of
 
 

@@ -9,6 +9,7 @@ from ..._base.check import truth, whole
 from ..._base.keys import Key, generator
 from ..._base.types import ArrayLike
 from ...models.networks.mlp import MLP
+from ...models.networks.network import AbstractNetwork
 from ...statistics.measuring import Estimate
 from .line import crossings_of
 from .piecewise import Layers, require_piecewise_linear, two_points

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
+from ...models.networks.network import AbstractNetwork
 from .piecewise import EPS, ROUNDING, Layers, layers_of, two_points
 
 _SAME = 16 * EPS  # positions in [0, 1] that are closer than this are one

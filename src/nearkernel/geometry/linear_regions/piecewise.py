@@ -14,7 +14,7 @@ from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractPiecewiseLayer
 from ...models.networks.mlp import MLP
-from ...models.networks.network import Network, leaves, missing
+from ...models.networks.network import AbstractNetwork, Network, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)

@@ -11,6 +11,7 @@ from ..._base.result import Result
 from ..._base.types import ArrayLike, Params
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
+from ...models.networks.network import AbstractNetwork
 from .piecewise import ROUNDING, Layers, layers_of
 from .polygons import Polygons, containing, joined, neighbours, split
 

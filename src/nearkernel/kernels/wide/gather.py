@@ -18,7 +18,7 @@ from ...activations.averages.angle import safe_sqrt
 from ...models.containers.moment_walk import Walk, demoted, exact_own
 from ...models.layers.base import AbstractWideLayer, Pair, Row, covariance, inverse
 from ...models.layers.layout import Layout
-from ...models.layers.pool import AbstractGlobalPool, AbstractWindowPool
+from ...models.layers.pool import AbstractGlobalPool, AbstractPool, AbstractWindowPool
 
 Offset = tuple[int | jax.Array, ...] | jax.Array | None
 At = Callable[[Offset], tuple[Pair, Layout]]

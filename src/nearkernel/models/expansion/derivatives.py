@@ -26,6 +26,7 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.extend import core
 
 from ..._base.check import inputs
 from ..._base.types import Array, ArrayLike, Params, PyTree

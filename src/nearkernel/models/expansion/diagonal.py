@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._base.check import between, numeric, positive, whole
 from ..._base.keys import Key
-from ..._base.types import ArrayLike, Number
+from ..._base.types import ArrayLike, Num, Number
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._base.check import array_of, called, positive, whole
 from ..._base.keys import Key, random_key
-from ..._base.types import ArrayLike
+from ..._base.types import ArrayLike, Num
 from ..._run.precision import drawing, in_float64, is_traced, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params

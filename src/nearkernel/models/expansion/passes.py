@@ -6,6 +6,7 @@ followed: by Taylor series, by nested derivatives, or by a model cut off after i
 
 import functools
 import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from ..._base.check import array_of, called, finite_number, whole
 from ..._base.keys import Key
-from ..._base.types import ArrayLike, Number
+from ..._base.types import ArrayLike, Num, Number
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params, rows_of
 from .features import checked_features, feature_weights, require_features, zero_weights

@@ -1,6 +1,7 @@
 """A model to some degree in the distance from where it starts."""
 
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax
@@ -9,7 +10,7 @@ import numpy as np
 
 from ..._base.check import whole
 from ..._base.keys import Key
-from ..._base.types import ArrayLike
+from ..._base.types import ArrayLike, Num
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, require_model
 from ..params import floating_params, require_params, training_factors

@@ -8,7 +8,7 @@ import jax
 
 from ..._base.check import array_of, called
 from ..._base.keys import Key, random_key
-from ..._base.types import Array, ArrayLike
+from ..._base.types import Array, ArrayLike, Num
 from ..._run.precision import drawing, in_float64
 from ..base import AbstractModel, Params, at_least_float
 

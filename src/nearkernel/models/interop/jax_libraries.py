@@ -1,8 +1,7 @@
 """Networks of Flax, Equinox and Keras as models: what trains is passed, what does not is held."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
 import jax
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..._base.check import wholes
 from ..._base.keys import Key
-from ..._base.types import Array, ArrayLike
+from ..._base.types import Array, ArrayLike, Num
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, in_working_precision
 
@@ -146,7 +145,7 @@ def _keras(network: object, _: object) -> tuple[Callable, Params, Params]:
     )
     values = lambda variables: [jnp.asarray(np.asarray(each.value)) for each in variables]
 
-    def function(params: Params, rest: Params, x: ArrayLike) -> Any:
+    def function(params: Params, rest: Params, x: Array) -> Array:
         return network.stateless_call(params, rest, x, training=False)[0]
 
     return function, values(network.trainable_variables), values(network.non_trainable_variables)

@@ -1,13 +1,16 @@
 """PyTorch modules as models, and predicted weights back into PyTorch."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._base.extra import needing
+from ..._base.types import ArrayLike, PyTree
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params
 from ..expansion.taylor import Taylor
@@ -16,7 +19,12 @@ from .aten import Program, kinks, operation_names
 from .torch_check import require_same, run_torch
 from .torch_model import Entry, Input, TorchModel
 from .torch_trace import trace
-from .trainable import Parameter, choose
+from .trainable import Parameter, Trainable, choose
+
+if TYPE_CHECKING:
+    import torch
+
+    Example: TypeAlias = ArrayLike | torch.Tensor | tuple | dict[str, object]
 
 
 def _torch() -> ModuleType:
@@ -28,9 +36,9 @@ def _torch() -> ModuleType:
 @in_float64
 def from_torch(
     module: "torch.nn.Module",
-    example: Example,
+    example: "Example",
     *,
-    trainable: Trainable = None,
+    trainable: Trainable | None = None,
     output: str | int | Callable | None = None,
     check: bool = True,
 ) -> tuple[TorchModel, Params]:
@@ -148,10 +156,10 @@ class _Arguments(NamedTuple):
     leaves: "tuple[torch.Tensor, ...]"
     inputs: tuple[Input, ...]
     keyed: bool
-    call: Callable[[Sequence[Any]], tuple[tuple, dict]]
+    call: Callable[["Sequence[torch.Tensor]"], tuple[tuple, dict]]
 
 
-def _arguments(torch: ModuleType, module: "torch.nn.Module", example: Example) -> _Arguments:
+def _arguments(torch: ModuleType, module: "torch.nn.Module", example: "Example") -> _Arguments:
     keyed = hasattr(example, "keys")
     if keyed:
         given = {str(name): example[name] for name in example.keys()}
@@ -188,7 +196,7 @@ def _arguments(torch: ModuleType, module: "torch.nn.Module", example: Example) -
     return _Arguments(two, inputs, keyed, call)
 
 
-def _tensor(torch: ModuleType, value: Any, like: Any) -> Any:
+def _tensor(torch: ModuleType, value: object, like: "torch.Tensor") -> "torch.Tensor":
     """On the device of the module, and of its precision if it holds floating-point numbers."""
     if not isinstance(value, torch.Tensor):
         array = np.asarray(value)
@@ -197,27 +205,27 @@ def _tensor(torch: ModuleType, value: Any, like: Any) -> Any:
     return value.to(like.dtype) if value.is_floating_point() else value
 
 
-def _wrapper(torch: ModuleType) -> Any:
+def _wrapper(torch: ModuleType) -> "type[torch.nn.Module]":
     class Wrapper(torch.nn.Module):
         """`module` as a function of arrays that returns one."""
 
-        def __init__(self, module: "torch.nn.Module", call: Callable, output: Any):
+        def __init__(self, module: "torch.nn.Module", call: Callable, output: str | int | Callable | None):
             super().__init__()
             self.module, self.call, self.output = module, call, output
             self.train(module.training)
 
-        def forward(self, *leaves: Any) -> Any:
+        def forward(self, *leaves: "torch.Tensor") -> PyTree:
             positional, named = self.call(leaves)
             return _selected(torch, self.module(*positional, **named), self.output)
 
-        def train(self, mode: bool = True) -> Any:
+        def train(self, mode: bool = True) -> Self:
             self.training = mode  # submodules keep their own
             return self
 
     return Wrapper
 
 
-def _selected(torch: ModuleType, result: Any, output: Any) -> Any:
+def _selected(torch: ModuleType, result: PyTree, output: str | int | Callable | None) -> Any:
     if callable(output):
         result = output(result)
     elif output is not None:
@@ -234,7 +242,7 @@ def _selected(torch: ModuleType, result: Any, output: Any) -> Any:
     )
 
 
-def _listed(result: Any) -> str:
+def _listed(result: object) -> str:
     if hasattr(result, "keys"):
         return "a dict of " + ", ".join(repr(name) for name in result.keys())
     if isinstance(result, tuple | list):
@@ -242,7 +250,7 @@ def _listed(result: Any) -> str:
     return type(result).__name__
 
 
-def _require_rows(result: Any, count: int) -> None:
+def _require_rows(result: PyTree, count: int) -> None:
     if result.ndim == 0 or len(result) != count or not result.is_floating_point():
         kind = "" if result.is_floating_point() else f" of {str(result.dtype).removeprefix('torch.')}"
         raise ValueError(
@@ -281,7 +289,7 @@ class _Held:
         )
 
 
-def _array(tensor: "torch.Tensor", dtype: DType) -> jax.Array:
+def _array(tensor: "torch.Tensor", dtype: DTypeLike) -> jax.Array:
     """A tensor, or an array of NumPy, as a JAX array; floating-point numbers as `dtype`."""
     if isinstance(tensor, np.ndarray):
         array = tensor

@@ -1,16 +1,21 @@
 """Whether a converted module is the module: its outputs, its gradients, and rows that do not see each other."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._base.types import Array
 from .aten import dtype_of
 from .torch_model import TorchModel
 from .torch_trace import quiet
+
+if TYPE_CHECKING:
+    import torch
 
 _TOLERANCE = 1e-4  # a wrong operation is wrong by more; a module that rounds to float32 inside is not
 _LOOSE = 1e-2  # for a module that does not run in float64
@@ -63,19 +68,19 @@ def _require_near(found: np.ndarray, expected: np.ndarray, what: str, tolerance:
 
 
 @jax.jit(compiler_options={"xla_backend_optimization_level": 0})  # it runs once
-def _gradient(model: TorchModel, params: dict[str, Array], arrays: list, weights: Any) -> dict[str, Any]:
+def _gradient(model: TorchModel, params: dict[str, Array], arrays: list, weights: Array) -> dict[str, Array]:
     """Of sum(weights * outputs), by the trained parameters."""
     return jax.grad(lambda p: jnp.sum(weights * model.evaluate(p, arrays)))(params)
 
 
 def _gradient_by_torch(
     torch: ModuleType,
-    output: Any,
+    output: "torch.Tensor",
     state: dict[str, Array],
     model: TorchModel,
     params: dict[str, Array],
-    weights: Any,
-) -> dict[str, Any]:
+    weights: Array,
+) -> dict[str, Array]:
     """The same by PyTorch, by the weights of the module; what adapters add to these is followed by JAX."""
     of_weights, back = jax.vjp(model.weights, params)
     total = (output.reshape(weights.shape) * torch.as_tensor(weights).to(output)).sum()
@@ -90,7 +95,7 @@ def _gradient_by_torch(
     return back(cotangents)[0]
 
 
-def _none(array: jax.Array) -> Any:
+def _none(array: jax.Array) -> np.ndarray:
     """A cotangent of zeros; integers have no other."""
     floating = jnp.issubdtype(array.dtype, jnp.floating)
     return jnp.zeros_like(array) if floating else np.zeros(array.shape, jax.dtypes.float0)
@@ -104,7 +109,7 @@ def _apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-30))
 
 
-def _with_another_row(torch: ModuleType, leaf: Any) -> Any:
+def _with_another_row(torch: ModuleType, leaf: "torch.Tensor") -> "torch.Tensor":
     """Two rows that differ, also where the example has but one."""
     first, second = leaf[0], leaf[1]
     if leaf.is_floating_point():
@@ -112,7 +117,9 @@ def _with_another_row(torch: ModuleType, leaf: Any) -> Any:
     return torch.stack([first, second.flip(-1) if second.ndim else second])
 
 
-def _by_torch(torch: ModuleType, wrapped: "torch.nn.Module", rows: list) -> tuple[Any, dict[str, Any], float]:
+def _by_torch(
+    torch: ModuleType, wrapped: "torch.nn.Module", rows: list
+) -> tuple["torch.Tensor", dict[str, Array], float]:
     """Outputs with their graph, in float64 where the module runs in it, the weights, and how accurate they are."""
     try:
         return *run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
@@ -121,11 +128,14 @@ def _by_torch(torch: ModuleType, wrapped: "torch.nn.Module", rows: list) -> tupl
 
 
 def run_torch(
-    torch: ModuleType, wrapped: "torch.nn.Module", rows: "Sequence[torch.Tensor]", dtype: DType | None = None
-) -> tuple[Any, dict[str, Any]]:
+    torch: ModuleType,
+    wrapped: "torch.nn.Module",
+    rows: "Sequence[torch.Tensor]",
+    dtype: DTypeLike | None = None,
+) -> tuple["torch.Tensor", dict[str, Array]]:
     """Outputs of the module with copies of its weights and buffers, so that it is not changed; these copies."""
 
-    def cast(tensor: "torch.Tensor") -> Any:
+    def cast(tensor: "torch.Tensor") -> "torch.Tensor":
         copy = tensor.detach().clone()
         return copy.to(dtype) if dtype is not None and copy.is_floating_point() else copy
 
@@ -136,7 +146,7 @@ def run_torch(
         return torch.func.functional_call(wrapped, state, tuple(map(cast, rows))), state
 
 
-def _require_plain_backward(torch: ModuleType, output: Any) -> None:
+def _require_plain_backward(torch: ModuleType, output: "torch.Tensor") -> None:
     """Refuses functions that define their own backward: tracing sees only what they compute."""
     seen, stack = set(), [output.grad_fn]
     while stack:

@@ -2,15 +2,16 @@
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from ..._base.keys import Key
-from ..._base.types import Array, ArrayLike
+from ..._base.types import Array, ArrayLike, Num
 from ..._run.precision import in_float64, is_traced
 from ..base import AbstractModel, Params
 from .aten import Program, dtype_of
@@ -99,7 +100,7 @@ class TorchModel(AbstractModel):
         return _evaluate(self, params, arrays)
 
     @in_float64
-    def weights(self, params: Params, dtype: DType | None = None) -> dict[str, jax.Array]:
+    def weights(self, params: Params, dtype: DTypeLike | None = None) -> dict[str, jax.Array]:
         """All weights of the module by name, as `dtype`: the frozen ones, and `params` with adapters added."""
         self.require_params(params)
         dtype = jnp.result_type(*jax.tree.leaves(params)) if dtype is None else dtype
@@ -172,7 +173,7 @@ class TorchModel(AbstractModel):
         return wanted + (f" (or all flattened into one row, (n, {total}))" if flat else "")
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Array:
     """An array as it is; a tensor of PyTorch, or a list, as NumPy has it."""
     if isinstance(value, jax.Array | np.ndarray):
         return value

@@ -8,11 +8,15 @@ import contextlib
 import functools
 import re
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..._base.check import nearest
+from ..._base.types import PyTree
 from .aten import Program, Ref, Step, known, operation_names
+
+if TYPE_CHECKING:
+    import torch
 
 _IGNORED = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking", "generator"}
 _RECURRENT = ("gru.input", "lstm.input", "rnn_tanh.input", "rnn_relu.input")
@@ -27,7 +31,7 @@ class Trace(NamedTuple):
     `by_row`, whether it takes one row at a time."""
 
     program: Program
-    constants: dict[str, Any]
+    constants: dict[str, "torch.Tensor"]
     by_row: bool
 
 
@@ -56,7 +60,9 @@ def trace(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]") -> Trace:
     return Trace(*_written(exported), by_row)
 
 
-def _exported(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: Any) -> Any:
+def _exported(
+    module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: "torch.export.Dim | None"
+) -> "torch.export.ExportedProgram":
     import torch
 
     shapes = {"leaves": tuple(batch for _ in leaves)}
@@ -88,7 +94,7 @@ def _cannot_export(error: Exception) -> str:
 
 
 @functools.cache
-def _stop_gradient() -> Any:
+def _stop_gradient() -> Callable:
     """An operation that PyTorch keeps, because it knows nothing about it."""
     import torch
 
@@ -120,7 +126,7 @@ def _stop_outputs(graph_module: "torch.fx.GraphModule") -> None:
     graph = graph_module.graph
     end = graph.output_node()
 
-    def stopped(node: "torch.fx.Node") -> Any:
+    def stopped(node: "torch.fx.Node") -> PyTree:
         if not _is_tensor(node.meta.get("val")):
             return node
         with graph.inserting_before(end):
@@ -138,7 +144,7 @@ def _is_tensor(value: object) -> bool:
     return isinstance(value, torch.Tensor)
 
 
-def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[str, Any]]:
+def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[str, "torch.Tensor"]]:
     """The exported graph as plain data, without what the output does not need."""
     specs = exported.graph_signature.input_specs
     outputs = exported.graph_signature.output_specs
@@ -174,7 +180,7 @@ def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[st
     return Program([name for name, _ in weights], len(arrays), steps, values[result]), constants
 
 
-def _needed(result: Any) -> set:
+def _needed(result: PyTree) -> set:
     found, stack = set(), [result]
     while stack:
         node = stack.pop()
@@ -225,14 +231,14 @@ def _switched_off(name: str, node: "torch.fx.Node") -> bool:
     return False
 
 
-def _of_size_one(node: "torch.fx.Node", dim: Any) -> list[int]:
+def _of_size_one(node: "torch.fx.Node", dim: object) -> list[int]:
     """The dimensions among `dim` that have size 1 for every batch: a batch of one must keep its dimension."""
     sizes = node.meta["val"].shape
     dims = dim if isinstance(dim, list | tuple) else [dim]
     return [d for d in dims if isinstance(sizes[d], int) and sizes[d] == 1]
 
 
-def _name(target: Any) -> str:
+def _name(target: object) -> str:
     """ "add.Tensor" of ATen, "stop_gradient", "python.mul" on sizes, "sym_max"; "" for anything else."""
     import torch
 
@@ -247,7 +253,7 @@ def _name(target: Any) -> str:
     return f"python.{label}" if getattr(target, "__module__", "") in ("_operator", "math", "builtins") else ""
 
 
-def _plain(tree: Any, values: dict) -> Any:
+def _plain(tree: PyTree, values: dict) -> PyTree:
     import torch
 
     if isinstance(tree, torch.fx.Node):
@@ -263,7 +269,7 @@ def _plain(tree: Any, values: dict) -> Any:
     return None if isinstance(tree, torch.dtype | torch.device | torch.layout) else tree
 
 
-def _kinds(value: Any) -> Any:
+def _kinds(value: PyTree) -> PyTree:
     import torch
 
     if isinstance(value, torch.Tensor):

@@ -1,8 +1,8 @@
 """Which parameters of a network train: by name, by function, or through adapters of low rank."""
 
 import fnmatch
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,6 +10,9 @@ import numpy as np
 
 from ..._base.check import positive, whole
 from ..._base.types import Array
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Adapter(NamedTuple):
@@ -26,12 +29,12 @@ class Adapter(NamedTuple):
     def second(self) -> str:
         return f"{self.name}.B"
 
-    def adapted(self, weight: Any, params: dict[str, Array]) -> Any:
+    def adapted(self, weight: Array, params: dict[str, Array]) -> Array:
         change = jnp.asarray(params[self.second]) @ jnp.asarray(params[self.first])
         return weight + jnp.asarray(self.scale * change, weight.dtype)
 
 
-def _patterns(names: Any) -> tuple[str, ...]:
+def _patterns(names: object) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -72,6 +75,9 @@ class LoRA(eqx.Module):
         return found
 
 
+Trainable = str | Callable | LoRA | Sequence
+
+
 class Choice(NamedTuple):
     """`names` of the parameters that train as they are; `adapters`, and the parameters `drawn` for them."""
 
@@ -84,7 +90,7 @@ class Parameter(NamedTuple):
     """What a choice looks at: all names of a parameter (several if tied), the submodule that owns it, its shape."""
 
     names: tuple[str, ...]
-    owner: Any
+    owner: "torch.nn.Module"
     shape: tuple[int, ...]
     requires_grad: bool
     embeds: bool
@@ -95,7 +101,7 @@ class Parameter(NamedTuple):
         return any(fnmatch.fnmatchcase(each, pattern) for pattern in patterns for each in held)
 
 
-def choose(trainable: Trainable, parameters: dict[str, Parameter]) -> Choice:
+def choose(trainable: Trainable | None, parameters: dict[str, Parameter]) -> Choice:
     """Which of `parameters` train.
 
     `trainable`: None (those that require gradients), a glob pattern of names, a function of name and owner, a `LoRA`,
@@ -123,7 +129,7 @@ def choose(trainable: Trainable, parameters: dict[str, Parameter]) -> Choice:
     return Choice(tuple(name for name in parameters if name in names), tuple(adapters.values()), drawn)
 
 
-def _named(each: Any, parameters: dict[str, Parameter]) -> Sequence[str]:
+def _named(each: Trainable, parameters: dict[str, Parameter]) -> Sequence[str]:
     if each is None:
         found = [name for name, parameter in parameters.items() if parameter.requires_grad]
         _require_some(found, None, parameters, "no parameter that requires gradients")
@@ -141,7 +147,7 @@ def _named(each: Any, parameters: dict[str, Parameter]) -> Sequence[str]:
     return found
 
 
-def _require_some(found: Any, patterns: Any, parameters: dict, what: str) -> None:
+def _require_some(found: Sized, patterns: object, parameters: dict, what: str) -> None:
     if not found:
         some = ", ".join(list(parameters)[:6]) + (", ..." if len(parameters) > 6 else "")
         like = f" like {', '.join(map(repr, patterns))}" if patterns else ""

@@ -1,17 +1,22 @@
 """A program of ATen operations as plain data, and how JAX runs it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
-from ...._base.types import Array
+from ...._base.types import Array, PyTree
 from .table import KINKED, OPERATIONS
 
 _COMPARISONS = {"gt", "ge", "lt", "le"}
 _GUARD = 1e-5  # a positive bound below it keeps a denominator from zero; training does not come near it
+
+
+# Of one result ("float", "int32", ...; None if it is no array), or of several.
+Kinds = str | tuple | None
 
 
 class Ref(NamedTuple):
@@ -29,8 +34,8 @@ class Step(NamedTuple):
 
     operation: str
     arguments: tuple
-    options: dict[str, Any]
-    kinds: Any
+    options: dict[str, object]
+    kinds: Kinds
     place: str
 
 
@@ -44,9 +49,9 @@ class Program:
     def __init__(self, weights: Sequence[str], inputs: int, steps: Sequence[Step], output: Ref):
         self.weights, self.inputs, self.steps, self.output = tuple(weights), inputs, tuple(steps), output
 
-    def __call__(self, weights: Mapping[str, Array], inputs: Sequence[Array], dtype: DType) -> jax.Array:
+    def __call__(self, weights: Mapping[str, Array], inputs: Sequence[Array], dtype: DTypeLike) -> jax.Array:
         """The output. All floating-point numbers are of `dtype`, whatever PyTorch computed in."""
-        values: list[Any] = [weights[name] for name in self.weights]
+        values: list[PyTree] = [weights[name] for name in self.weights]
         values += inputs
         look = lambda tree: _replaced(tree, lambda ref: values[ref.place])
         for step in self.steps:
@@ -55,7 +60,7 @@ class Program:
         return values[self.output.place]
 
 
-def _replaced(tree: Any, function: Callable[[Ref], Any]) -> Any:
+def _replaced(tree: PyTree, function: Callable[[Ref], object]) -> PyTree:
     """`tree` of lists, tuples and dicts with each `Ref` replaced."""
     if isinstance(tree, Ref):
         return function(tree)
@@ -66,13 +71,13 @@ def _replaced(tree: Any, function: Callable[[Ref], Any]) -> Any:
     return tree
 
 
-def _cast(value: Any, kinds: Any, dtype: DType) -> Any:
+def _cast(value: PyTree, kinds: Kinds, dtype: DTypeLike) -> PyTree:
     if isinstance(kinds, tuple):
         return tuple(_cast(each, kind, dtype) for each, kind in zip(value, kinds, strict=True))
     return value if kinds is None or value is None else jnp.asarray(value, dtype_of(kinds, dtype))
 
 
-def dtype_of(kind: str, dtype: DType) -> Any:
+def dtype_of(kind: str, dtype: DTypeLike) -> DTypeLike:
     """The JAX type of a value of this `kind` when floating-point numbers are of `dtype`."""
     if kind == "float":
         return dtype
