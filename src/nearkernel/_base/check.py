@@ -290,9 +290,8 @@ def observed(observable: Callable, params: Params) -> object:
     found = called(observable, "observable(params)", params)
     leaves = jax.tree.leaves(found)
     with contextlib.suppress(TypeError, ValueError):  # lists of different lengths
-        if leaves and not any(
-            isinstance(leaf, str | bytes) for leaf in leaves
-        ):  # which JAX takes for a dtype
+        # JAX takes text for the name of a dtype.
+        if leaves and not any(isinstance(leaf, str | bytes) for leaf in leaves):
             return jax.tree.map(jnp.asarray, found)
     raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
 

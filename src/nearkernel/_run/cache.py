@@ -71,9 +71,8 @@ def _tell_jax(part: Path | None) -> None:
     if part is None:
         return
     if jax.config.jax_persistent_cache_min_compile_time_secs == 1.0:  # type: ignore[attr-defined]
-        jax.config.update(
-            "jax_persistent_cache_min_compile_time_secs", 0.0
-        )  # small programs are most of the time
+        # Small programs take most of the time.
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # An entry that cannot be read or written costs a compilation, which is no reason to tell.
     warnings.filterwarnings("ignore", message=".*persistent compilation cache entry.*", category=UserWarning)
     if not _listening:

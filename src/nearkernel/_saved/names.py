@@ -134,12 +134,8 @@ _MOVED = {  # module of 0.2: its module now
 _NOW = {"Centred": "Centered"}  # classes that have another name than their tag
 _FIELDS = {"centred": "centered", "centres": "centers"}  # attributes of 0.2, and their names now
 _SINCE = {"estimators.tables.reading": "Reading"}  # classes that 0.2 did not write, by their modules
-_SHARED = (
-    "Linear",
-    "Polynomial",
-    "Product",
-    "Sum",
-)  # names of two classes: their tags begin with the room's name
+# Names of two classes: their tags begin with the room's name.
+_SHARED = "Linear", "Polynomial", "Product", "Sum"
 _SCIKIT_LEARN = {
     "sklearn.pipeline": "Pipeline",
     "sklearn.impute._base": "SimpleImputer",

@@ -177,9 +177,8 @@ class Gelu(SmoothClosedForm):
         det = _determinant(1.0, row1, row2, gap)
         root = 1.0 / namespace(det).sqrt(det)
         density = root / (2 * np.pi)  # E[phi(u) phi(v)]
-        both = 0.25 + signed_arcsine(row1["sine"] * row2["sine"] * (1.0 - gap)) / (
-            2 * np.pi
-        )  # E[Phi(u) Phi(v)]
+        # E[Phi(u) Phi(v)]
+        both = 0.25 + signed_arcsine(row1["sine"] * row2["sine"] * (1.0 - gap)) / (2 * np.pi)
         value = k * both + density * (row1["q"] * row2["q"] - k * k * (1.0 - inverses))
         return value, both + density * k * (inverses + root * root)
 

@@ -14,10 +14,8 @@ from .._base.check import nearest
 from .._base.types import Array
 
 LONGEST = 120
-MOST, DEEPEST = (
-    12,
-    4,
-)  # functions in a formula, and inside each other: derivatives of all of them are compiled
+# Functions in a formula, and inside each other: derivatives of all of them are compiled.
+MOST, DEEPEST = 12, 4
 _VARIABLE = ("z", "x")
 _NAMES = {"pi": math.pi, "e": math.e}
 _ONE: dict[str, tuple[Callable, str]] = {

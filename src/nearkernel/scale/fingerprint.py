@@ -158,9 +158,8 @@ class _Describer:
             own, fields = type(thing).__module__.startswith("nearkernel."), []
             for name in names:
                 value = getattr(thing, name, None)
-                if (
-                    not is_cached(type(thing), name) and type(value).__module__ != "flax.ids"
-                ):  # which instance
+                # An id of flax says which instance it is, not what it holds.
+                if not is_cached(type(thing), name) and type(value).__module__ != "flax.ids":
                     fields.append(f"{name}={(own and _number(value)) or self.text(value)}")
             return f"{of}({', '.join(fields)})"
         try:

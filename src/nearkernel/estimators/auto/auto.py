@@ -158,10 +158,11 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             [size * errors.deviation() for size, errors in zip(sizes, self._errors, strict=True)], 1
         )
         std = std * self.target_scale_
+        # One (coverages, 2, m) per output.
         bounds = [
             np.multiply.outer([errors.quantiles(coverage) for coverage in coverages], size) + column
             for column, size, errors in zip(outputs.T, sizes, self._errors, strict=True)
-        ]  # each (coverages, 2, m)
+        ]
         intervals = np.moveaxis(np.stack(bounds, axis=-1), 1, -1)  # (coverages, m, out, 2)
         intervals = intervals * self.target_scale_[:, None] + self.target_mean_[:, None]
         if self.target_ == "log":

@@ -16,10 +16,8 @@ from .ridge_path import Fit, Spectrum, by_centers, by_cholesky
 
 ALL_ROWS = 600  # up to here, every kernel is fitted to all rows
 SPECTRUM_ROWS = 2000  # up to here, every ridge
-_SHORTLIST_ROWS = (
-    500,
-    800,
-)  # of a larger table, on which kernels are chosen; of one beyond `SPECTRUM_ROWS`, ridges too
+# Rows of a larger table on which kernels are chosen; beyond `SPECTRUM_ROWS`, ridges too.
+_SHORTLIST_ROWS = 500, 800
 _SHORTLIST = 4  # kernels that are kept
 _LEAST_WEIGHT = 0.01
 

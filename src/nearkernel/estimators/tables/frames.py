@@ -13,9 +13,8 @@ from ..._base.types import ArrayLike
 from .reading import CLOCK, EXACT, ISO, Column, Reading, arrow, numbers_column, text_column
 
 Frame = dict[str, Column]
-Readings = (
-    Mapping[str, Reading | None] | Sequence[Reading | None] | None
-)  # by name or by place; None: to be found
+# Readings of columns by name or by place; None: to be found.
+Readings = Mapping[str, Reading | None] | Sequence[Reading | None] | None
 
 
 def is_frame(table: ArrayLike) -> bool:

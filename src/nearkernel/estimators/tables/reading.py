@@ -49,10 +49,11 @@ def _numbers_with(decimal: str) -> re.Pattern[str]:
 
 
 _NUMBERS = {decimal: _numbers_with(decimal) for decimal in _APART}
+# Translates numbers to the way Python writes them.
 _BARE = {
     decimal: str.maketrans({**dict.fromkeys(f"{apart}'’"), **({decimal: "."} if decimal else {})})
     for decimal, apart in _APART.items()
-}  # to the way Python writes numbers
+}
 
 
 @dataclasses.dataclass(frozen=True)

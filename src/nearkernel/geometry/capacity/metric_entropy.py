@@ -85,9 +85,8 @@ def ellipsoid_entropy(axes: ArrayLike, bits: ArrayLike, tail: float = 0.0) -> En
         squares = np.logaddexp(
             np.log1p(_SPLITS) + 2 * (np.log(2 * s) - np.log(d))[:, None], np.log1p(1 / _SPLITS)
         )
-        count = np.min(np.cumsum(squares, axis=0), axis=1) / (
-            2 * np.log(2.0)
-        )  # of points, in bits, for every k
+        # The number of points, in bits, for every k.
+        count = np.min(np.cumsum(squares, axis=0), axis=1) / (2 * np.log(2.0))
         radius = np.hypot(d, rest)
         best = np.where(count <= n[:, None], radius, np.inf).min(axis=1)
         upper = np.minimum(upper, best)

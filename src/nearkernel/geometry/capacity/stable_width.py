@@ -159,9 +159,8 @@ def squared_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def largest_stretch(x: np.ndarray, y: np.ndarray) -> float:
     """The largest |y_i - y_j| / |x_i - x_j| over pairs that differ, 1 if there are none."""
     before, after = squared_distances(x, x), squared_distances(y, y)
-    apart = before > 1e-13 * max(
-        float(np.sum(x * x, axis=1).max()), 1e-300
-    )  # else the difference is rounding
+    # Below this the difference is rounding.
+    apart = before > 1e-13 * max(float(np.sum(x * x, axis=1).max()), 1e-300)
     return float(np.sqrt(np.max(after[apart] / before[apart]))) if apart.any() else 1.0
 
 

@@ -125,9 +125,8 @@ class GaussNewtonPart(AbstractOperator):
             p = jax.nn.softmax(z, axis=-1)
             along = jnp.sum(p * dz, axis=1, keepdims=True) - dz  # g_icc' . vector for every label c'
             coefficient = _Means(self.own, p).part(self.part, along)
-            return (
-                coefficient.sum(axis=1, keepdims=True) * p - coefficient
-            )  # sum over c' of coefficient (p - e_c')
+            # The sum over c' of coefficient (p - e_c').
+            return coefficient.sum(axis=1, keepdims=True) * p - coefficient
 
         found = sandwich(self.model, self.params, self.x, unravel(vector), outer)
         return ravel_pytree(found)[0]

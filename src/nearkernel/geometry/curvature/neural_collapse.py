@@ -54,9 +54,8 @@ def collapse(features: ArrayLike, labels: ArrayLike, classifier: ArrayLike | Non
     # With S_B = M^T M / C the trace needs only the C x C matrix M M^T, even for thousands of features.
     values, vectors = np.linalg.eigh(spread @ spread.T / classes)
     kept = values > classes * np.finfo(float).eps * values[-1]
-    axes = (vectors[:, kept].T @ spread) / np.sqrt(
-        classes
-    )  # rows: sqrt(value) times a unit eigenvector of S_B
+    # Rows: sqrt(value) times a unit eigenvector of S_B.
+    axes = (vectors[:, kept].T @ spread) / np.sqrt(classes)
     nc1 = np.sum((rest @ axes.T) ** 2 / values[kept] ** 2) / len(h) / classes
     norms, lengths = np.linalg.norm(spread, axis=1), np.linalg.norm(means, axis=1)
     units = spread / np.maximum(norms, 1e-300)[:, None]

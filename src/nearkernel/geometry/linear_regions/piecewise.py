@@ -18,9 +18,8 @@ from ...models.networks.network import AbstractNetwork, Network, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
-ROUNDING = (
-    32 * EPS
-)  # values and slopes that are zero to this, relative to the sum of their terms, count as zero
+# Values and slopes below this, relative to the sum of their terms, count as zero.
+ROUNDING = 32 * EPS
 
 
 class Layers(NamedTuple):

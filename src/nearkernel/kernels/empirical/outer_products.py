@@ -92,9 +92,8 @@ def _contract(side1: Side, side2: Side, out: int, full: bool):
     total: Array | float = 0.0
     for one, two in zip(side1, side2, strict=True):
         if one.signal is None:
-            enters = jnp.einsum(
-                "npi,mpi->nm", one.enters, two.enters
-            )  # one position: a dense layer at the end
+            # A dense layer at the end has one position.
+            enters = jnp.einsum("npi,mpi->nm", one.enters, two.enters)
             total += enters[:, None, :, None] * jnp.eye(out)[:, None, :] if full else enters
         elif _gram_wins(one, two):
             total += _by_grams(one, two, out, full)

@@ -21,9 +21,8 @@ def _spectrum(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     space they live in, and only the matrix within that space is diagonalized.
     """
     n, eps = len(matrix), np.finfo(float).eps
-    with one_thread(
-        n // 2
-    ):  # up to 3000 points: a second thread gains little, and waits if another program has it
+    # Up to 3000 points: a second thread gains little, and waits if another program has it.
+    with one_thread(n // 2):
         factor, order, rank, _ = scipy.linalg.lapack.dpstrf(matrix, lower=1, tol=n * eps * matrix.max())
         space = None
         if 0 < rank < n / 2:

@@ -32,9 +32,8 @@ class Wide(InvariantKernel):
     layers: Sequential
     in_dim: Number  # a number, but not a static one: a new one must not compile anew
     outputs: tuple[str, ...] = eqx.field(static=True)  # of "nngp", "ntk"
-    _ranged: bool = eqx.field(
-        static=True
-    )  # both of which all layers must be asked for: once, not in every call
+    # Kept, since both take a pass over all layers.
+    _ranged: bool = eqx.field(static=True)
     _trusted: bool = eqx.field(static=True)
 
     def __init__(self, layers: Sequential, in_dim: Number, outputs: tuple[str, ...]):
