@@ -113,7 +113,9 @@ def _class(cls: type) -> type:
     """Fields are checked after the class has looked at them itself."""
     if not dataclasses.is_dataclass(cls):
         return cls
-    hints = functools.cache(lambda: _hints(vars(cls).get("__annotations__", {}), vars(sys.modules[cls.__module__])))
+    hints = functools.cache(
+        lambda: _hints(vars(cls).get("__annotations__", {}), vars(sys.modules[cls.__module__]))
+    )
 
     def check(self) -> None:
         for name, hint in hints().items():
@@ -174,5 +176,3 @@ def _hints(annotations: dict[str, object], scope: dict[str, object]) -> dict[str
 def _shown(value: object) -> str:
     shape = getattr(value, "shape", None)
     return f"a {type(value).__qualname__} of shape {shape}" if shape is not None else f"{value!r:.200}"
-
-

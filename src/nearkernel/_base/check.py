@@ -14,7 +14,7 @@ import numpy as np
 
 from .._run.precision import is_traced
 from .spelling import nearest as nearest
-from .types import Params, PyTree
+from .types import Params, PyTree, Unchecked
 
 _SHOWN = 60  # characters of a value in a message
 _T = TypeVar("_T")
@@ -33,7 +33,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def real_number(value: Any, name: str) -> Any:
+def real_number(value: Unchecked, name: str) -> Any:
     """`value` if it is one finite-or-infinite real number or a traced scalar; refuses NaN, text and arrays."""
     if is_traced(value):
         return value
@@ -55,7 +55,7 @@ def real_number(value: Any, name: str) -> Any:
     return value if kept else number  # fractions and decimals do not mix with arrays
 
 
-def finite_number(value: Any, name: str) -> Any:
+def finite_number(value: Unchecked, name: str) -> Any:
     """`value` if it is one finite real number."""
     value = real_number(value, name)
     if not is_traced(value):
@@ -73,7 +73,7 @@ def _require_moderate(value: float, name: str, infinite: bool = False) -> None:
         )
 
 
-def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) -> Any:
+def positive(value: Unchecked, name: str, *, zero: bool = False, finite: bool = True) -> Any:
     """`value` if it is > 0 (>= 0 with `zero`)."""
     value = real_number(value, name)
     if is_traced(value):
@@ -84,14 +84,14 @@ def positive(value: Any, name: str, *, zero: bool = False, finite: bool = True) 
     return value
 
 
-def between(value: Any, name: str, low: float, high: float) -> Any:
+def between(value: Unchecked, name: str, low: float, high: float) -> Any:
     """A checked number if it is from `low` to `high`: arithmetic reaches no farther."""
     if not is_traced(value) and not low <= value <= high:
         raise ValueError(f"`{name}` must be between {low:g} and {high:g}; got {value:g}.")
     return value
 
 
-def whole(value: object, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
+def whole(value: Unchecked, name: str, least: int, most: int = _LARGEST_WHOLE) -> int:
     """`value` as an int from `least` to `most`."""
     try:
         if isinstance(value, bool | np.bool_) or np.ndim(value) != 0 or is_traced(value):
@@ -106,7 +106,7 @@ def whole(value: object, name: str, least: int, most: int = _LARGEST_WHOLE) -> i
     return number
 
 
-def wholes(values: object, name: str, least: int = 1) -> tuple[int, ...]:
+def wholes(values: Unchecked, name: str, least: int = 1) -> tuple[int, ...]:
     """`values`, an ordered sequence such as (256, 256), as ints of at least `least`."""
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     if not ordered or is_traced(values) or getattr(values, "ndim", 1) != 1:
@@ -115,12 +115,12 @@ def wholes(values: object, name: str, least: int = 1) -> tuple[int, ...]:
     return tuple(whole(value, name, least) for value in values)
 
 
-def sizes(value: object, name: str) -> tuple[int, ...]:
+def sizes(value: Unchecked, name: str) -> tuple[int, ...]:
     """The same from one number or several: 3 is (3,)."""
     return wholes((value,) if isinstance(value, numbers.Integral) else value, name)
 
 
-def listed(values: object, name: str, example: str) -> list[object]:
+def listed(values: Unchecked, name: str, example: str) -> list:
     """`values`, an ordered sequence of objects such as `example`, as a list."""
     ordered = isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set)
     if not ordered or getattr(values, "ndim", 1) == 0:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .printable import escape
 from .status import Status
+from .types import Array
 
 _LINE = 100  # characters up to which a result is shown on one line
 _FEW = 6  # numbers up to which an array is written out
@@ -80,7 +81,7 @@ def _sequence(value: tuple | list) -> str:
     return left + ", ".join(map(brief, value)) + right
 
 
-def _array(value: object) -> str:
+def _array(value: Array) -> str:
     kind = f"{value.dtype}[{','.join(map(str, value.shape))}]"
     if isinstance(value, jax.core.Tracer) or not np.issubdtype(value.dtype, np.number) or not value.size:
         return kind

@@ -16,10 +16,10 @@ from jaxtyping import Float as Float
 from jaxtyping import Num as Num
 from jaxtyping import PyTree as PyTree
 
-# One number, which JAX may trace.
-Number: TypeAlias = float | np.number | jax.Array
-# A tree of arrays, which a model is called with.
+# The parameters of a model: a tree of arrays.
 Params: TypeAlias = PyTree
+# An argument as it came, before it is looked at.
+Unchecked: TypeAlias = Any
 
 
 class HasArray(Protocol):
@@ -31,9 +31,11 @@ class HasArray(Protocol):
 if TYPE_CHECKING:
     # Which of the two a function returns depends on what it is given, which type checkers cannot follow.
     Array: TypeAlias = Any
+    Number: TypeAlias = Any
     ArrayLike: TypeAlias = jax.Array | np.ndarray | np.generic | HasArray | Sequence[Any] | complex
 else:
     Array = jax.Array | np.ndarray
+    Number = float | np.number | jax.Array
 
     class ArrayLike(abc.ABC):  # noqa: B024
         """Whatever `np.asarray` reads: arrays of NumPy and JAX, lists, numbers, and what has `__array__`."""

@@ -11,13 +11,15 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from .._base.types import Unchecked
+
 if TYPE_CHECKING:
     import threadpoolctl
 
 _LOCK = threading.Lock()
 SMALL = 1500  # rows
 _inside = 0
-_limiter: "threadpoolctl.ThreadpoolController | None" = None
+_limiter: Unchecked = None
 
 
 @functools.cache

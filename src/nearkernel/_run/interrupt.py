@@ -22,7 +22,7 @@ _begun = threading.Event()
 def run_program(program: Callable[[], object]) -> None:
     """`program` from its first import to its end, with one line and exit code 130 if it is interrupted."""
     signal.signal(signal.SIGINT, _on_interrupt)
-    code: object = 0
+    code: str | int | None = 0
     try:
         program()
     except SystemExit as ended:

@@ -174,7 +174,7 @@ def _line() -> _Line | None:
     return _Line() if terminal or _notebook() is not None else None
 
 
-def _notebook() -> object:
+def _notebook() -> Callable | None:
     """The function by which a notebook displays; None outside of one."""
     module = sys.modules.get("IPython")
     shell = module.get_ipython() if module is not None else None

@@ -62,14 +62,14 @@ def _blas(name: str) -> Callable:
 
 
 @functools.cache
-def _integer() -> Callable[[int], ctypes._SimpleCData]:
+def _integer() -> Callable:
     """A pointer to an integer as SciPy's BLAS counts: 32 bits, or 64 in a few builds."""
     _, signature = _capsule("dtrsm")
     kind = ctypes.c_int if b" int *" in signature else ctypes.c_int64
     return lambda number: ctypes.byref(kind(number))
 
 
-def _capsule(name: str) -> tuple[ctypes.py_object, bytes]:
+def _capsule(name: str) -> tuple[object, bytes]:
     """SciPy's pointer, and what it says of its arguments."""
     from scipy.linalg import cython_blas
 

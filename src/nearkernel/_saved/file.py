@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from .._base.files import missing, write_alone
+from .._base.types import Unchecked
 from .._run.memory import require_fits
 from .codec import Decoder, Encoder
 
@@ -49,7 +50,7 @@ def model_bytes(model: object, about: dict[str, object] | None = None) -> bytes:
     return held.getvalue()
 
 
-def read_model(path: str | os.PathLike) -> tuple[object, dict[str, object]]:
+def read_model(path: str | os.PathLike) -> tuple[Unchecked, dict[str, object]]:
     """The model and what was written about it. Nothing that the file holds is run."""
     from sklearn.base import BaseEstimator
 

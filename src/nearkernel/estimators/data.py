@@ -21,10 +21,10 @@ _S = TypeVar("_S", bound=AbstractSolution)
 def regression_data(estimator: BaseEstimator, X: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """Checked copies, so that later changes of the caller's arrays do not change what was learned."""
     _require_numbers(X, y)
-    x, y = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
-    y = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-    _require_moderate(x, y)
-    return x, y
+    x, given = validate_data(estimator, X, y, dtype=np.float64, multi_output=True, y_numeric=True, copy=True)
+    targets: np.ndarray = check_array(given, dtype=np.float64, ensure_2d=False, input_name="y")
+    _require_moderate(x, targets)
+    return x, targets
 
 
 def class_data(

@@ -62,24 +62,26 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn features, then the head, for `X` (n, d) and `y` (n,) or (n, out)."""
-        x, y = regression_data(self, X, y)
+        x, targets = regression_data(self, X, y)
         if not isinstance(self.head, GradientDescent):
             one_of(self.head, "head", _HEADS)
         if self.ridge is not None:
             positive(self.ridge, "ridge", zero=True)
         folds = whole(self.cv, "cv", 2)
         self.location_, self.scale_ = x.mean(axis=0), _unit(x)
-        self.target_scale_ = _unit(y)
-        x, y = (x - self.location_) / self.scale_, y / self.target_scale_
+        self.target_scale_ = _unit(targets)
+        x, targets = (x - self.location_) / self.scale_, targets / self.target_scale_
         random = check_random_state(self.random_state)
         key = jax.random.key(int(random.randint(2**31 - 1)))
         self.held_out_loss_: np.ndarray | None = None
         self.ridge_ = (
-            self._chosen(x, y, key, min(folds, len(x)), random) if self.ridge is None else float(self.ridge)
+            self._chosen(x, targets, key, min(folds, len(x)), random)
+            if self.ridge is None
+            else float(self.ridge)
         )
-        self.features_ = self._features(x, y, key)
+        self.features_ = self._features(x, targets, key)
         descent = self.head == "gradient_descent" if isinstance(self.head, str) else self.head
-        self.network_ = self.features_.fit(x, y, len(x) * self.ridge_, descent)
+        self.network_ = self.features_.fit(x, targets, len(x) * self.ridge_, descent)
         require_trained(self.network_.status, f"`head` = {self.head}")
         return self
 

@@ -88,7 +88,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose `eps`, then solve for `X` (n, d) and `y` (n,) or (n, out)."""
-        x, y = regression_data(self, X, y)
+        x, targets = regression_data(self, X, y)
         if whole(self.order, "order", 1) > 2:
             raise ValueError(f"`order` must be 1 or 2; got {self.order}.")
         if isinstance(self.eps, str):
@@ -97,13 +97,17 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
             finite_number(self.eps, "eps")
         random = check_random_state(self.random_state)
         phi, psi = self._functions(int(random.randint(2**31 - 1)))
-        self.target_mean_ = y.mean(axis=0)
-        y = y - self.target_mean_
+        self.target_mean_ = targets.mean(axis=0)
+        targets = targets - self.target_mean_
         self._algorithm = Ridge(_RIDGE) if self.algorithm is None else self.algorithm
         self.held_out_loss_: tuple[float, float] | None = None
-        self.eps_ = self._chosen(phi, psi, x, y, random) if isinstance(self.eps, str) else float(self.eps)
-        self.model_ = QuadraticModel(phi, psi, self.eps_, out_dim=1 if y.ndim == 1 else y.shape[1])
-        self.solution_ = converged(solve(self.model_, x, y, self._algorithm, order=self.order))
+        self.eps_ = (
+            self._chosen(phi, psi, x, targets, random) if isinstance(self.eps, str) else float(self.eps)
+        )
+        self.model_ = QuadraticModel(
+            phi, psi, self.eps_, out_dim=1 if targets.ndim == 1 else targets.shape[1]
+        )
+        self.solution_ = converged(solve(self.model_, x, targets, self._algorithm, order=self.order))
         return self
 
     def predict(self, X: ArrayLike) -> np.ndarray:

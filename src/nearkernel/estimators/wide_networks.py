@@ -2,7 +2,7 @@
 
 import abc
 import math
-from typing import Any, Literal, Self, overload
+from typing import Literal, Self, overload
 
 import numpy as np
 from scipy.special import ndtr
@@ -76,11 +76,12 @@ class _Network(Estimator, abc.ABC):
             )
         return self.network
 
-    def _rows(self, X: ArrayLike) -> Any:
+    def _rows(self, X: ArrayLike) -> ArrayLike:
         """Images as rows, which scikit-learn's checks expect."""
         if self.network is None or np.ndim(X) <= 2:
             return X
-        return np.reshape(X, (len(X), -1))
+        images = np.asarray(X)
+        return images.reshape(len(images), -1)
 
     def _new(self, X: ArrayLike) -> np.ndarray:
         """Checked new inputs, in the shape of the network's."""

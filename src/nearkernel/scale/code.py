@@ -14,6 +14,7 @@ import sysconfig
 import types
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 # Every kernel computes with these, and stores of other kernels do not name their versions either.
 _COMMON = frozenset(("nearkernel", "jax", "jaxlib", "numpy", "scipy", "equinox"))
@@ -100,7 +101,7 @@ def _attributes(code: types.CodeType) -> set[str]:
     return {name for each in _codes(code) for name in each.co_names}
 
 
-def _globals(code: types.CodeType, scope: dict[str, object]) -> dict[str, object]:
+def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, object]:
     """What the names of globals, builtins and imports in `code` stand for now."""
     found: dict[str, object] = {}
     for each in _codes(code):
@@ -113,7 +114,7 @@ def _globals(code: types.CodeType, scope: dict[str, object]) -> dict[str, object
     return found
 
 
-def _imported(name: str, package: str) -> types.ModuleType | None:
+def _imported(name: str, package: str) -> types.ModuleType | str:
     """A module that a function imports when it is called; a relative one is looked for in its `package`."""
     for full in (name, f"{package}.{name}".rstrip("."), package):
         if full in sys.modules:

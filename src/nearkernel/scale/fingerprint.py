@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 import jax
 import numpy as np
 
+from .._base.types import Unchecked
 from .code import class_parts, code_parts, function_parts, inner_name, is_cached, package_of, public_name
 
 _PLAIN = (bool, int, float, complex, str, bytes)
@@ -92,7 +93,7 @@ class _Describer:
         self._done[id(thing)] = found, thing
         return found
 
-    def _content(self, thing: object) -> str:
+    def _content(self, thing: Unchecked) -> str:
         if isinstance(thing, Named):
             return f"Named({thing.name!r})"
         if isinstance(thing, np.generic | jax.Array) or type(thing) is np.ndarray:
@@ -114,7 +115,7 @@ class _Describer:
             return self._class(thing)
         return self._function(thing) if callable(thing) else self._object(thing)
 
-    def _array(self, thing: object) -> str:
+    def _array(self, thing: Unchecked) -> str:
         if jax.dtypes.issubdtype(thing.dtype, jax.dtypes.prng_key):
             return f"key {jax.random.key_impl(thing)} {hash_array(np.asarray(jax.random.key_data(thing)))}"
         array = np.asarray(thing)
@@ -182,7 +183,7 @@ def _plain(thing: object) -> str:
     return text if len(text) <= 200 else f"{type(thing).__name__} {_hashed([text])}"
 
 
-def _number(value: object) -> str:
+def _number(value: Unchecked) -> str:
     """A setting of a kernel by its value, so that a length of 2 is one of 2.0; "" for what is not a number."""
     if isinstance(value, bool | np.bool_) or np.ndim(value):
         return ""

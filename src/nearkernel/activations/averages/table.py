@@ -115,14 +115,14 @@ class _Sampled:
         return (self.weighted[part] + kinked) @ smoothed.T + smoothed @ kinked.T
 
 
-def _parts(function: Jumps, at: np.ndarray) -> np.ndarray:
+def _parts(function: Callable, at: np.ndarray) -> np.ndarray:
     right, left = function(at), function(-at)
     return 0.5 * np.stack([right + left, right - left])
 
 
 def _projected(jumps: Jumps, grid: Grid, root: np.ndarray) -> np.ndarray:
     """Weights of values of smooth functions at nodes, that integrate them times the jumps: panels end at kinks, too."""
-    parts: Callable = lambda r: lambda z: _parts(jumps, r * z)
+    parts = lambda r: lambda z: _parts(jumps.__call__, r * z)
     return np.stack([grid.projected(parts(r), np.abs(jumps.kinks) / r) for r in root], 1)
 
 

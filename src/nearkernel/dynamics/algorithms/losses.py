@@ -36,6 +36,7 @@ class AbstractLoss(abc.ABC):
     def columns(self, y: ArrayLike, n: int, out: int | None = None) -> Array:
         """`y` as targets (`n`, out), checked; `out` is None if any number of outputs is allowed."""
         if is_traced(y):
+            y = jnp.asarray(y)
             return y[:, None] if y.ndim == 1 else y
         return targets(y, n, out=out)
 
@@ -84,6 +85,7 @@ class CrossEntropy(AbstractLoss):
 
     def columns(self, y: ArrayLike, n: int, out: int | None = None) -> Array:
         if is_traced(y):
+            y = jnp.asarray(y)
             if out is not None and y.ndim == 1 and jnp.issubdtype(y.dtype, jnp.integer):
                 return jax.nn.one_hot(y, out)
             return super().columns(y, n, out)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from ..._base.check import require_unmasked, shown
-from ..._base.types import ArrayLike
+from ..._base.types import Unchecked
 from .reading import CLOCK, EXACT, ISO, Column, Reading, arrow, numbers_column, text_column
 
 Frame = dict[str, Column]
@@ -17,7 +17,7 @@ Frame = dict[str, Column]
 Readings = Mapping[str, Reading | None] | Sequence[Reading | None] | None
 
 
-def is_frame(table: ArrayLike) -> bool:
+def is_frame(table: Unchecked) -> bool:
     """Whether `table` has named columns."""
     if isinstance(table, np.ndarray):
         return table.dtype.names is not None
@@ -26,7 +26,7 @@ def is_frame(table: ArrayLike) -> bool:
     )
 
 
-def frame_of(table: ArrayLike, name: str = "X", readings: Readings = None) -> Frame:
+def frame_of(table: Unchecked, name: str = "X", readings: Readings = None) -> Frame:
     """The columns of a pandas, polars or Arrow table, of a dict of columns, or of an array (n, d).
 
     With `readings`, columns are read that way; if they have names, no others are read.
@@ -63,7 +63,7 @@ def _by_name(names: Sequence[str], readings: Readings) -> dict[str, Reading | No
     return dict(zip(names, known, strict=False))
 
 
-def _columns(table: ArrayLike, name: str, readings: Readings) -> Frame:
+def _columns(table: Unchecked, name: str, readings: Readings) -> Frame:
     """Those of a table that names them."""
     pa = arrow()  # a quarter of a second that arrays need not wait for
     try:
@@ -84,7 +84,7 @@ def _require_distinct(names: Sequence[str]) -> None:
         raise ValueError(f"more than one column is called {twice!r}: rename or remove the others")
 
 
-def column_of(column: ArrayLike, reading: Reading | None = None) -> Column:
+def column_of(column: Unchecked, reading: Reading | None = None) -> Column:
     """One Arrow column."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -101,7 +101,7 @@ def column_of(column: ArrayLike, reading: Reading | None = None) -> Column:
     return found
 
 
-def _typed(column: ArrayLike) -> Column:
+def _typed(column: Unchecked) -> Column:
     """An Arrow column of any type but text."""
     pa = arrow()
     kind, types = column.type, pa.types
@@ -188,7 +188,7 @@ def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Col
     return column_of(column, reading)
 
 
-def _mixed(values: Sequence[object], reading: Reading) -> Column:
+def _mixed(values: Sequence, reading: Reading) -> Column:
     """Each type of Python by itself, so that a value is read as it would be alone."""
     pa = arrow()
     held = np.full(len(values), None if reading.kind == "text" else np.nan, dtype=object)
@@ -206,7 +206,7 @@ def _mixed(values: Sequence[object], reading: Reading) -> Column:
     return Column(reading.kind, held, "mixed", infinite, unread, reading)
 
 
-def _written(values: Sequence[object]) -> list[str | None]:
+def _written(values: Sequence) -> list[str | None]:
     """Mixed values as text; numbers get the decimal sign that the text among them has."""
     reading = text_column([each if isinstance(each, str) else None for each in values]).reading
     comma = reading.kind == "number" and reading.decimal == ","
@@ -217,7 +217,7 @@ def _written(values: Sequence[object]) -> list[str | None]:
     ]
 
 
-_Found = tuple[str, ArrayLike, Callable[[ArrayLike, Reading | None], Column]]
+_Found = tuple[str, Unchecked, Callable[[Unchecked, Reading | None], Column]]
 
 
 def _mapped(table: Mapping) -> list[_Found]:
@@ -225,7 +225,7 @@ def _mapped(table: Mapping) -> list[_Found]:
     return [(str(key), _listed(each), _of_any) for key, each in table.items()]
 
 
-def _named(table: ArrayLike) -> list[_Found]:
+def _named(table: Unchecked) -> list[_Found]:
     """A frame of another library. The index of a pandas frame numbers rows: it is not one of the columns."""
     pa = arrow()
     if isinstance(table, np.ndarray):  # of records
@@ -250,7 +250,7 @@ def _named(table: ArrayLike) -> list[_Found]:
     return [(str(each), np.asarray(table.iloc[:, i]), _of_any) for i, each in enumerate(table.columns)]
 
 
-def _of_any(values: ArrayLike, reading: Reading | None = None) -> Column:
+def _of_any(values: Unchecked, reading: Reading | None = None) -> Column:
     """Values that Arrow takes, or numbers and text side by side."""
     pa = arrow()
     if isinstance(values, pa.Array):
@@ -262,7 +262,7 @@ def _of_any(values: ArrayLike, reading: Reading | None = None) -> Column:
     return column_of(column, reading)
 
 
-def _listed(values: ArrayLike) -> list:
+def _listed(values: Unchecked) -> Unchecked:
     """One value per row; masked ones are missing."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     if isinstance(values, list | tuple):

@@ -45,7 +45,7 @@ class PrepareTable(TransformerMixin, Estimator):
     remarks_: list[Remark]
     _readings: dict[str, Reading] | None = None  # None in model files that were written without them
 
-    def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
+    def fit(self, X: ArrayLike | Frame, y: ArrayLike | None = None) -> Self:
         """Choose an encoding for each column of `X`, a table of n rows; `y` is ignored."""
         frame = frame_of(X)
         self.names_in_, self.n_features_in_ = list(frame), len(frame)
@@ -74,7 +74,7 @@ class PrepareTable(TransformerMixin, Estimator):
             )
         return self
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X: ArrayLike | Frame) -> np.ndarray:
         """The columns (m, k) of `get_feature_names_out()` for `X`; columns that `fit` did not see are ignored."""
         check_is_fitted(self)
         frame = self._checked(X)
@@ -92,7 +92,7 @@ class PrepareTable(TransformerMixin, Estimator):
         """For each column that `transform` returns, the index in `columns_` of the column it comes from."""
         return np.concatenate([[i] * len(plan.features) for i, plan in enumerate(self.columns_)]).astype(int)
 
-    def surprises(self, X: ArrayLike) -> list[str]:
+    def surprises(self, X: ArrayLike | Frame) -> list[str]:
         """Messages on missing values, values of another kind or format, and category levels in new rows `X` that the
         training rows did not have."""
         check_is_fitted(self)
@@ -122,7 +122,7 @@ class PrepareTable(TransformerMixin, Estimator):
         levels = {plan.name: Reading("text") for plan in self.columns_ if isinstance(plan, Category)}
         return {name: levels.get(name) for name in self.names_in_}
 
-    def _checked(self, X: ArrayLike) -> Frame:
+    def _checked(self, X: ArrayLike | Frame) -> Frame:
         named, formats = self._named and is_frame(X), self._formats()
         known: Readings = [*formats.values()]
         if named:

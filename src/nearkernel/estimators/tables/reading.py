@@ -14,7 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from ..._base.extra import needing
-from ..._base.types import ArrayLike
+from ..._base.types import Unchecked
 
 MISSING = {
     "", "?", "-", "--", "na", "n/a", "nan", "none", "null", "missing", "#n/a", "unknown", "#na", "<na>", "nat",
@@ -136,7 +136,7 @@ def numbers_column(values: np.ndarray, name: str = "", found: Reading | None = N
     return Column("number", np.where(infinite, np.nan, values), name, int(infinite.sum()), found=found)
 
 
-def text_column(values: ArrayLike, reading: Reading | None = None) -> Column:
+def text_column(values: Unchecked, reading: Reading | None = None) -> Column:
     """Text (n,) with None, read as `reading` says; without it as numbers or moments if nearly all values are."""
     pa = arrow()
     if not isinstance(values, pa.ChunkedArray):
@@ -167,7 +167,7 @@ def text_column(values: ArrayLike, reading: Reading | None = None) -> Column:
     return dataclasses.replace(column, kind=reading.kind, unread=lost)
 
 
-def _plain_numbers(texts: ArrayLike, reading: Reading | None) -> Column | None:
+def _plain_numbers(texts: Unchecked, reading: Reading | None) -> Column | None:
     """The same as below for numbers without any signs, without a look at each of them."""
     pa = arrow()
     if reading is not None and (

@@ -75,7 +75,9 @@ def collapse(features: ArrayLike, labels: ArrayLike, classifier: ArrayLike | Non
     )
 
 
-def _classifier(classifier: ArrayLike, h: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _classifier(
+    classifier: ArrayLike | None, h: np.ndarray, own: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights (C, k) and biases (C,)."""
     classes, k = own.shape[1], h.shape[1]
     if classifier is None:

@@ -16,7 +16,7 @@ from scipy.special import gammaln
 
 from ..._base.check import positive, whole
 from ..._base.keys import Key, generator
-from ...models.networks.network import AbstractNetwork
+from ...models.networks.mlp import MLP
 from ...statistics.measuring import Estimate
 from .laws import drawn_layers
 from .line import crossings_of
@@ -25,7 +25,7 @@ from .piecewise import require_piecewise_linear
 _NODES = 60
 
 
-def mean_boundary(net: AbstractNetwork, radius: float = 1.0) -> np.ndarray:
+def mean_boundary(net: MLP, radius: float = 1.0) -> np.ndarray:
     r"""The mean $(d - 1)$-dimensional volume of a neuron's boundary within a ball around 0, per hidden layer: (depth,).
 
     The mean is over initializations at infinite width; for the first layer it is exact at any width. In one dimension
@@ -53,7 +53,7 @@ def mean_boundary(net: AbstractNetwork, radius: float = 1.0) -> np.ndarray:
     return np.array(found)
 
 
-def measure_boundary(net: AbstractNetwork, radius: float, size: int, key: Key) -> Estimate:
+def measure_boundary(net: MLP, radius: float, size: int, key: Key) -> Estimate:
     """Measures `mean_boundary` in `size` random networks, each cut exactly along 8 random lines; (depth,).
 
     **Arguments:** `net`, `radius`: same as `mean_boundary`; `size`, number of networks, at least 2; `key`.

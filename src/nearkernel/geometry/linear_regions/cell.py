@@ -8,7 +8,8 @@ from ..._base.check import inputs, numeric
 from ..._base.result import Result
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
-from ...models.networks.network import AbstractNetwork
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import ROUNDING, layers_of
 
 
@@ -38,7 +39,7 @@ class CellResult(Result, eqx.Module):
 
 
 @in_float64
-def cell(net: AbstractNetwork, params: Params, point: ArrayLike) -> CellResult:
+def cell(net: MLP | Network, params: Params, point: ArrayLike) -> CellResult:
     """The convex polytope around `point` on which a piecewise linear network is one affine map, with its sides.
 
     Inside the cell the preactivations of each layer are affine, so every neuron contributes one half-space, whatever

@@ -9,7 +9,6 @@ from ..._base.check import truth, whole
 from ..._base.keys import Key, generator
 from ..._base.types import ArrayLike
 from ...models.networks.mlp import MLP
-from ...models.networks.network import AbstractNetwork
 from ...statistics.measuring import Estimate
 from .line import crossings_of
 from .piecewise import Layers, require_piecewise_linear, two_points
@@ -43,7 +42,7 @@ class RegionBoundsResult(NamedTuple):
     signs: int
 
 
-def region_bounds(net: AbstractNetwork) -> RegionBoundsResult:
+def region_bounds(net: MLP) -> RegionBoundsResult:
     """Upper bounds on the number of linear regions of `net`, a piecewise linear `nk.MLP`, for all parameters."""
     require_piecewise_linear(net)
     narrowest = [min(net.sizes[: l + 1]) for l in range(len(net.widths))]
@@ -51,7 +50,7 @@ def region_bounds(net: AbstractNetwork) -> RegionBoundsResult:
     return RegionBoundsResult(layers, 3 ** sum(net.widths))
 
 
-def mean_crossings(net: AbstractNetwork, start: ArrayLike, end: ArrayLike) -> np.ndarray:
+def mean_crossings(net: MLP, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     r"""The mean number of sign changes per neuron between two points at infinite width, for each layer: (depth,).
 
     Over initializations a preactivation is a Gaussian process whose variance along the line is a parabola,
@@ -79,9 +78,7 @@ def mean_crossings(net: AbstractNetwork, start: ArrayLike, end: ArrayLike) -> np
     return np.array(found)
 
 
-def measure_crossings(
-    net: AbstractNetwork, start: ArrayLike, end: ArrayLike, size: int, key: Key
-) -> Estimate:
+def measure_crossings(net: MLP, start: ArrayLike, end: ArrayLike, size: int, key: Key) -> Estimate:
     """Measures `mean_crossings` in `size` random networks with exact crossings; (depth,) with standard errors.
 
     **Arguments:** `net`, `start`, `end`: same as `mean_crossings`; `size`, number of networks, at least 2; `key`.

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..._base.types import ArrayLike, Params
 from ..._run.precision import in_float64
-from ...models.networks.network import AbstractNetwork
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import EPS, ROUNDING, Layers, layers_of, two_points
 
 _SAME = 16 * EPS  # positions in [0, 1] that are closer than this are one
@@ -28,7 +29,7 @@ class CrossingsResult(NamedTuple):
 
 
 @in_float64
-def breakpoints(net: AbstractNetwork, params: Params, start: ArrayLike, end: ArrayLike) -> np.ndarray:
+def breakpoints(net: MLP | Network, params: Params, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     r"""The exact positions in (0, 1), sorted, where outputs of a piecewise linear network bend between two points.
 
     The line is $x(t) = \text{start} + t\, (\text{end} - \text{start})$. Every preactivation is piecewise linear in t,
@@ -48,7 +49,7 @@ def breakpoints(net: AbstractNetwork, params: Params, start: ArrayLike, end: Arr
 
 
 @in_float64
-def crossings(net: AbstractNetwork, params: Params, start: ArrayLike, end: ArrayLike) -> CrossingsResult:
+def crossings(net: MLP | Network, params: Params, start: ArrayLike, end: ArrayLike) -> CrossingsResult:
     """All positions where a neuron of a piecewise linear network changes sign between two points.
 
     **Arguments:** `net`, `params`, `start`, `end`: same as `breakpoints`. A preactivation that is zero on a whole

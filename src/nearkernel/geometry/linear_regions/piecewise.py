@@ -14,7 +14,7 @@ from ...activations.closed import PiecewiseLinear
 from ...models.layers.activation import Activation
 from ...models.layers.base import AbstractPiecewiseLayer
 from ...models.networks.mlp import MLP
-from ...models.networks.network import AbstractNetwork, Network, leaves, missing
+from ...models.networks.network import Network, leaves, missing
 from ...models.params import checked_params
 
 EPS = float(np.finfo(np.float64).eps)
@@ -45,7 +45,7 @@ class Layers(NamedTuple):
         return self._replace(weights=[first[1], *self.weights[1:]], biases=[first[0], *self.biases[1:]])
 
 
-def require_piecewise_linear(net: AbstractNetwork) -> None:
+def require_piecewise_linear(net: MLP | Network) -> None:
     """Raises unless `net` is an `nk.MLP` whose activation is linear on both sides of its only kink, at zero."""
     if not isinstance(net, MLP):
         raise TypeError(
@@ -59,7 +59,7 @@ def require_piecewise_linear(net: AbstractNetwork) -> None:
         )
 
 
-def layers_of(net: AbstractNetwork, params: Params) -> Layers:
+def layers_of(net: MLP | Network, params: Params) -> Layers:
     """A network with its parameters, as a function of inputs in rows."""
     if not isinstance(net, Network):
         require_piecewise_linear(net)

@@ -11,7 +11,8 @@ from ..._base.result import Result
 from ..._base.types import ArrayLike, Params
 from ..._run.memory import rows_that_fit
 from ..._run.precision import in_float64
-from ...models.networks.network import AbstractNetwork
+from ...models.networks.mlp import MLP
+from ...models.networks.network import Network
 from .piecewise import ROUNDING, Layers, layers_of
 from .polygons import Polygons, containing, joined, neighbours, split
 
@@ -87,7 +88,7 @@ class RegionsResult(Result, eqx.Module):
 
 @in_float64
 def regions(
-    net: AbstractNetwork, params: Params, box: ArrayLike, plane: ArrayLike | None = None
+    net: MLP | Network, params: Params, box: ArrayLike, plane: ArrayLike | None = None
 ) -> RegionsResult:
     r"""The exact polygons within a box on which a piecewise linear network is affine.
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import between, numeric, positive
-from ..._base.types import Array, ArrayLike, Number
+from ..._base.types import Array, ArrayLike, Num, Number
 from ..._run.precision import is_traced
 from ..base import AbstractKernel, require_kernel
 from ..tiles import Tiles
@@ -74,10 +74,12 @@ class ARD(_Mapped):
     kernel: AbstractKernel
     lengths: Array
 
-    def __init__(self, kernel: AbstractKernel, lengths: ArrayLike):
+    def __init__(self, kernel: AbstractKernel, lengths: Num[ArrayLike, " d"]):
         require_kernel(kernel)
         self.kernel = kernel
-        if not is_traced(lengths):
+        if is_traced(lengths):
+            lengths = jnp.asarray(lengths)
+        else:
             lengths = numeric(lengths, "lengths")
             if lengths.ndim != 1 or not lengths.size or lengths.min() <= 0:
                 raise ValueError(

@@ -53,7 +53,7 @@ def layer_side(net: AbstractNetwork, params, factors, x) -> Side:
     def run(taps: list | None) -> tuple[jax.Array, list]:
         entered: list = []
 
-        def leaf(layer: AbstractOuterLayer, pair: tuple, x: jax.Array) -> jax.Array:
+        def leaf(layer: PyTree, pair: tuple, x: jax.Array) -> jax.Array:
             if not layer.has_params():
                 return layer(None, x)
             own, factor = pair
@@ -153,8 +153,10 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     n, per = len(side[0].enters), out if full else 1
     scale = 1.0 if full else 1.0 / out
     flat = [each for each in side if _without_positions(each)]
-    found: np.ndarray | float = (
-        lower_half([_term(each, n, per, scale) for each in flat], n, per) if flat else 0.0
+    found = (
+        lower_half([_term(each, n, per, scale) for each in flat], n, per)
+        if flat
+        else np.zeros((n * per, n * per))
     )
     for each in side:
         if _without_positions(each):

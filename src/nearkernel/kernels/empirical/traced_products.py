@@ -96,7 +96,7 @@ def tapped_side(model: AbstractModel, params: Params, factors: Params, x: jax.Ar
             values += found
         return look(program.outputs[0]), entered
 
-    zeros = {at: _zeros(program.steps[at].equation.outvars[0].aval) for at in products}
+    zeros = {at: _zeros(program.steps[at].equation.outvars[0]) for at in products}
 
     def of_row(row: jax.Array) -> Side:
         rest = [leaves[k] for k in others]
@@ -122,8 +122,8 @@ def _shape(variable: Any) -> tuple[int, ...]:
     return variable.aval.shape
 
 
-def _zeros(like: jax.core.ShapedArray) -> jax.Array:
-    return jnp.zeros(like.shape, like.dtype)
+def _zeros(variable: Any) -> jax.Array:
+    return jnp.zeros(variable.aval.shape, variable.aval.dtype)
 
 
 def _many_positions(side: LayerSide) -> bool:

@@ -10,12 +10,12 @@ import scipy.linalg
 from ..._base.check import inputs, numeric, positive, shown
 from ..._base.result import Result
 from ..._base.status import Status, StatusKind
-from ..._base.types import ArrayLike
+from ..._base.types import Array, ArrayLike
 from ..._run.blas import one_thread
 from ..._run.precision import in_float64
 from ..base import AbstractKernel
 
-KernelLike = AbstractKernel | Callable[[np.ndarray, np.ndarray], ArrayLike]
+KernelLike = AbstractKernel | Callable[[Array, Array], ArrayLike]
 TOLERANCE = 1e-10
 
 

@@ -8,6 +8,7 @@ import abc
 import itertools
 import math
 from collections.abc import Callable
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +21,8 @@ from ...models.layers.base import AbstractWideLayer, Pair, Row, covariance, inve
 from ...models.layers.layout import Layout
 from ...models.layers.pool import AbstractGlobalPool, AbstractPool, AbstractWindowPool
 
-Offset = tuple[int | jax.Array, ...] | jax.Array | None
+# The distance of two positions along each axis; None: equal positions only.
+Offset: TypeAlias = PyTree
 At = Callable[[Offset], tuple[Pair, Layout]]
 
 
@@ -163,6 +165,8 @@ class GatherGlobal(GatherPool):
 
 
 class GatherBlocks(GatherPool):
+    mixer: AbstractWindowPool
+
     def pooled(self, at: At, before: Callable, own: bool) -> tuple[Array, Array]:
         blocks = self.mixer.window.filter
         out = tuple(size // b for size, b in zip(self.grid, blocks, strict=True))
@@ -185,7 +189,8 @@ class GatherBlocks(GatherPool):
             return zeros, zeros
 
         product, tangent = self.total(at, start, add, self.offsets(own))
-        return tuple(self.scaled(every_two(a, out, own), blocks) for a in (product, tangent))
+        scaled = lambda a: self.scaled(every_two(a, out, own), blocks)
+        return scaled(product), scaled(tangent)
 
 
 def _put(found: jax.Array, part: jax.Array, index: tuple, add: bool = False) -> jax.Array:

@@ -242,7 +242,7 @@ def _sizes(jaxpr: core.Jaxpr) -> int:
     total = 0
     for equation in jaxpr.eqns:
         inner = [_sizes(p.jaxpr) for p in equation.params.values() if hasattr(p, "jaxpr")]
-        total += sum(inner) or sum(int(np.prod(v.aval.shape)) for v in equation.outvars)
+        total += sum(inner) or sum(int(np.prod(getattr(v.aval, "shape", ()))) for v in equation.outvars)
     return total
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..._base.check import between, numeric, positive, whole
 from ..._base.keys import Key
-from ..._base.types import ArrayLike, Num, Number
+from ..._base.types import Array, ArrayLike, Num, Number
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params, rows_of
 from ..params import require_params
@@ -46,7 +46,7 @@ class DiagonalNetwork(AbstractModel):
     def parameter_shapes(self) -> Params:
         return {name: jax.ShapeDtypeStruct((self.in_dim,), np.float64) for name in ("plus", "minus")}
 
-    def weights(self, params: Params) -> jax.Array:
+    def weights(self, params: Params) -> Array:
         """The weights of the linear function of `params`, $u^2 - v^2$, (d,)."""
         return params["plus"] ** 2 - params["minus"] ** 2
 

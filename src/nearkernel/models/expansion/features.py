@@ -77,7 +77,7 @@ class FeatureModel(AbstractModel):
         positive(self.weight_var, "weight_var", zero=True)
 
     @in_float64
-    def features(self, x: jax.Array) -> jax.Array:
+    def features(self, x: ArrayLike) -> jax.Array:
         r"""The features $\phi$ at `x`, checked to have shape (n, f)."""
         return checked_features(self.phi, rows_of(x, self.in_dim))
 

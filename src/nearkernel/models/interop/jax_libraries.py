@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._base.check import wholes
 from ..._base.keys import Key
-from ..._base.types import Array, ArrayLike, Num
+from ..._base.types import Array, ArrayLike, Num, Unchecked
 from ..._run.precision import in_float64
 from ..base import AbstractModel, Params, in_working_precision
 
@@ -41,12 +41,12 @@ class NetworkModel(AbstractModel):
     def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:
         dtype = jnp.result_type(*jax.tree.leaves(params))
 
-        def cast(array: Array) -> Array:
+        def cast(array: ArrayLike) -> jax.Array | ArrayLike:
             floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
             return jnp.asarray(array, dtype) if floating else array  # integers, keys
 
-        x = cast(x)
-        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), jnp.asarray(x)))
+        x = jnp.asarray(cast(x))
+        z = jnp.asarray(self.function(params, jax.tree.map(cast, self.frozen), x))
         if z.ndim == 0 or len(z) != len(x):
             raise ValueError(
                 f"`network` must return one row per input; for x {x.shape} it returns {z.shape}."
@@ -56,7 +56,7 @@ class NetworkModel(AbstractModel):
 
 @in_float64
 def from_network(
-    network: object, variables: Params | None = None, *, in_shape: int | Sequence[int] | None = None
+    network: Unchecked, variables: Params | None = None, *, in_shape: int | Sequence[int] | None = None
 ) -> tuple[NetworkModel, Params]:
     """A network of Flax (linen or nnx), Equinox or Keras as a model, and its parameters.
 
@@ -95,12 +95,12 @@ def from_network(
     return NetworkModel(function, in_working_precision(frozen), shape), in_working_precision(params)
 
 
-def is_of(network: object, base: str) -> bool:
+def is_of(network: Unchecked, base: str) -> bool:
     """Whether `network` is of the class `base`, without importing its library."""
     return any(f"{each.__module__}.{each.__qualname__}" == base for each in type(network).__mro__)
 
 
-def _linen(network: object, variables: Params) -> tuple[Callable, Params, Params]:
+def _linen(network: Unchecked, variables: Params) -> tuple[Callable, Params, Params]:
     if not hasattr(variables, "keys") or "params" not in variables:
         raise TypeError(
             "a network of flax.linen needs its variables: nk.from_network(module, module.init(key, x[:1])); "
@@ -110,7 +110,7 @@ def _linen(network: object, variables: Params) -> tuple[Callable, Params, Params
     return lambda params, rest, x: network.apply({"params": params, **rest}, x), variables["params"], frozen
 
 
-def _nnx(network: object, _: object) -> tuple[Callable, Params, Params]:
+def _nnx(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     from flax import nnx
 
     for path, each in nnx.iter_graph(network):
@@ -123,13 +123,13 @@ def _nnx(network: object, _: object) -> tuple[Callable, Params, Params]:
     return lambda params, rest, x: nnx.merge(graph, params, rest)(x), params, rest
 
 
-def _equinox(network: object, _: object) -> tuple[Callable, Params, Params]:
+def _equinox(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     params, rest = eqx.partition(network, eqx.is_inexact_array)
     frozen, static = eqx.partition(rest, eqx.is_array)
     return lambda params, rest, x: jax.vmap(eqx.combine(params, rest, static))(x), params, frozen
 
 
-def _keras(network: object, _: object) -> tuple[Callable, Params, Params]:
+def _keras(network: Unchecked, _: object) -> tuple[Callable, Params, Params]:
     import keras
 
     if keras.backend.backend() != "jax":

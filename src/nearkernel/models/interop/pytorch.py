@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from ..._base.extra import needing
-from ..._base.types import ArrayLike, PyTree
+from ..._base.types import ArrayLike, PyTree, Unchecked
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params
 from ..expansion.taylor import Taylor
@@ -22,9 +22,9 @@ from .torch_trace import trace
 from .trainable import Parameter, Trainable, choose
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor, nn
 
-    Example: TypeAlias = ArrayLike | torch.Tensor | tuple | dict[str, object]
+    Example: TypeAlias = ArrayLike | Tensor | tuple | dict[str, object]
 
 
 def _torch() -> ModuleType:
@@ -35,7 +35,7 @@ def _torch() -> ModuleType:
 
 @in_float64
 def from_torch(
-    module: "torch.nn.Module",
+    module: "nn.Module",
     example: "Example",
     *,
     trainable: Trainable | None = None,
@@ -104,7 +104,7 @@ def from_torch(
     return model, params
 
 
-def to_torch(model: AbstractModel, params: Params) -> "dict[str, torch.Tensor]":
+def to_torch(model: AbstractModel, params: Params) -> "dict[str, Tensor]":
     """The `state_dict` of the PyTorch module that `model` came from, with `params` in place of its parameters.
 
     **Arguments:** `model`, made by `nk.from_torch`, or an `nk.expand` or `nk.Scaled` of one; `params`, its parameters,
@@ -133,7 +133,7 @@ def torch_operations() -> tuple[str, ...]:
     return operation_names()
 
 
-def _require_evaluation_mode(torch: ModuleType, module: "torch.nn.Module") -> None:
+def _require_evaluation_mode(torch: ModuleType, module: "nn.Module") -> None:
     layers = torch.nn.modules
     for name, each in module.named_modules():
         if not each.training:
@@ -153,13 +153,13 @@ def _require_evaluation_mode(torch: ModuleType, module: "torch.nn.Module") -> No
 class _Arguments(NamedTuple):
     """`leaves`, tensors of two rows; `inputs`, what they are; `keyed`, if by name; `call`, arguments from leaves."""
 
-    leaves: "tuple[torch.Tensor, ...]"
+    leaves: "tuple[Tensor, ...]"
     inputs: tuple[Input, ...]
     keyed: bool
-    call: Callable[["Sequence[torch.Tensor]"], tuple[tuple, dict]]
+    call: Callable[["Sequence[Tensor]"], tuple[tuple, dict]]
 
 
-def _arguments(torch: ModuleType, module: "torch.nn.Module", example: "Example") -> _Arguments:
+def _arguments(torch: ModuleType, module: "nn.Module", example: Unchecked) -> _Arguments:
     keyed = hasattr(example, "keys")
     if keyed:
         given = {str(name): example[name] for name in example.keys()}
@@ -187,7 +187,7 @@ def _arguments(torch: ModuleType, module: "torch.nn.Module", example: "Example")
     )
     names = list(leaves)
 
-    def call(rows: "Sequence[torch.Tensor]") -> tuple[tuple, dict]:
+    def call(rows: "Sequence[Tensor]") -> tuple[tuple, dict]:
         values = given | dict(zip(names, rows, strict=True))
         return ((), values) if keyed else (tuple(values.values()), {})
 
@@ -196,7 +196,7 @@ def _arguments(torch: ModuleType, module: "torch.nn.Module", example: "Example")
     return _Arguments(two, inputs, keyed, call)
 
 
-def _tensor(torch: ModuleType, value: object, like: "torch.Tensor") -> "torch.Tensor":
+def _tensor(torch: ModuleType, value: Unchecked, like: "Tensor") -> "Tensor":
     """On the device of the module, and of its precision if it holds floating-point numbers."""
     if not isinstance(value, torch.Tensor):
         array = np.asarray(value)
@@ -205,16 +205,16 @@ def _tensor(torch: ModuleType, value: object, like: "torch.Tensor") -> "torch.Te
     return value.to(like.dtype) if value.is_floating_point() else value
 
 
-def _wrapper(torch: ModuleType) -> "type[torch.nn.Module]":
+def _wrapper(torch: ModuleType) -> "type[nn.Module]":
     class Wrapper(torch.nn.Module):
         """`module` as a function of arrays that returns one."""
 
-        def __init__(self, module: "torch.nn.Module", call: Callable, output: str | int | Callable | None):
+        def __init__(self, module: PyTree, call: Callable, output: str | int | Callable | None):
             super().__init__()
             self.module, self.call, self.output = module, call, output
             self.train(module.training)
 
-        def forward(self, *leaves: "torch.Tensor") -> PyTree:
+        def forward(self, *leaves: PyTree) -> PyTree:
             positional, named = self.call(leaves)
             return _selected(torch, self.module(*positional, **named), self.output)
 
@@ -225,12 +225,12 @@ def _wrapper(torch: ModuleType) -> "type[torch.nn.Module]":
     return Wrapper
 
 
-def _selected(torch: ModuleType, result: PyTree, output: str | int | Callable | None) -> Any:
+def _selected(torch: ModuleType, result: PyTree, output: str | int | Callable | None) -> "Tensor":
     if callable(output):
         result = output(result)
     elif output is not None:
         try:
-            result = getattr(result, output) if hasattr(result, str(output)) else result[output]
+            result = getattr(result, str(output)) if hasattr(result, str(output)) else result[output]
         except (KeyError, IndexError, TypeError, AttributeError):
             raise ValueError(
                 f"`output` {output!r} is not among the outputs of `module`: {_listed(result)}."
@@ -262,9 +262,9 @@ def _require_rows(result: PyTree, count: int) -> None:
 class _Held:
     """What a module holds: tensors by their first name, names of tied ones, parameters, entries of its state_dict."""
 
-    def __init__(self, torch: ModuleType, module: "torch.nn.Module"):
+    def __init__(self, torch: ModuleType, module: "nn.Module"):
         self.first: dict[str, str] = {}
-        self.tensors: dict[str, torch.Tensor] = {}
+        self.tensors: dict[str, Tensor] = {}
         self.parameters: dict[str, Parameter] = {}
         names: dict[int, list[str]] = {}
         named = [
@@ -289,7 +289,7 @@ class _Held:
         )
 
 
-def _array(tensor: "torch.Tensor", dtype: DTypeLike) -> jax.Array:
+def _array(tensor: "Tensor", dtype: DTypeLike) -> jax.Array:
     """A tensor, or an array of NumPy, as a JAX array; floating-point numbers as `dtype`."""
     if isinstance(tensor, np.ndarray):
         array = tensor

@@ -15,7 +15,7 @@ from .torch_model import TorchModel
 from .torch_trace import quiet
 
 if TYPE_CHECKING:
-    import torch
+    from torch import Tensor, nn
 
 _TOLERANCE = 1e-4  # a wrong operation is wrong by more; a module that rounds to float32 inside is not
 _LOOSE = 1e-2  # for a module that does not run in float64
@@ -24,8 +24,8 @@ _ROUNDING = 1e-9
 
 def require_same(
     torch: ModuleType,
-    wrapped: "torch.nn.Module",
-    leaves: "Sequence[torch.Tensor]",
+    wrapped: "nn.Module",
+    leaves: "Sequence[Tensor]",
     model: TorchModel,
     params: dict[str, Array],
 ) -> None:
@@ -75,7 +75,7 @@ def _gradient(model: TorchModel, params: dict[str, Array], arrays: list, weights
 
 def _gradient_by_torch(
     torch: ModuleType,
-    output: "torch.Tensor",
+    output: "Tensor",
     state: dict[str, Array],
     model: TorchModel,
     params: dict[str, Array],
@@ -95,13 +95,13 @@ def _gradient_by_torch(
     return back(cotangents)[0]
 
 
-def _none(array: jax.Array) -> np.ndarray:
+def _none(array: jax.Array) -> Array:
     """A cotangent of zeros; integers have no other."""
     floating = jnp.issubdtype(array.dtype, jnp.floating)
     return jnp.zeros_like(array) if floating else np.zeros(array.shape, jax.dtypes.float0)
 
 
-def _numbers(tensor: "torch.Tensor") -> np.ndarray:
+def _numbers(tensor: "Tensor") -> np.ndarray:
     return tensor.detach().cpu().double().numpy()
 
 
@@ -109,7 +109,7 @@ def _apart(found: np.ndarray, expected: np.ndarray) -> float:
     return float(np.abs(found - expected).max(initial=0.0) / max(np.abs(expected).max(initial=0.0), 1e-30))
 
 
-def _with_another_row(torch: ModuleType, leaf: "torch.Tensor") -> "torch.Tensor":
+def _with_another_row(torch: ModuleType, leaf: "Tensor") -> "Tensor":
     """Two rows that differ, also where the example has but one."""
     first, second = leaf[0], leaf[1]
     if leaf.is_floating_point():
@@ -118,8 +118,8 @@ def _with_another_row(torch: ModuleType, leaf: "torch.Tensor") -> "torch.Tensor"
 
 
 def _by_torch(
-    torch: ModuleType, wrapped: "torch.nn.Module", rows: list
-) -> tuple["torch.Tensor", dict[str, Array], float]:
+    torch: ModuleType, wrapped: "nn.Module", rows: list
+) -> tuple["Tensor", dict[str, Array], float]:
     """Outputs with their graph, in float64 where the module runs in it, the weights, and how accurate they are."""
     try:
         return *run_torch(torch, wrapped, rows, torch.float64), _TOLERANCE
@@ -129,13 +129,13 @@ def _by_torch(
 
 def run_torch(
     torch: ModuleType,
-    wrapped: "torch.nn.Module",
-    rows: "Sequence[torch.Tensor]",
+    wrapped: "nn.Module",
+    rows: "Sequence[Tensor]",
     dtype: DTypeLike | None = None,
-) -> tuple["torch.Tensor", dict[str, Array]]:
+) -> tuple["Tensor", dict[str, Array]]:
     """Outputs of the module with copies of its weights and buffers, so that it is not changed; these copies."""
 
-    def cast(tensor: "torch.Tensor") -> "torch.Tensor":
+    def cast(tensor: "Tensor") -> "Tensor":
         copy = tensor.detach().clone()
         return copy.to(dtype) if dtype is not None and copy.is_floating_point() else copy
 
@@ -146,7 +146,7 @@ def run_torch(
         return torch.func.functional_call(wrapped, state, tuple(map(cast, rows))), state
 
 
-def _require_plain_backward(torch: ModuleType, output: "torch.Tensor") -> None:
+def _require_plain_backward(torch: ModuleType, output: "Tensor") -> None:
     """Refuses functions that define their own backward: tracing sees only what they compute."""
     seen, stack = set(), [output.grad_fn]
     while stack:

@@ -11,7 +11,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from ..._base.keys import Key
-from ..._base.types import Array, ArrayLike, Num
+from ..._base.types import Array, ArrayLike, Num, Unchecked
 from ..._run.precision import in_float64, is_traced
 from ..base import AbstractModel, Params
 from .aten import Program, dtype_of
@@ -125,12 +125,12 @@ class TorchModel(AbstractModel):
                 f"({', '.join(self.names[:3])}{', ...' * (len(self.names) > 3)}); got {came or 'an empty dict'}."
             )
 
-    def flatten(self, x: ArrayLike) -> np.ndarray:
+    def flatten(self, x: Unchecked) -> np.ndarray:
         """All inputs flattened into rows, (n, d), as `nk.solve` and others need them if there are several inputs."""
         arrays = [np.asarray(array) for array in self._arrays(x)]
         return np.concatenate([a.reshape(len(a), -1) for a in arrays], axis=1, dtype=np.float64)
 
-    def _arrays(self, x: ArrayLike) -> list:
+    def _arrays(self, x: Unchecked) -> list:
         """The inputs of the module from `x`, checked."""
         if hasattr(x, "keys"):
             x = {name: x[name] for name in x.keys()}
@@ -148,7 +148,7 @@ class TorchModel(AbstractModel):
                 raise ValueError(f"`x` must be {self._wanted()}; got {each.name!r} of shape {array.shape}.")
         return arrays
 
-    def _split(self, x: ArrayLike) -> list:
+    def _split(self, x: Array) -> list:
         """One array: the only input, or rows in which all inputs stand one after the other."""
         if len(self.inputs) == 1 and x.shape[1:] == self.inputs[0].shape:
             return [x]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..._base.check import nearest
-from ..._base.types import PyTree
+from ..._base.types import Array, PyTree
 from .aten import Program, Ref, Step, known, operation_names
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Trace(NamedTuple):
     `by_row`, whether it takes one row at a time."""
 
     program: Program
-    constants: dict[str, "torch.Tensor"]
+    constants: dict[str, Array]
     by_row: bool
 
 
@@ -61,7 +61,7 @@ def trace(module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]") -> Trace:
 
 
 def _exported(
-    module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: "torch.export.Dim | None"
+    module: "torch.nn.Module", leaves: "Sequence[torch.Tensor]", batch: dict[int, PyTree] | None
 ) -> "torch.export.ExportedProgram":
     import torch
 
@@ -126,7 +126,7 @@ def _stop_outputs(graph_module: "torch.fx.GraphModule") -> None:
     graph = graph_module.graph
     end = graph.output_node()
 
-    def stopped(node: "torch.fx.Node") -> PyTree:
+    def stopped(node: PyTree) -> PyTree:
         if not _is_tensor(node.meta.get("val")):
             return node
         with graph.inserting_before(end):
@@ -134,7 +134,8 @@ def _stop_outputs(graph_module: "torch.fx.GraphModule") -> None:
         marked.meta = dict(node.meta)
         return marked
 
-    end.args = (tuple(stopped(node) for node in end.args[0]),)
+    outputs: PyTree = end.args[0]
+    end.args = (tuple(map(stopped, outputs)),)
     graph_module.recompile()
 
 
@@ -231,7 +232,7 @@ def _switched_off(name: str, node: "torch.fx.Node") -> bool:
     return False
 
 
-def _of_size_one(node: "torch.fx.Node", dim: object) -> list[int]:
+def _of_size_one(node: PyTree, dim: PyTree) -> list[int]:
     """The dimensions among `dim` that have size 1 for every batch: a batch of one must keep its dimension."""
     sizes = node.meta["val"].shape
     dims = dim if isinstance(dim, list | tuple) else [dim]

@@ -1,8 +1,8 @@
 """Which parameters of a network train: by name, by function, or through adapters of low rank."""
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence, Sized
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -34,7 +34,7 @@ class Adapter(NamedTuple):
         return weight + jnp.asarray(self.scale * change, weight.dtype)
 
 
-def _patterns(names: object) -> tuple[str, ...]:
+def _patterns(names: str | Iterable[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
@@ -75,7 +75,7 @@ class LoRA(eqx.Module):
         return found
 
 
-Trainable = str | Callable | LoRA | Sequence
+Trainable: TypeAlias = str | Callable | LoRA | Sequence
 
 
 class Choice(NamedTuple):
@@ -129,7 +129,7 @@ def choose(trainable: Trainable | None, parameters: dict[str, Parameter]) -> Cho
     return Choice(tuple(name for name in parameters if name in names), tuple(adapters.values()), drawn)
 
 
-def _named(each: Trainable, parameters: dict[str, Parameter]) -> Sequence[str]:
+def _named(each: Trainable | None, parameters: dict[str, Parameter]) -> Sequence[str]:
     if each is None:
         found = [name for name, parameter in parameters.items() if parameter.requires_grad]
         _require_some(found, None, parameters, "no parameter that requires gradients")
@@ -147,7 +147,7 @@ def _named(each: Trainable, parameters: dict[str, Parameter]) -> Sequence[str]:
     return found
 
 
-def _require_some(found: Sized, patterns: object, parameters: dict, what: str) -> None:
+def _require_some(found: Sized, patterns: Sequence[str] | None, parameters: dict, what: str) -> None:
     if not found:
         some = ", ".join(list(parameters)[:6]) + (", ..." if len(parameters) > 6 else "")
         like = f" like {', '.join(map(repr, patterns))}" if patterns else ""
