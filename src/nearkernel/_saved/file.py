@@ -50,7 +50,7 @@ def model_bytes(model: object, about: dict[str, object] | None = None) -> bytes:
     return held.getvalue()
 
 
-def read_model(path: str | os.PathLike) -> tuple[Unchecked, dict[str, object]]:
+def read_model(path: str | os.PathLike) -> tuple[Unchecked, dict[str, Unchecked]]:
     """The model and what was written about it. Nothing that the file holds is run."""
     from sklearn.base import BaseEstimator
 
@@ -80,7 +80,7 @@ class _Refused(Exception):
     pass
 
 
-def _checked(file: Path) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+def _checked(file: Path) -> tuple[dict[str, Unchecked], dict[str, np.ndarray]]:
     with zipfile.ZipFile(file) as archive:
         if _MODEL not in archive.namelist():
             raise _Refused("is not a model file: write one with `nk.save` or `nearkernel predict --save`.")

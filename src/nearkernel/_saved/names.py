@@ -155,10 +155,10 @@ def class_of(name: object) -> type:
     if text not in _places():
         raise ValueError(f"it names {text!r}, which is not allowed in a model file")
     module, qualname = _places()[text]
-    found = getattr(importlib.import_module(module), qualname, None)
-    if not isinstance(found, type):
+    cls = getattr(importlib.import_module(module), qualname, None)
+    if not isinstance(cls, type):
         raise ValueError(f"it names {text!r}, which this version does not have")
-    return found
+    return cls
 
 
 def field_of(name: str) -> str:

@@ -131,8 +131,8 @@ def moments(activation: AbstractActivation, q: ArrayLike) -> Moments:
     if np.any(q < 0):
         raise ValueError("`q` is a variance and must be at least 0.")
     ready = activation.prepared(np.ravel(q), pairs=False)
-    found = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
-    return finite_result(jax.tree.map(np.asarray, found), "`q` is")
+    averages = ready.moments(q) if ready.depends_on_range else _moments(ready, q)  # series work in NumPy
+    return finite_result(jax.tree.map(np.asarray, averages), "`q` is")
 
 
 _moments = jax.jit(lambda activation, q: activation.moments(q))

@@ -97,7 +97,7 @@ class SmoothClosedForm(AbstractActivation):
         """E[s(u) s(v)] and E[s'(u) s'(v)], from the `parts` of both, `row1` and `row2`, and `gap`."""
 
     @abc.abstractmethod
-    def curvature(self, q: Array) -> jax.Array:
+    def curvature(self, q: Array) -> Array:
         """E[s s''] at variance `q`."""
 
     def moments(self, q: Array) -> Moments:
@@ -117,13 +117,13 @@ class SmoothClosedForm(AbstractActivation):
         return jnp.maximum(1.0 - value * (rows1["inverse_size"] * rows2["inverse_size"]), 0.0), slope
 
 
-def _determinant(scale: float, row1: Rows, row2: Rows, gap: Array) -> jax.Array:
+def _determinant(scale: float, row1: Rows, row2: Rows, gap: Array) -> Array:
     """det(1 + scale * covariance) of the pair, a sum of positive terms."""
     q1, q2 = row1["q"], row2["q"]
     return 1.0 + scale * (q1 + q2) + scale**2 * (q1 * q2) * gap * (2.0 - gap)
 
 
-def _covariance(row1: Rows, row2: Rows, gap: Array) -> jax.Array:
+def _covariance(row1: Rows, row2: Rows, gap: Array) -> Array:
     return row1["root"] * row2["root"] * (1.0 - gap)
 
 
@@ -147,7 +147,7 @@ class Erf(SmoothClosedForm):
         value = (2 / np.pi) * signed_arcsine(row1["sine"] * row2["sine"] * (1.0 - gap))
         return value, (4 / np.pi) / namespace(gap).sqrt(_determinant(2.0, row1, row2, gap))
 
-    def curvature(self, q: Array) -> jax.Array:
+    def curvature(self, q: Array) -> Array:
         return -8 * q / (np.pi * (1 + 2 * q) * namespace(q).sqrt(1 + 4 * q))
 
 
@@ -165,7 +165,7 @@ class Gelu(SmoothClosedForm):
     def __call__(self, z: Array) -> Array:
         return jax.nn.gelu(z, approximate=False)
 
-    def mean(self, q: Array) -> jax.Array:
+    def mean(self, q: Array) -> Array:
         return q / namespace(q).sqrt(2 * np.pi * (1.0 + q))
 
     def parts(self, q: Array) -> Rows:
@@ -182,7 +182,7 @@ class Gelu(SmoothClosedForm):
         value = k * both + density * (row1["q"] * row2["q"] - k * k * (1.0 - inverses))
         return value, both + density * k * (inverses + root * root)
 
-    def curvature(self, q: Array) -> jax.Array:
+    def curvature(self, q: Array) -> Array:
         return q * (2 + 3 * q - q * q) / (2 * np.pi * (1 + q) ** 2 * (1 + 2 * q) ** 1.5)
 
 
@@ -196,7 +196,7 @@ class Gaussian(SmoothClosedForm):
     def __call__(self, z: Array) -> Array:
         return jnp.exp(-z * z)
 
-    def mean(self, q: Array) -> jax.Array:
+    def mean(self, q: Array) -> Array:
         return 1.0 / namespace(q).sqrt(1.0 + 2.0 * q)
 
     def parts(self, q: Array) -> Rows:
@@ -206,7 +206,7 @@ class Gaussian(SmoothClosedForm):
         value = 1.0 / namespace(gap).sqrt(_determinant(2.0, row1, row2, gap))
         return value, 4.0 * _covariance(row1, row2, gap) * value**3
 
-    def curvature(self, q: Array) -> jax.Array:
+    def curvature(self, q: Array) -> Array:
         return (4 * q / (1 + 4 * q) - 2.0) / namespace(q).sqrt(1 + 4 * q)
 
 
@@ -239,6 +239,6 @@ class Sine(SmoothClosedForm):
         of_sin = -0.5 * near * far * xp.where(gap > 1.0, -1.0, 1.0)
         return (of_cos, of_sin) if self.cosine else (of_sin, of_cos)
 
-    def curvature(self, q: Array) -> jax.Array:
+    def curvature(self, q: Array) -> Array:
         parts = self.parts(q)
         return -self.averages(parts, parts, namespace(q).zeros_like(q))[0]

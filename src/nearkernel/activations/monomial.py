@@ -61,7 +61,7 @@ def _even_moment(p: int) -> float:
     return float(math.prod(range(1, 2 * p, 2)))
 
 
-def _mehler(p: int, c: jax.Array) -> jax.Array:
+def _mehler(p: int, c: Array) -> Array:
     """E[u^p v^p] of unit Gaussians with correlation c: a polynomial in c."""
     total = jnp.zeros_like(c)
     for k in range(p, -1, -1):

@@ -60,8 +60,8 @@ def deviation(values: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, 0 where it is rounding. Squares neither overflow nor vanish."""
     size = np.abs(values).max(axis=0)
     _, power = np.frexp(size)  # a power of 2 changes no digit
-    found = np.ldexp(np.ldexp(values, -power).std(axis=0), power)
-    return np.where(found > 1e-12 * size, found, 0.0)
+    spread = np.ldexp(np.ldexp(values, -power).std(axis=0), power)
+    return np.where(spread > 1e-12 * size, spread, 0.0)
 
 
 def pooled(spreads: np.ndarray) -> float:

@@ -77,15 +77,15 @@ class _NearlyKernel(Estimator):
         """Of each network, (ensemble, m) or (ensemble, m, out)."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", r"\|z\^I\|")
-            found = [solution.predict(x) for solution in self.solutions_]
-        correction = max((f.correction for f in found if f.correction is not None), default=0.0)
+            predictions = [solution.predict(x) for solution in self.solutions_]
+        correction = max((f.correction for f in predictions if f.correction is not None), default=0.0)
         if correction > 0.1:
             warnings.warn(
                 f"|z^I|/|z^F| = {correction:.2g}: the correction is too large for the expansion to be reliable; "
                 "increase `scale` or the width.",
                 stacklevel=4,
             )
-        return np.stack([f.mean for f in found]) + self.target_mean_
+        return np.stack([f.mean for f in predictions]) + self.target_mean_
 
 
 class NearlyKernelRegressor(MultiOutputMixin, RegressorMixin, _NearlyKernel):

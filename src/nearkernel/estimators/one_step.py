@@ -99,7 +99,7 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return one_step_features(x, y, self.width, key, lr=self.lr)
 
     def _chosen(
-        self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: np.random.Generator
+        self, x: np.ndarray, y: np.ndarray, key: jax.Array, folds: int, random: np.random.RandomState
     ) -> float:
         """The ridge that does best on points that neither features nor head have seen."""
         if folds < 2:
@@ -118,5 +118,5 @@ class OneStepNetworkRegressor(MultiOutputMixin, RegressorMixin, Estimator):
 
 def _unit(values: np.ndarray) -> np.ndarray:
     """Standard deviation of each column, 1 where a column is constant."""
-    found = deviation(values)
-    return np.where(found > 0, found, 1.0)
+    spread = deviation(values)
+    return np.where(spread > 0, spread, 1.0)

@@ -130,7 +130,7 @@ class QuadraticRegressor(MultiOutputMixin, RegressorMixin, Estimator):
         return phi, psi
 
     def _chosen(
-        self, phi: Callable, psi: Callable, x: np.ndarray, y: np.ndarray, random: np.random.Generator
+        self, phi: Callable, psi: Callable, x: np.ndarray, y: np.ndarray, random: np.random.RandomState
     ) -> float:
         """The best eps on held-out folds; 0 if there is nothing to choose by."""
         folds = min(whole(self.cv, "cv", 2), len(x))

@@ -55,7 +55,7 @@ class AbstractKernel(Portable, eqx.Module):
         """The kernel matrix of checked, concrete inputs `x1` and `x2`."""
 
     @abc.abstractmethod
-    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         """The kernel matrix of `x1` and `x2` as a JAX expression."""
 
     @abc.abstractmethod
@@ -65,8 +65,8 @@ class AbstractKernel(Portable, eqx.Module):
     def entries(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         """Same as `matrix` of `x1` and `x2`, but raises `ValueError` unless all entries are finite."""
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
-            found = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
-        return require_finite(found, x1, x2, f"{type(self).__name__}(x1, x2)")
+            matrix = self.matrix(x1, x2)  # at once, also where the caller is tracing something else
+        return require_finite(matrix, x1, x2, f"{type(self).__name__}(x1, x2)")
 
     def input_dim(self) -> "int | tuple[int, ...] | None":
         """The number of features of an input, or its shape if it is not a vector; None for vectors of any length."""
@@ -77,8 +77,8 @@ class AbstractKernel(Portable, eqx.Module):
         """The diagonal $k(x_i, x_i)$, (n,), of inputs `x`, without computing the matrix."""
         x = inputs(x, "x", self.input_dim())
         with np.errstate(over="ignore", invalid="ignore"), jax.ensure_compile_time_eval():
-            found = self.diagonal(x)
-        return require_finite(found, x, None, f"{type(self).__name__}(x, x)")
+            diagonal = self.diagonal(x)
+        return require_finite(diagonal, x, None, f"{type(self).__name__}(x, x)")
 
     @in_float64
     def blocks(
@@ -205,7 +205,7 @@ class InvariantKernel(AbstractKernel):
     def tiles(self, x: np.ndarray) -> Tiles:
         return symmetric_tiles(self, x)
 
-    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         return traced_matrices(self, x1, x2)[0]
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:

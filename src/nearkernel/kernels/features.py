@@ -47,8 +47,8 @@ class AbstractFeatureKernel(AbstractKernel):
     def _filled_up(self, x: np.ndarray) -> np.ndarray:
         """By a multiple of some rows at a time, so that few compilations serve sets of all sizes."""
         filled = np.pad(x, ((0, -len(x) % _ROWS), (0, 0)), mode="edge")
-        found = np.asarray(_features(self, filled))[: len(x)]
-        return require_finite_features(found, x)
+        phi = np.asarray(_features(self, filled))[: len(x)]
+        return require_finite_features(phi, x)
 
     def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         phi1 = self.features(x1)

@@ -98,15 +98,15 @@ def ready(kernel, x1: np.ndarray, x2: np.ndarray | None) -> tuple[Any, Side, Sid
 def _lengths(x: np.ndarray, name: str) -> np.ndarray:
     """|x_i| (n,), refused where its square would overflow."""
     with np.errstate(over="ignore"):
-        found = np.sqrt(np.einsum("ij,ij->i", x, x))
+        lengths = np.sqrt(np.einsum("ij,ij->i", x, x))
     most = float(np.finfo(working_dtype()).max) ** 0.5 / 4
-    if not found.max() < most:
+    if not lengths.max() < most:
         row = int(np.abs(x).max(axis=1).argmax())
         raise ValueError(
             f"`{name}` has a row of length {length(x[row]):.3g} (row {row}), whose square overflows: scale the inputs, "
             "e.g. to unit variance."
         )
-    return found
+    return lengths
 
 
 def _side(kernel, x: np.ndarray, norm: np.ndarray) -> Side:
@@ -172,7 +172,7 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
         f"a kernel matrix of {n1} x {n2} points",
         "use fewer points, or `kernel.blocks`",
     )
-    found, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
+    filled, blocks = tuple(np.empty((n1, n2), dtype) for _ in range(count)), _Blocks(kernel, side1, other)
     sizes = [kernel.tile(len(side)) for side in (side1, other)]
 
     started: dict[int, tuple[slice, slice, tuple[Array, ...]]] = {}  # the last tile of each thread
@@ -186,7 +186,7 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
             store(*last)
 
     def store(i: slice, j: slice, tile: tuple[Array, ...]) -> None:
-        for matrix, block in zip(found, blocks.finish(tile, i, j, symmetric and i == j), strict=True):
+        for matrix, block in zip(filled, blocks.finish(tile, i, j, symmetric and i == j), strict=True):
             matrix[i, j] = block
             if symmetric and i != j:
                 matrix[j, i] = block.T
@@ -199,9 +199,9 @@ def matrices(kernel, side1: Side, side2: Side | None, count: int) -> tuple[np.nd
     for last in started.values():
         store(*last)
     if symmetric:
-        for matrix, diagonal in zip(found, kernel.diagonals(side1.rows), strict=True):
+        for matrix, diagonal in zip(filled, kernel.diagonals(side1.rows), strict=True):
             np.fill_diagonal(matrix, diagonal)
-    return found
+    return filled
 
 
 def covering(
@@ -245,8 +245,8 @@ class _Blocks:
 
     def finish(self, blocks: tuple[Array, ...], i: slice, j: slice, same: bool) -> list[np.ndarray]:
         """What `start` began."""
-        found = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
-        return [mirrored(block) for block in found] if same else found
+        cut = [np.asarray(block)[: i.stop - i.start, : j.stop - j.start] for block in blocks]
+        return [mirrored(block) for block in cut] if same else cut
 
     def _on_device(self, i: slice, j: slice, same: bool) -> tuple[Array, ...] | None:
         """From inputs that live on a device; None if a pair is so nearly parallel that its gap needs more care."""
@@ -268,15 +268,15 @@ class _Blocks:
         rows1, rows2 = self.rows[0].part(i.start, m1), self.rows[1].part(j.start, m2)
         if self.repair:
             return self.kernel.repaired_pairs(rows1.rows(), rows2.rows(), gap)
-        found = None if gap is None else self.kernel.pairs_on_host(rows1.rows, rows2.rows, gap)
-        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if found is None else found
+        blocks = None if gap is None else self.kernel.pairs_on_host(rows1.rows, rows2.rows, gap)
+        return _pairs(self.tree, self.leaves, rows1, rows2, gap) if blocks is None else blocks
 
 
 def mirrored(block: np.ndarray) -> np.ndarray:
     """A symmetric block by its lower triangle: the two may differ in the last bit."""
-    found = np.array(block)
-    mirror(found)
-    return found
+    whole = np.array(block)
+    mirror(whole)
+    return whole
 
 
 def mirror(found: np.ndarray) -> None:
@@ -396,5 +396,5 @@ def traced_matrices(kernel, x1, x2) -> tuple[Array, ...]:
     if x2 is not None:
         return kernel.pairs(as_column(rows1), as_row(rows2), gap)
     same = jnp.eye(len(unit1), dtype=bool)
-    found = kernel.pairs(as_column(rows1), as_row(rows2), jnp.where(same, 0.0, gap))
-    return tuple(jnp.where(same, d, m) for m, d in zip(found, kernel.diagonals(rows1), strict=True))
+    kernels = kernel.pairs(as_column(rows1), as_row(rows2), jnp.where(same, 0.0, gap))
+    return tuple(jnp.where(same, d, m) for m, d in zip(kernels, kernel.diagonals(rows1), strict=True))

@@ -149,24 +149,24 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
         def write(at: tuple[int, int]) -> None:
             rows, columns = (store.rows(index) for index in at)
             with one_thread():
-                found = _block(tiles, rows, columns, store.dtype)
-            if not np.isfinite(found).all():
+                block = _block(tiles, rows, columns, store.dtype)
+            if not np.isfinite(block).all():
                 raise ValueError(
                     f"`kernel` has NaN or infinite entries between rows {rows.start} to {rows.stop - 1} and "
                     f"{columns.start} to {columns.stop - 1} of `x`: scale the inputs or change its settings."
                 )
-            store.write(*at, found)
+            store.write(*at, block)
 
         return write
 
 
 def _block(tiles: Tiles, rows: slice, columns: slice, dtype: np.dtype) -> np.ndarray:
     """K[rows, columns], tile by tile."""
-    found, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
+    block, same = np.empty((rows.stop - rows.start, columns.stop - columns.start), dtype), rows == columns
     for i, j in covering(rows, columns, (tiles.size,) * 2, lower=same):
         down = slice(i.start - rows.start, i.stop - rows.start)
         right = slice(j.start - columns.start, j.stop - columns.start)
-        found[down, right] = tiles.tile(i, j)
+        block[down, right] = tiles.tile(i, j)
         if same and j.start < i.start:
-            found[right, down] = found[down, right].T
-    return found
+            block[right, down] = block[down, right].T
+    return block

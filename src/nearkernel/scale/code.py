@@ -51,12 +51,12 @@ def public_name(thing: object) -> str:
     module, name = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str):
         return ""
-    version, found = package_of(module), sys.modules.get(module)
+    version, holder = package_of(module), sys.modules.get(module)
     if version is None:
         return ""
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return f"{module}.{name}{version}" if found is thing else ""
+        holder = getattr(holder, part, None)
+    return f"{module}.{name}{version}" if holder is thing else ""
 
 
 def inner_name(function: types.FunctionType) -> str:
@@ -103,15 +103,15 @@ def _attributes(code: types.CodeType) -> set[str]:
 
 def _globals(code: types.CodeType, scope: dict[str, Any]) -> dict[str, object]:
     """What the names of globals, builtins and imports in `code` stand for now."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for each in _codes(code):
         for step in dis.get_instructions(each):
             if step.opname in _GLOBAL:
                 here = scope.get(step.argval, vars(builtins).get(step.argval, "a name without a value"))
-                found[step.argval] = here
+                values[step.argval] = here
             elif step.opname == "IMPORT_NAME":
-                found[f"import {step.argval}"] = _imported(step.argval, scope.get("__package__") or "")
-    return found
+                values[f"import {step.argval}"] = _imported(step.argval, scope.get("__package__") or "")
+    return values
 
 
 def _imported(name: str, package: str) -> types.ModuleType | str:

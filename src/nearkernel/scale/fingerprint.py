@@ -48,9 +48,9 @@ class Named:
 def hash_array(array: np.ndarray) -> str:
     """Of shape, type and every byte."""
     array = np.ascontiguousarray(array)
-    found = hashlib.sha256(f"{array.shape}{array.dtype.str}".encode())
-    found.update(array.data)
-    return found.hexdigest()[:32]
+    digest = hashlib.sha256(f"{array.shape}{array.dtype.str}".encode())
+    digest.update(array.data)
+    return digest.hexdigest()[:32]
 
 
 def describe(kernel: object) -> str:
@@ -88,10 +88,10 @@ class _Describer:
         if id(thing) in self._open:
             return f"<{len(self._open) - self._open.index(id(thing))} up>"
         self._open.append(id(thing))
-        found = self._content(thing)
+        content = self._content(thing)
         self._open.pop()
-        self._done[id(thing)] = found, thing
-        return found
+        self._done[id(thing)] = content, thing
+        return content
 
     def _content(self, thing: Unchecked) -> str:
         if isinstance(thing, Named):

@@ -44,10 +44,10 @@ class KernelStore:
     @property
     def x(self) -> np.ndarray:
         """The inputs (n, dim); raises `ValueError` if they are missing or damaged."""
-        found = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
-        if hash_array(found) != self._about.data:
+        inputs = self._read(INPUTS, "0", "0", (self.n, self.dim), np.dtype(np.float64))
+        if hash_array(inputs) != self._about.data:
             raise self._complaint(INPUTS, "damaged")
-        return found
+        return inputs
 
     def blocks(self) -> list[tuple[int, int]]:
         """All blocks of the lower half, row by row."""

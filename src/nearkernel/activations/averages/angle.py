@@ -29,10 +29,10 @@ _CHORD = tuple((-1) ** (k + 1) * 2 * k / math.factorial(2 * k + 1) for k in rang
 
 
 def _horner(coefficients: tuple[float, ...], t: Array) -> Array:
-    found = namespace(t).full_like(t, coefficients[-1])
+    value = namespace(t).full_like(t, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
-        found = found * t + coefficient
-    return found
+        value = value * t + coefficient
+    return value
 
 
 def safe_sqrt(x: Array) -> Array:

@@ -28,7 +28,7 @@ def on_numpy(function: Callable) -> Callable[[np.ndarray], np.ndarray]:
         padded = np.zeros(piece * max(1, -(-flat.size // piece)))
         padded[: flat.size] = flat
         with jax.enable_x64(True), jax.ensure_compile_time_eval():  # also while a caller is being traced
-            found = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
-        return np.concatenate(found)[: flat.size].reshape(np.shape(z))
+            values = [np.asarray(compiled(part)) for part in padded.reshape(-1, piece)]
+        return np.concatenate(values)[: flat.size].reshape(np.shape(z))
 
     return run

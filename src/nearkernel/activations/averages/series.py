@@ -284,10 +284,10 @@ class Series(AbstractActivation):
         carry = (xp.zeros_like(own), weights * function(xp.sqrt(q) * own))
         if xp is jnp:
             return jax.lax.scan(step, carry, jnp.arange(self.terms, dtype=q.dtype))[1]
-        found = np.empty((self.terms, q.size))
+        coefficients = np.empty((self.terms, q.size))
         for k in range(self.terms):
-            carry, found[k] = step(carry, float(k))
-        return found
+            carry, coefficients[k] = step(carry, float(k))
+        return coefficients
 
     def _tail(self, q: np.ndarray) -> float:
         """How much of E[s^2] and E[s'^2] the kept terms miss, estimated from the last ones and from the sum."""
@@ -389,11 +389,11 @@ def series(function: Callable, name: str) -> Series:
         parity = "even"
     elif np.abs(even - even[0]).max() <= 4 * scale:
         parity = "odd"
-    found = Series(function, name, parity)
-    for kink in found.panels(1.0).kinks:
+    expansion = Series(function, name, parity)
+    for kink in expansion.panels(1.0).kinks:
         step = 1e-8 * max(1.0, abs(kink))
         if abs(np.subtract(*run(np.array([kink + step, kink - step])))) > 1e-3 * np.abs(plus).max():
             raise ValueError(
                 f"`{name}` jumps at {kink:.6g}: its tangent kernel is infinite. Use a continuous function."
             )
-    return found if found.panels(1.0).narrowest > 1e-3 else found._with(found.terms, 0.0)
+    return expansion if expansion.panels(1.0).narrowest > 1e-3 else expansion._with(expansion.terms, 0.0)

@@ -182,11 +182,11 @@ class Table:
         place = self.angles.place(2.0 * np.arcsin(np.sqrt(0.5 * folded)))
         known = averages(self.jumps, q1, q2, gap) if len(self.jumps[0].kinks) else [0.0] * len(norms)
         at1, at2 = (np.arccos(self.scale.place(np.sqrt(q.ravel())))[:, None] for q in (q1, q2))
-        found = []
+        rows = []
         for parts, closed, norm in zip(self.parts, known, norms, strict=True):
             even, odd = (_sum(part, at1, at2, place) for part in parts)
-            found.append(even + np.where(gap <= 1.0, odd, -odd) + closed / norm)
-        return found
+            rows.append(even + np.where(gap <= 1.0, odd, -odd) + closed / norm)
+        return rows
 
 
 def _compressed(cores: np.ndarray) -> _Part:

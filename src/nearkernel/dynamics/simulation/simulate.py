@@ -199,10 +199,11 @@ def simulate(
     else:  # 64 bits may come from outside into a program of 32
         narrow = lambda a: jnp.asarray(a, canonicalize_dtype(jnp.result_type(a)))
         params = jax.tree.map(narrow, params)
-        x, y = narrow(x), narrow(y)
+        x = narrow(x)
+        y = narrow(y)
         y = function.columns(y, len(x), jax.eval_shape(model, params, x[:1]).shape[1])
     if isinstance(algorithm, SGD | Optax) and algorithm.random:
-        key = require_batches(algorithm, key, len(x))
+        key = require_batches(algorithm, key, len(x))  # type: ignore[arg-type]
     else:
         refuse_unused("if `algorithm` draws nothing", key=key)
     end = algorithm.time if isinstance(algorithm, GradientFlow) else algorithm.steps

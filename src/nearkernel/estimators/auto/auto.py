@@ -45,9 +45,9 @@ class _Auto(Estimator):
         metric = self.blend_.metric
         if metric is None:
             return None
-        found = np.zeros(self.n_features_in_)
-        found[self.blend_.views.varies] = metric / metric.max()
-        return found
+        weights = np.zeros(self.n_features_in_)
+        weights[self.blend_.views.varies] = metric / metric.max()
+        return weights
 
 
 class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
@@ -108,12 +108,12 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         made = blended(x, scaled, True, self.scale == "shared", most_exact, centers, random)
         self.blend_ = made.blend
         self._errors = [Errors(made, each, random) for each in (scaled - made.left_out).T]
-        found = made.left_out * self.target_scale_ + self.target_mean_
+        left_out = made.left_out * self.target_scale_ + self.target_mean_
         self._factor = np.ones(targets.shape[1])
         if self.target_ == "log":
-            found = np.exp(np.minimum(found, np.log(targets).max(axis=0)))
-            self._factor = _best_factor(found, targets)
-        self.left_out_ = self._shaped(found * self._factor)
+            left_out = np.exp(np.minimum(left_out, np.log(targets).max(axis=0)))
+            self._factor = _best_factor(left_out, targets)
+        self.left_out_ = self._shaped(left_out * self._factor)
         return self
 
     @overload
@@ -170,8 +170,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         return self._shaped(mean), self._shaped(std), intervals[:, :, 0] if self._vector else intervals
 
     def _mean(self, outputs: np.ndarray) -> np.ndarray:
-        found = outputs * self.target_scale_ + self.target_mean_
-        return (np.exp(found) if self.target_ == "log" else found) * self._factor
+        mean = outputs * self.target_scale_ + self.target_mean_
+        return (np.exp(mean) if self.target_ == "log" else mean) * self._factor
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         return values[:, 0] if self._vector else values
@@ -263,10 +263,10 @@ class AutoClassifier(ClassifierMixin, _Auto):
         weight = self.class_weight
         if weight is not None and weight != "balanced" and not isinstance(weight, dict):
             raise ValueError(f'`class_weight` must be None, "balanced" or a dict; got {weight!r}.')
-        found = compute_class_weight(weight, classes=self.classes_, y=np.asarray(y))
-        if not np.all(found > 0):
+        weights = compute_class_weight(weight, classes=self.classes_, y=np.asarray(y))
+        if not np.all(weights > 0):
             raise ValueError(f"`class_weight` must be greater than 0 for each class; got {weight!r}.")
-        return np.log(found)
+        return np.log(weights)
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class for each row of `X`, (m, classes)."""

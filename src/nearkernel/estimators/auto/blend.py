@@ -73,8 +73,8 @@ class Blend:
     @property
     def metric(self) -> np.ndarray | None:
         """Learned weights of the columns, if a kernel with them is in the average."""
-        found = [part.kernel.weights for part in self.parts if part.kernel.weights is not None]
-        return found[0] if found else None
+        metrics = [part.kernel.weights for part in self.parts if part.kernel.weights is not None]
+        return metrics[0] if metrics else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -67,10 +67,10 @@ def _columns(table: Unchecked, name: str, readings: Readings) -> Frame:
     """Those of a table that names them."""
     pa = arrow()  # a quarter of a second that arrays need not wait for
     try:
-        found = list(_mapped(table) if isinstance(table, Mapping) else _named(table))
-        _require_distinct([each for each, _, _ in found])
-        known = _by_name([each for each, _, _ in found], readings)
-        columns = {each: read(values, known[each]) for each, values, read in found if each in known}
+        given = list(_mapped(table) if isinstance(table, Mapping) else _named(table))
+        _require_distinct([each for each, _, _ in given])
+        known = _by_name([each for each, _, _ in given], readings)
+        columns = {each: read(values, known[each]) for each, values, read in given if each in known}
     except (pa.ArrowException, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"`{name}` could not be read as a table: {_one_line(error)}.") from error
     if len({len(column.values) for column in columns.values()}) > 1:
@@ -93,12 +93,12 @@ def column_of(column: Unchecked, reading: Reading | None = None) -> Column:
         kind = column.type
     if types.is_string(kind) or types.is_large_string(kind) or kind == pa.string_view():
         return text_column(column.to_pylist() if kind == pa.string_view() else column, reading)
-    found = _typed(column)
+    typed = _typed(column)
     if reading is not None:
-        return found.read_as(reading, lambda: [as_text(each) for each in column.to_pylist()])
-    if types.is_integer(kind) and _share_floats(pa.compute.count_distinct(column).as_py(), found):
+        return typed.read_as(reading, lambda: [as_text(each) for each in column.to_pylist()])
+    if types.is_integer(kind) and _share_floats(pa.compute.count_distinct(column).as_py(), typed):
         return text_column([as_text(each) for each in column.to_pylist()], Reading("text"))
-    return found
+    return typed
 
 
 def _typed(column: Unchecked) -> Column:
@@ -157,24 +157,24 @@ def _is_missing(value: object) -> bool:
 def _of_numbers(values: np.ndarray, reading: Reading | None = None) -> Column:
     """An array (n,) of a plain type."""
     if values.dtype.kind == "b":
-        found = Column("flag", values.astype(float), "bool")
+        column = Column("flag", values.astype(float), "bool")
     elif values.dtype.kind == "M":
         seconds = values.astype("datetime64[us]").astype(np.int64).astype(float) / 1e6
         seconds = np.where(np.isnat(values), np.nan, seconds)
-        found = Column("moment", seconds, str(values.dtype), found=Reading("moment", form=ISO))
+        column = Column("moment", seconds, str(values.dtype), found=Reading("moment", form=ISO))
     elif values.dtype.kind == "m":
         seconds = np.where(np.isnat(values), np.nan, values / np.timedelta64(1, "s"))
-        found = Column("number", seconds, str(values.dtype), found=Reading("number", form="duration"))
+        column = Column("number", seconds, str(values.dtype), found=Reading("number", form="duration"))
     elif values.dtype.kind in "iuf":
-        found = numbers_column(values.astype(np.float64), str(values.dtype))
-        if values.dtype.kind != "f" and _share_floats(len(np.unique(values)), found):
+        column = numbers_column(values.astype(np.float64), str(values.dtype))
+        if values.dtype.kind != "f" and _share_floats(len(np.unique(values)), column):
             reading = reading or Reading("text")
     else:
         raise ValueError(f"`X` must hold numbers, text or dates; got {values.dtype}.")
     if reading is None:
-        return found
+        return column
     plain = values.astype("datetime64[us]") if values.dtype.kind == "M" else values
-    return found.read_as(reading, lambda: [as_text(each) for each in plain.tolist()])
+    return column.read_as(reading, lambda: [as_text(each) for each in plain.tolist()])
 
 
 def column_of_objects(values: np.ndarray, reading: Reading | None = None) -> Column:
@@ -237,14 +237,14 @@ def _named(table: Unchecked) -> list[_Found]:
         raise ValueError("it is lazy: pass X.collect()")
     if hasattr(table, "__arrow_c_stream__"):
         try:
-            found = pa.table(table)
+            arrow_table = pa.table(table)
         except (pa.ArrowException, TypeError, ValueError):
             if not hasattr(table, "iloc"):  # by which it is read column by column
                 raise
         else:
-            index = (found.schema.pandas_metadata or {}).get("index_columns", [])
-            places = [i for i, each in enumerate(found.column_names) if each not in index]
-            return [(found.column_names[i], found.column(i), column_of) for i in places]
+            index = (arrow_table.schema.pandas_metadata or {}).get("index_columns", [])
+            places = [i for i, each in enumerate(arrow_table.column_names) if each not in index]
+            return [(arrow_table.column_names[i], arrow_table.column(i), column_of) for i in places]
     if not hasattr(table, "columns"):
         raise ValueError("it has no columns: pass a table")
     return [(str(each), np.asarray(table.iloc[:, i]), _of_any) for i, each in enumerate(table.columns)]

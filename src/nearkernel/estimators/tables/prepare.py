@@ -96,9 +96,9 @@ class PrepareTable(TransformerMixin, Estimator):
         """Messages on missing values, values of another kind or format, and category levels in new rows `X` that the
         training rows did not have."""
         check_is_fitted(self)
-        frame, found = self._checked(X), []
+        frame, surprises = self._checked(X), []
         if self._readings is None:
-            found.append(
+            surprises.append(
                 "the model file does not say how its columns are written, so new rows are read by themselves: fit and "
                 "save the model again"
             )
@@ -112,8 +112,8 @@ class PrepareTable(TransformerMixin, Estimator):
                 (unseen, "belong to unseen or rare levels"),
             ):
                 if count:
-                    found.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
-        return found
+                    surprises.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
+        return surprises
 
     def _formats(self) -> dict[str, Reading | None]:
         """How each column of new rows is to be read; None where that has to be found out."""

@@ -142,15 +142,15 @@ def text_column(values: Unchecked, reading: Reading | None = None) -> Column:
     if not isinstance(values, pa.ChunkedArray):
         values = pa.chunked_array([pa.array(values, pa.string())])
     values = values.cast(pa.string())
-    found = _plain_numbers(values, reading)
-    if found is not None:
-        return found
+    numbers = _plain_numbers(values, reading)
+    if numbers is not None:
+        return numbers
     texts = pa.compute.utf8_trim_whitespace(values)
     gone = pa.compute.is_in(pa.compute.utf8_lower(texts), value_set=pa.array(sorted(MISSING)))
     texts = pa.compute.if_else(gone, pa.scalar(None, pa.string()), texts)
-    found = _plain_numbers(texts, reading)
-    if found is not None:
-        return found
+    numbers = _plain_numbers(texts, reading)
+    if numbers is not None:
+        return numbers
     held = np.array([*texts.to_pylist(), None], dtype=object)[:-1]
     given = [v for v in held if v is not None]
     if reading is None:
@@ -272,10 +272,10 @@ def _decimal(given: Sequence[str]) -> str:
 
 
 def _seconds(text: str) -> float:
-    found = _CLOCK.fullmatch(text)
-    if found is None:
+    clock = _CLOCK.fullmatch(text)
+    if clock is None:
         return math.nan
-    hours, minutes, seconds = found.groups()
+    hours, minutes, seconds = clock.groups()
     return 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds or 0.0)
 
 

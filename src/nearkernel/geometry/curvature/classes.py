@@ -128,8 +128,8 @@ class GaussNewtonPart(AbstractOperator):
             # The sum over c' of coefficient (p - e_c').
             return coefficient.sum(axis=1, keepdims=True) * p - coefficient
 
-        found = sandwich(self.model, self.params, self.x, unravel(vector), outer)
-        return ravel_pytree(found)[0]
+        product = sandwich(self.model, self.params, self.x, unravel(vector), outer)
+        return ravel_pytree(product)[0]
 
 
 @in_float64

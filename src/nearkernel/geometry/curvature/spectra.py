@@ -115,8 +115,8 @@ def sharpness(
     hessian = Hessian(model, params, x, y, loss)
     steps = whole(steps, "steps", 1)
     if not is_traced(hessian):
-        found = top_eigenpairs(hessian, 1, seed=seed)
-        return float(found.values[0]) if len(found.values) else float("nan")
+        top = top_eigenpairs(hessian, 1, seed=seed)
+        return float(top.values[0]) if len(top.values) else float("nan")
     start = np.random.default_rng(seed).normal(size=hessian.size)
     diagonal, off = _tridiagonal(hessian.product, jnp.asarray(start), min(steps, hessian.size))
     return jnp.linalg.eigvalsh(jnp.diag(diagonal) + jnp.diag(off, 1) + jnp.diag(off, -1))[-1]
@@ -223,8 +223,8 @@ def spectral_density(
     def quadrature(start):  # one probe a core or device: XLA has little else to share out here
         return tuple(map(np.asarray, _quadrature(operator, basis, start, steps)))
 
-    found = list(in_order(quadrature, draws.T))
-    spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in found]
+    rules = list(in_order(quadrature, draws.T))
+    spectra = [eigh_tridiagonal(diagonal, off) for diagonal, off in rules]
     nodes, weights = np.stack([lam for lam, _ in spectra]), np.stack([v[0] ** 2 for _, v in spectra])
     return SpectralDensityResult(values, nodes, weights, size)
 

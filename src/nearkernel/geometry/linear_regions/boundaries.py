@@ -43,14 +43,14 @@ def mean_boundary(net: MLP, radius: float = 1.0) -> np.ndarray:
     power = 0.5 * (net.activation.right**2 + net.activation.left**2)
     scale, bias = weight_var / d, bias_var
     shell = np.exp(np.log(2.0) + 0.5 * d * np.log(np.pi) - gammaln(d / 2)) * rho ** (d - 1) * rho_weights
-    found = []
+    volumes = []
     for _ in net.widths:
         variance = bias + scale * rho**2
         spread = np.sqrt(scale * (1 - (scale * rho**2 / variance)[:, None] * cosine_squared))
         slope = np.sqrt(2 / np.pi) * spread @ weights / mean_cosine(d)
-        found.append(np.sum(shell * slope / np.sqrt(2 * np.pi * variance)))
+        volumes.append(np.sum(shell * slope / np.sqrt(2 * np.pi * variance)))
         scale, bias = scale * weight_var * power, bias_var + bias * weight_var * power
-    return np.array(found)
+    return np.array(volumes)
 
 
 def measure_boundary(net: MLP, radius: float, size: int, key: Key) -> Estimate:

@@ -94,14 +94,14 @@ def _facets(walls: np.ndarray, room: np.ndarray) -> np.ndarray:
     while at < len(kept):
         rest = np.delete(kept, at)
         wall, limit = walls[kept[at]], room[kept[at]]
-        found = scipy.optimize.linprog(
+        optimum = scipy.optimize.linprog(
             -wall,
             np.vstack([walls[rest], wall]),
             np.append(room[rest], limit * (1 + 1e-3)),
             bounds=(None, None),
             method="highs",
         )
-        implied = found.status == 0 and -found.fun <= limit * (1 + 1e-9)
+        implied = optimum.status == 0 and -optimum.fun <= limit * (1 + 1e-9)
         kept, at = (rest, at) if implied else (kept, at + 1)
     return kept
 
@@ -127,7 +127,7 @@ def _bounded(walls: np.ndarray) -> bool:
     """Whether walls . v <= 0 has no solution but 0: the normals span all directions with positive weights."""
     if len(walls) <= walls.shape[1] or np.linalg.matrix_rank(walls) < walls.shape[1]:
         return False
-    found = scipy.optimize.linprog(
+    optimum = scipy.optimize.linprog(
         np.zeros(len(walls)), A_eq=walls.T, b_eq=np.zeros(walls.shape[1]), bounds=(1.0, None), method="highs"
     )
-    return bool(found.status == 0)
+    return bool(optimum.status == 0)

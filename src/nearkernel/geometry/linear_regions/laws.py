@@ -67,15 +67,15 @@ def mean_crossings(net: MLP, start: ArrayLike, end: ArrayLike) -> np.ndarray:
     weight_var, bias_var = float(net.weight_var), float(net.bias_var)
     power = 0.5 * (net.activation.right**2 + net.activation.left**2)
     scale, bias = weight_var / net.in_dim, bias_var
-    found = []
+    counts = []
     for _ in net.widths:
         a, b = scale * step @ step, scale * start @ step
         # A C - B^2 without cancellation, also for lines that nearly pass through the origin.
         off = step * (start @ step) / (step @ step) - start
         root = np.sqrt(a * (bias + scale * off @ off))
-        found.append((np.arctan2(a + b, root) - np.arctan2(b, root)) / np.pi)
+        counts.append((np.arctan2(a + b, root) - np.arctan2(b, root)) / np.pi)
         scale, bias = scale * weight_var * power, bias_var + bias * weight_var * power
-    return np.array(found)
+    return np.array(counts)
 
 
 def measure_crossings(net: MLP, start: ArrayLike, end: ArrayLike, size: int, key: Key) -> Estimate:

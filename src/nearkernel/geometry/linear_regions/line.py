@@ -61,9 +61,9 @@ def crossings(net: MLP | Network, params: Params, start: ArrayLike, end: ArrayLi
 
 def crossings_of(layers: Layers, start: np.ndarray, end: np.ndarray) -> CrossingsResult:
     """`crossings` of checked arguments."""
-    found = _cut(layers, start, end).crossings
-    layer = np.repeat(np.arange(1, len(found)), [len(at) for at, _ in found[1:]])
-    position, neuron = (np.concatenate(part) for part in zip(*found, strict=True))
+    points = _cut(layers, start, end).crossings
+    layer = np.repeat(np.arange(1, len(points)), [len(at) for at, _ in points[1:]])
+    position, neuron = (np.concatenate(part) for part in zip(*points, strict=True))
     order = np.argsort(position, kind="stable")
     return CrossingsResult(position[order], layer[order], neuron[order])
 
@@ -83,7 +83,7 @@ def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
     size = np.abs(ends) @ np.abs(layers.weights[0]) + np.abs(layers.biases[0])
     slopes = (end - start)[None] @ layers.weights[0]  # (pieces, width): derivatives on the pieces
     rounding = ROUNDING * np.abs(end - start)[None] @ np.abs(layers.weights[0])
-    found = [(np.empty(0), np.empty(0, int))]  # the inputs do not switch
+    switches = [(np.empty(0), np.empty(0, int))]  # the inputs do not switch
     kinked = layers.right != layers.left
     for weight, bias in zip(layers.weights[1:], layers.biases[1:], strict=True):
         if kinked:
@@ -92,12 +92,12 @@ def _cut(layers: Layers, start: np.ndarray, end: np.ndarray) -> _Cut:
         side = np.sign(z[:-1] + z[1:])  # no neuron changes sign within a piece any more
         if kinked:
             at, neuron = np.nonzero(side[:-1] * side[1:] < 0)
-            found.append((knots[1:-1][at], neuron))
+            switches.append((knots[1:-1][at], neuron))
         slopes, z = layers.factors(side > 0) * slopes, layers.factors(z > 0) * z
         size = np.abs(z) @ np.abs(weight) + np.abs(bias)
         rounding = ROUNDING * len(layers.weights) * np.abs(slopes) @ np.abs(weight)
         slopes, z = slopes @ weight, z @ weight + bias
-    return _Cut(knots, slopes, rounding, found)
+    return _Cut(knots, slopes, rounding, switches)
 
 
 def _insert_roots(knots: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

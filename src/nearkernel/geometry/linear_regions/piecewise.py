@@ -78,10 +78,10 @@ def layers_of(net: MLP | Network, params: Params) -> Layers:
 @in_float64
 def _sequence(net: Network, params: Params) -> Layers:
     """Of a network made of layers: what stands between two activations, as one matrix."""
-    found = missing(net.layers, AbstractPiecewiseLayer)
-    if found:
+    unfit = missing(net.layers, AbstractPiecewiseLayer)
+    if unfit:
         raise TypeError(
-            f"`{found[0]}`, {found[1]!r}, is not piecewise linear: the network has no linear regions."
+            f"`{unfit[0]}`, {unfit[1]!r}, is not piecewise linear: the network has no linear regions."
         )
     shape, rest, parts = net.in_shape, iter(params), [Affine([], net.in_shape)]
     slopes: set[tuple[float, float]] = set()

@@ -73,8 +73,8 @@ class RegionsResult(Result, eqx.Module):
         points = inputs(points, "points", 2)
         center, half = _center_and_half(self.box)
         units = (points - center) / half
-        found = containing(self._cells, np.clip(units, -1.0, 1.0))
-        return np.where(np.all(np.abs(units) <= 1.0, axis=1), found, -1)
+        cells = containing(self._cells, np.clip(units, -1.0, 1.0))
+        return np.where(np.all(np.abs(units) <= 1.0, axis=1), cells, -1)
 
     def _shown(self) -> Mapping[str, object]:
         return {"polygons": len(self), "linear_regions": self.count, "box": self.box.tolist()}

@@ -1,6 +1,5 @@
 """A kernel that looks at its inputs through a matrix: distances that count more in some directions."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -40,7 +39,7 @@ class Mahalanobis(AbstractKernel):
         root = np.asarray(self.root)
         return self.kernel.matrix(x1 @ root, None if x2 is None else x2 @ root)
 
-    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         root = jnp.asarray(self.root)
         return self.kernel.traced(x1 @ root, None if x2 is None else x2 @ root)
 

@@ -3,7 +3,6 @@
 import abc
 from types import ModuleType
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -30,7 +29,7 @@ class _Mapped(AbstractKernel):
         one = self.mapped(x1, np)
         return self.inner().matrix(one, None if x2 is None else self.mapped(x2, np))
 
-    def traced(self, x1: Array, x2: Array | None) -> jax.Array:
+    def traced(self, x1: Array, x2: Array | None) -> Array:
         one = self.mapped(x1, jnp)
         return self.inner().traced(one, None if x2 is None else self.mapped(x2, jnp))
 

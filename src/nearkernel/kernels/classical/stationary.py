@@ -4,12 +4,11 @@ from itertools import combinations_with_replacement
 from math import comb, factorial
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from ..._base.check import between, finite_result, inputs, positive, real_number, whole
-from ..._base.types import ArrayLike, Number
+from ..._base.types import Array, ArrayLike, Number
 from ..._run.memory import require_fits
 from ..base import InvariantKernel
 
@@ -43,7 +42,7 @@ def _distance(rows1, rows2, gap):
 
 
 class _OfNorms(InvariantKernel):
-    def rows(self, norms: jax.Array) -> dict:
+    def rows(self, norms: Array) -> dict:
         return {"norm": norms}
 
 
@@ -90,13 +89,13 @@ class Polynomial(_OfNorms):
         )
         padded = np.column_stack([x, np.full(len(x), np.sqrt(self.bias))])
         count = comb(padded.shape[1] + self.degree - 1, self.degree)
-        found = np.empty((len(x), count))
+        products = np.empty((len(x), count))
         for column, chosen in enumerate(combinations_with_replacement(range(padded.shape[1]), self.degree)):
             repeats = np.bincount(chosen)
             weight = factorial(self.degree) / np.prod([factorial(r) for r in repeats])
             with np.errstate(over="ignore", invalid="ignore"):
-                found[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
-        return finite_result(found, "`x` is")
+                products[:, column] = np.sqrt(weight) * np.prod(padded[:, chosen], axis=1)
+        return finite_result(products, "`x` is")
 
 
 class RBF(_OfNorms):
@@ -115,9 +114,9 @@ class RBF(_OfNorms):
         if gap.dtype != np.float32 or not 1e-37 < -scale < 1e37:
             return None  # in float64 XLA's exponential is the quicker one
         with np.errstate(over="ignore"):
-            found = _squared_distance_on_host(rows1(), rows2(), gap)
-            found /= np.float32(scale)
-            return (np.exp(found, out=found),)
+            squares = _squared_distance_on_host(rows1(), rows2(), gap)
+            squares /= np.float32(scale)
+            return (np.exp(squares, out=squares),)
 
     def quick_tile(self, side1, side2):
         r"""Tiles whose exponent is one matrix product of `side1` and `side2`.
@@ -135,8 +134,8 @@ class RBF(_OfNorms):
             return None
 
         def tile(i: slice, j: slice) -> np.ndarray:
-            found = left[i] @ right[j].T
-            return np.exp(found, out=found)
+            products = left[i] @ right[j].T
+            return np.exp(products, out=products)
 
         return tile
 
@@ -151,10 +150,10 @@ def _exponent_factor(side, length: float, second: int) -> np.ndarray | None:
         half = 0.5 * np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
     if not half.max() <= _LARGEST_EXPONENT:
         return None
-    found = np.ones((len(scaled), scaled.shape[1] + 2), np.float32)
-    found[:, :-2] = scaled
-    found[:, second - 2] = -half
-    return found
+    sides = np.ones((len(scaled), scaled.shape[1] + 2), np.float32)
+    sides[:, :-2] = scaled
+    sides[:, second - 2] = -half
+    return sides
 
 
 class Laplace(_OfNorms):

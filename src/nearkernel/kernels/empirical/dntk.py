@@ -34,16 +34,16 @@ class _Meta(Portable, eqx.Module):
 
     def _features(self, x: ArrayLike, name: str) -> np.ndarray:
         """(m, P), one row an (input, output) pair, by parameters divided by the roots of their factors."""
-        found, roots = effective_features(self.model, self.params, x, name), self._roots()
-        return found.reshape(-1, found.shape[2]) * (1.0 if roots is None else np.asarray(roots))
+        features, roots = effective_features(self.model, self.params, x, name), self._roots()
+        return features.reshape(-1, features.shape[2]) * (1.0 if roots is None else np.asarray(roots))
 
     def _weights(self, p: ArrayLike, name: str, derivatives: ModelDerivatives) -> np.ndarray:
-        found = numeric(p, name)
-        if found.size != derivatives.outputs:
+        weights = numeric(p, name)
+        if weights.size != derivatives.outputs:
             raise ValueError(
-                f"`{name}` must have one weight per output, {derivatives.outputs}; got {found.shape}."
+                f"`{name}` must have one weight per output, {derivatives.outputs}; got {weights.shape}."
             )
-        return found.reshape(1, -1)
+        return weights.reshape(1, -1)
 
 
 class EmpiricalDNTK(_Meta):
@@ -69,10 +69,10 @@ class EmpiricalDNTK(_Meta):
         else:
             f2 = f1 if x1 is None else self._features(x0, "x0")
         require_fits(8 * rows.outputs * len(f1) * len(f2), "the meta-kernel", "contract it instead")
-        found = np.empty((rows.outputs, len(f1), len(f2)))
+        kernel = np.empty((rows.outputs, len(f1), len(f2)))
         for b, direction in enumerate(f1):  # all pairs of directions at once would be m1 m2 P numbers
-            found[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
-        return _finite(found)
+            kernel[:, b] = rows.bend(np.broadcast_to(direction, f2.shape), f2).T
+        return _finite(kernel)
 
     @in_float64
     def contract(

@@ -110,12 +110,12 @@ class EmpiricalNTK(AbstractKernel):
             return layer_drift(side1, moves1, side2, out)
         count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
-        found = np.empty((len(x1), out, len(x2), out))
+        drift = np.empty((len(x1), out, len(x2), out))
         for i in range(0, len(x1), chunk):
             for j in range(0, len(x2), chunk):
                 block = _half_drift(self, direction, x1[i : i + chunk], x2[j : j + chunk])
-                found[i : i + chunk, :, j : j + chunk] = block
-        return found
+                drift[i : i + chunk, :, j : j + chunk] = block
+        return drift
 
     def matrix(self, x1: np.ndarray, x2: np.ndarray | None) -> np.ndarray:
         return self._contract(x1, x2, full=False)
@@ -137,7 +137,7 @@ class EmpiricalNTK(AbstractKernel):
             return self._by_products(x1, x1 if x2 is None else x2, out, full)
         return self._by_sides(x1, x2, out, full)
 
-    def _side(self, x: np.ndarray) -> Side:
+    def _side(self, x: Array) -> Side:
         made = jacobian_side if self.method == "jacobian" else tapped_side
         return made(self.model, self.params, self._factors(), x)
 
@@ -158,14 +158,14 @@ class EmpiricalNTK(AbstractKernel):
         count = count_parameters(self.params)
         chunk = rows_that_fit(3 * 8 * out * count, BUDGET)
         derivatives = ModelDerivatives(self.model, self.params, x2, 1)
-        found = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
+        kernel = np.empty((len(x1), out, len(x2), out) if full else (len(x1), len(x2)))
         for at in range(0, len(x1), chunk):
             rows = _jacobian_rows(self, x1[at : at + chunk], chunk).reshape(-1, count)
             if self.lr_factors is not None:
                 rows = rows * np.asarray(root_factors(self.lr_factors, self.params))
             block = derivatives.push(rows).reshape(-1, out, len(x2), out)
-            found[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
-        return found
+            kernel[at : at + chunk] = block if full else np.einsum("iojo->ij", block) / out
+        return kernel
 
     def _inside(self) -> "EmpiricalNTK":
         """The kernel of the model that a scaled one scales, which may know a faster way."""
@@ -179,7 +179,7 @@ class EmpiricalNTK(AbstractKernel):
         bytes_per_row = sum(part.size * part.dtype.itemsize for part in self._side_parts(x1))
         chunk = rows_that_fit(bytes_per_row, BUDGET)
         other = x1 if x2 is None else x2
-        found = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
+        kernel = np.empty((len(x1), out, len(other), out) if full else (len(x1), len(other)))
         side = lambda x: _side_rows(self, x, chunk)
         for rows in pieces(slice(0, len(x1)), chunk):
             left = side(x1[rows])
@@ -188,21 +188,21 @@ class EmpiricalNTK(AbstractKernel):
                 right = left if x2 is None and not mirror else side(other[columns])
                 block = layer_contraction(left, right, out, full)
                 if full:
-                    found[rows, :, columns] = block
+                    kernel[rows, :, columns] = block
                 else:
-                    found[rows, columns] = block
+                    kernel[rows, columns] = block
                 if mirror and full:
-                    found[columns, :, rows] = block.transpose(2, 3, 0, 1)
+                    kernel[columns, :, rows] = block.transpose(2, 3, 0, 1)
                 elif mirror:
-                    found[columns, rows] = block.T
-        return found
+                    kernel[columns, rows] = block.T
+        return kernel
 
     def _jacobian(self, x: Array, params: Params | None = None) -> jax.Array:
         """(n, out, P), each column scaled by the root of its learning-rate factor."""
         params = self.params if params is None else params
-        found = jacobian(self.model, params, x)
+        derivative = jacobian(self.model, params, x)
         roots = root_factors(self.lr_factors, self.params)
-        return found if roots is None else found * roots
+        return derivative if roots is None else derivative * roots
 
     def _traced_full(self, x1: Array, x2: Array | None) -> jax.Array:
         left = self._jacobian(x1)

@@ -53,7 +53,7 @@ def layer_side(net: AbstractNetwork, params, factors, x) -> Side:
     def run(taps: list | None) -> tuple[jax.Array, list]:
         entered: list = []
 
-        def leaf(layer: PyTree, pair: tuple, x: jax.Array) -> jax.Array:
+        def leaf(layer: PyTree, pair: PyTree, x: jax.Array) -> jax.Array:
             if not layer.has_params():
                 return layer(None, x)
             own, factor = pair
@@ -127,8 +127,8 @@ def _by_grams(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array
 def _by_gradients(one: LayerSide, two: LayerSide, out: int, full: bool) -> jax.Array:
     left, right = _gradients(one), _gradients(two)
     if full:
-        found = left.reshape(len(left) * out, -1) @ right.reshape(len(right) * out, -1).T
-        return found.reshape(len(left), out, -1, out)
+        gram = left.reshape(len(left) * out, -1) @ right.reshape(len(right) * out, -1).T
+        return gram.reshape(len(left), out, -1, out)
     return left.reshape(len(left), -1) @ right.reshape(len(right), -1).T / out
 
 
@@ -140,12 +140,12 @@ def layer_contraction(side1: Side, side2: Side, out: int, full: bool) -> np.ndar
     rows = max(1, _STRIP_BYTES // (8 * n2 * (out * out if full else 1)))
     if rows >= n1:
         return np.array(_contract(side1, side2, out, full))
-    found = np.empty((n1, out, n2, out) if full else (n1, n2))
+    kernel = np.empty((n1, out, n2, out) if full else (n1, n2))
     for start in range(0, n1, rows):
         at = min(start, n1 - rows)  # the last strip overlaps the one before: one shape, one compilation
         strip = jax.tree.map(lambda a, at=at: a[at : at + rows], side1)
-        found[at : at + rows] = _contract(strip, side2, out, full)
-    return found
+        kernel[at : at + rows] = _contract(strip, side2, out, full)
+    return kernel
 
 
 def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
@@ -153,7 +153,7 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
     n, per = len(side[0].enters), out if full else 1
     scale = 1.0 if full else 1.0 / out
     flat = [each for each in side if _without_positions(each)]
-    found = (
+    kernel = (
         lower_half([_term(each, n, per, scale) for each in flat], n, per)
         if flat
         else np.zeros((n * per, n * per))
@@ -162,12 +162,12 @@ def contraction_with_itself(side: Side, out: int, full: bool) -> np.ndarray:
         if _without_positions(each):
             continue
         if _gram_wins(each, each):
-            found += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
+            kernel += np.asarray(_by_grams_of_positions(each, out, full)).reshape(n * per, n * per)
         else:  # one layer at a time: gradients are large
-            found += lower_half(
+            kernel += lower_half(
                 [Term(None, np.asarray(_gradients(each)).reshape(n * per, -1), scale)], n, per
             )
-    return found.reshape(n, out, n, out) if full else found
+    return kernel.reshape(n, out, n, out) if full else kernel
 
 
 def _without_positions(each: LayerSide) -> bool:
@@ -203,12 +203,12 @@ def layer_drift(side1: Side, moves1: Side, side2: Side, out: int) -> np.ndarray:
     """How the contraction moves with its first side, (n1, out, n2, out), a strip of rows at a time."""
     n1, n2 = len(side1[0].enters), len(side2[0].enters)
     rows = max(1, _STRIP_BYTES // (2 * 8 * n2 * out * out))
-    found = np.empty((n1, out, n2, out))
+    drift = np.empty((n1, out, n2, out))
     for start in range(0, n1, rows):
         at = max(min(start, n1 - rows), 0)
         strip, moves = jax.tree.map(lambda a, at=at: a[at : at + rows], (side1, moves1))
-        found[at : at + rows] = _drift(strip, moves, side2, out)
-    return found
+        drift[at : at + rows] = _drift(strip, moves, side2, out)
+    return drift
 
 
 @jax.jit(static_argnums=3)

@@ -60,8 +60,8 @@ class _Product(NamedTuple):
 def jacobian_side(model: AbstractModel, params: Params, factors: Params, x: jax.Array) -> Side:
     """All gradients, each entry times the root of its factor; `factors` is a tree like `params`."""
     roots = root_factors(factors, params)
-    found = jacobian(model, params, x) * (1.0 if roots is None else roots)
-    return [LayerSide(jnp.ones((len(found), 1, 1), found.dtype), found[:, :, None])]
+    scaled = jacobian(model, params, x) * (1.0 if roots is None else roots)
+    return [LayerSide(jnp.ones((len(scaled), 1, 1), scaled.dtype), scaled[:, :, None])]
 
 
 @jax.jit
@@ -89,11 +89,11 @@ def tapped_side(model: AbstractModel, params: Params, factors: Params, x: jax.Ar
         look = lambda given: values[given.place] if isinstance(given, _Value) else given
         for at, step in enumerate(program.steps):
             given = [look(each) for each in step.given]
-            found = step.function(*given)
+            results = step.function(*given)
             if at in products:
                 entered.append(roots[products[at].leaf] * _enters(step.equation, products[at].operand, given))
-                found = [found[0] + zeros[at]]
-            values += found
+                results = [results[0] + zeros[at]]
+            values += results
         return look(program.outputs[0]), entered
 
     zeros = {at: _zeros(program.steps[at].equation.outvars[0]) for at in products}
@@ -186,11 +186,11 @@ def _products(program: _Program, allowed: list[bool]) -> dict[int, _Product]:
     for given in program.outputs:
         if isinstance(given, _Value) and given.place in same:
             uses[same[given.place]] += [(0, 0), (0, 0)]
-    found = {}
+    products = {}
     for leaf, used in uses.items():
         if allowed[leaf] and len(used) == 1 and _is_product(program.steps[used[0][0]].equation, used[0][1]):
-            found[used[0][0]] = _Product(leaf, used[0][1])
-    return dict(sorted(found.items()))
+            products[used[0][0]] = _Product(leaf, used[0][1])
+    return dict(sorted(products.items()))
 
 
 def _is_product(equation: core.JaxprEqn, operand: int) -> bool:
@@ -243,11 +243,11 @@ def _patches(x: jax.Array, equation: core.JaxprEqn) -> jax.Array:
     strides, steps = settings["window_strides"], settings["rhs_dilation"]
     spans = [(size - 1) * step + 1 for size, step in zip(sizes, steps, strict=True)]
     counts = [(n - span) // stride + 1 for n, span, stride in zip(x.shape[2:], spans, strides, strict=True)]
-    found = []
+    patches = []
     for offset in np.ndindex(*sizes):
         begin = [o * step for o, step in zip(offset, steps, strict=True)]
         end = [b + (count - 1) * stride + 1 for b, count, stride in zip(begin, counts, strides, strict=True)]
-        found.append(lax.slice(x, (0, 0, *begin), (*x.shape[:2], *end), (1, 1, *strides)))
-    stacked = jnp.stack(found, axis=2)  # (batch, channels, filter, *positions)
+        patches.append(lax.slice(x, (0, 0, *begin), (*x.shape[:2], *end), (1, 1, *strides)))
+    stacked = jnp.stack(patches, axis=2)  # (batch, channels, filter, *positions)
     moved = jnp.moveaxis(stacked.reshape(len(x), -1, *counts), 1, -1)
     return moved.reshape(-1, moved.shape[-1])

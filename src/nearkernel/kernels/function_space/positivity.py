@@ -105,9 +105,9 @@ def positive_gram(kernel: KernelLike, x: np.ndarray) -> np.ndarray:
     matrix = gram(kernel, x)
     limit = TOLERANCE * _size(matrix)
     if np.abs(matrix - matrix.T).max() > limit or not _is_positive(matrix, limit):
-        found = positivity(kernel, x)
-        if not found.ok:
-            raise ValueError(f"`kernel` is {str(found.status).removesuffix('.')}; see nk.theory.positivity.")
+        sign = positivity(kernel, x)
+        if not sign.ok:
+            raise ValueError(f"`kernel` is {str(sign.status).removesuffix('.')}; see nk.theory.positivity.")
     return (matrix + matrix.T) / 2
 
 

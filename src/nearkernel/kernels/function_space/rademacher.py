@@ -41,8 +41,10 @@ def rademacher(kernel: KernelLike, x: ArrayLike, norm: float, key: Key | None = 
     x, norm = inputs(x), float(positive(norm, "norm"))
     gram = positive_gram(kernel, x)
     signs = generator(0 if key is None else key).choice([-1.0, 1.0], (_DRAWS, len(x)))
-    found = (
+    complexity = (
         norm / len(x) * np.sqrt(np.maximum(np.einsum("si,ij,sj->s", signs, gram, signs, optimize=True), 0.0))
     )
     bound = norm * np.sqrt(np.trace(gram)) / len(x)
-    return RademacherResult(float(bound), float(found.mean()), float(found.std(ddof=1) / np.sqrt(_DRAWS)))
+    return RademacherResult(
+        float(bound), float(complexity.mean()), float(complexity.std(ddof=1) / np.sqrt(_DRAWS))
+    )

@@ -35,11 +35,13 @@ class Gather(abc.ABC):
 
     def offsets(self, own: bool) -> np.ndarray:
         """All distances; one of each two opposite ones for inputs with themselves (`own`)."""
-        found = np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
+        distances = np.array(list(itertools.product(*map(range, self.grid))), dtype=np.int32)
         if not own:
-            return found
-        here, there = (np.ravel_multi_index(tuple(o.T % self._sizes), self.grid) for o in (found, -found))
-        return found[here <= there]
+            return distances
+        here, there = (
+            np.ravel_multi_index(tuple(o.T % self._sizes), self.grid) for o in (distances, -distances)
+        )
+        return distances[here <= there]
 
     @property
     def _sizes(self) -> np.ndarray:
@@ -58,8 +60,8 @@ class Gather(abc.ABC):
             pair, where = at(tuple(offset))
             return add(found, pair, where, tuple(offset)), None
 
-        found = start(first.gap.shape[len(self.grid) :], first.gap.dtype)
-        return jax.lax.scan(step, found, offsets)[0]
+        sums = start(first.gap.shape[len(self.grid) :], first.gap.dtype)
+        return jax.lax.scan(step, sums, offsets)[0]
 
     def known(self, row: Row, at: At) -> At:
         """`at` of inputs with themselves: equal positions share all that is random, and `row` has their moments."""
@@ -210,9 +212,9 @@ def every_two(a: jax.Array, grid: tuple[int, ...], own: bool) -> jax.Array:
         np.arange(s).reshape([-1 if j == rank + k else 1 for j in range(2 * rank)])
         for k, s in enumerate(grid)
     ]
-    found = a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
-    swapped = (*range(rank, 2 * rank), *range(rank), *range(2 * rank, found.ndim))
-    return found + found.transpose(swapped) if own else found
+    pairs = a[(*((t - h) % s for t, h, s in zip(there, here, grid, strict=True)), *here)]
+    swapped = (*range(rank, 2 * rank), *range(rank), *range(2 * rank, pairs.ndim))
+    return pairs + pairs.transpose(swapped) if own else pairs
 
 
 def gather_for(mixer: AbstractWideLayer, grid: tuple[int, ...], every: bool) -> Gather:

@@ -33,12 +33,12 @@ def wide(net: AbstractNetwork, outputs: tuple[str, ...]) -> "Wide | PositionWide
     """The kernels of the network's limit for concrete inputs, made once for a network."""
     key = id(net), outputs, working_dtype().name
     if key not in _KNOWN:
-        found, dtype = traced_wide(net, outputs), working_dtype()
-        if is_traced(found):  # a trace is on its way
-            return found
-        if isinstance(found, Wide):
-            found = Wide(roomy(found.layers), found.in_dim, outputs)
-        _KNOWN[key] = jax.tree.map(lambda a: np.asarray(a, dtype) if eqx.is_inexact_array(a) else a, found)
+        limit, dtype = traced_wide(net, outputs), working_dtype()
+        if is_traced(limit):  # a trace is on its way
+            return limit
+        if isinstance(limit, Wide):
+            limit = Wide(roomy(limit.layers), limit.in_dim, outputs)
+        _KNOWN[key] = jax.tree.map(lambda a: np.asarray(a, dtype) if eqx.is_inexact_array(a) else a, limit)
         weakref.finalize(net, _KNOWN.pop, key, None)
     return _KNOWN[key]
 
@@ -170,7 +170,7 @@ def _whole(row: Row, pair: Pair, x: np.ndarray, what: str) -> tuple[np.ndarray, 
 
 def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Of networks that are cut after each layer with parameters."""
-    found, shape, layers = [], net.in_shape, net.layers.layers
+    kernels, shape, layers = [], net.in_shape, net.layers.layers
     for k, (layer, _) in enumerate(net.layers.shapes(net.in_shape)):
         shape = layer.shape(shape)
         if not layer.has_params():
@@ -178,5 +178,5 @@ def _after_each(net: AbstractNetwork, x: np.ndarray) -> list[tuple[np.ndarray, n
         end = [] if len(shape) == 1 else [Flatten()]
         nngp, ntk = both_kernels(Network(net.in_shape, [*layers[: k + 1], *end]), x, None)
         sizes = np.sqrt(np.diagonal(nngp))
-        found.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
-    return found
+        kernels.append((nngp, ntk, 1.0 - nngp * inverse(sizes)[:, None] * inverse(sizes)))
+    return kernels

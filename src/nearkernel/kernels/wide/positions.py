@@ -246,11 +246,11 @@ class PositionWide(eqx.Module):
         sides = [
             None if x is None else self.rows(jnp.moveaxis(jnp.asarray(x), (0, -1), (-1, 0))) for x in (x1, x2)
         ]
-        found = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
+        kernels = self.pairs_of(sides[0], sides[0] if x2 is None else sides[1])
         if x2 is not None:
-            return found
+            return kernels
         same = jnp.eye(len(x1), dtype=bool)
-        return tuple(jnp.where(same, d, m) for m, d in zip(found, self.diagonals(sides[0]), strict=True))
+        return tuple(jnp.where(same, d, m) for m, d in zip(kernels, self.diagonals(sides[0]), strict=True))
 
     def traced(self, x1: Array, x2: Array | None) -> jax.Array:
         return self.traced_both(x1, x2)[0]

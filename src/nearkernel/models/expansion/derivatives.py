@@ -165,14 +165,14 @@ class ModelDerivatives(AbstractDerivatives):
                 # What is padded has weight 0, so that it adds nothing.
                 p = [padded(each[batch, part], step, len(rows) * self.out) for each in weights]
                 v = [padded(self.unscaled(each[batch]), step, self.size) for each in directions]
-                found = PASSES[kind](self.model, self.params, rows, p, v)
-                if found[0] is not None:
+                made = PASSES[kind](self.model, self.params, rows, p, v)
+                if made[0] is not None:
                     rows_out = np.zeros((count, self.outputs)) if rows_out is None else rows_out
-                    values = np.asarray(found[0])
+                    values = np.asarray(made[0])
                     rows_out[batch, part] = values[: batch.stop - at, : part.stop - part.start]
-                if found[1] is not None:
+                if made[1] is not None:
                     pulled = np.zeros((count, self.size)) if pulled is None else pulled
-                    values = np.asarray(found[1])[: batch.stop - at]
+                    values = np.asarray(made[1])[: batch.stop - at]
                     pulled[at : at + len(values)] += values
         return rows_out, None if pulled is None else self.unscaled(pulled)
 
@@ -188,8 +188,8 @@ def padded(array: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 def jacobian(model: AbstractModel, params: Params, x: ArrayLike) -> jax.Array:
     """dz/dtheta as one array (n, out, P), as a JAX expression."""
-    found = jax.vmap(lambda row: jax.jacrev(lambda p: model(p, row[None])[0])(params))(jnp.asarray(x))
-    return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in jax.tree.leaves(found)], axis=2)
+    rows = jax.vmap(lambda row: jax.jacrev(lambda p: model(p, row[None])[0])(params))(jnp.asarray(x))
+    return jnp.concatenate([leaf.reshape(*leaf.shape[:2], -1) for leaf in jax.tree.leaves(rows)], axis=2)
 
 
 @in_float64
@@ -219,13 +219,13 @@ def _known_floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -
         hash(key)
     except TypeError:  # a model that holds what cannot be compared
         return _floats_per_row(model, params, x)
-    found = _KNOWN.get(key)
-    if found is None:
-        found = _floats_per_row(model, params, x)
+    count = _KNOWN.get(key)
+    if count is None:
+        count = _floats_per_row(model, params, x)
         if len(_KNOWN) >= _MOST_KNOWN:
             _KNOWN.clear()  # another thread may do so at any time
-        _KNOWN[key] = found
-    return found
+        _KNOWN[key] = count
+    return count
 
 
 def _floats_per_row(model: AbstractModel, params: Params, x: np.ndarray) -> int:

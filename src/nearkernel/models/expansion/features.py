@@ -34,10 +34,10 @@ def require_finite_features(found: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def checked_features(phi: Callable, x: jax.Array) -> jax.Array:
     """phi(x), refused unless it is (n, f)."""
-    found = array_of(called(phi, "phi(x)", x), "phi(x)")
-    if found.ndim != 2 or len(found) != len(x):
-        raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {found.shape}.")
-    return found
+    values = array_of(called(phi, "phi(x)", x), "phi(x)")
+    if values.ndim != 2 or len(values) != len(x):
+        raise ValueError(f"`phi` must map (n, d) to (n, f); it maps {x.shape} to {values.shape}.")
+    return values
 
 
 def zero_weights(phi: Callable, in_dim: int, out_dim: int) -> Params:

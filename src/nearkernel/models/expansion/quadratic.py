@@ -113,16 +113,16 @@ def _applied(function: Callable, name: str, x: jax.Array, *vectors: jax.Array) -
     n, f = len(x), len(vectors[0])
     if is_product(function):
         call = f"{name}({', '.join(['x', 'u', 'v'][: len(vectors) + 1])})"
-        found = array_of(called(function, call, x, *vectors), call)
-        if found.shape != (n, f):
-            raise ValueError(f"`{call}` must return (n, f) = {(n, f)}; it returns {found.shape}.")
-        return found
-    found = array_of(called(function, f"{name}(x)", x), f"{name}(x)")
+        values = array_of(called(function, call, x, *vectors), call)
+        if values.shape != (n, f):
+            raise ValueError(f"`{call}` must return (n, f) = {(n, f)}; it returns {values.shape}.")
+        return values
+    values = array_of(called(function, f"{name}(x)", x), f"{name}(x)")
     expected = (n,) + (f,) * (len(vectors) + 1)
-    if found.shape != expected:
+    if values.shape != expected:
         axes = ", ".join("n" + "f" * (len(vectors) + 1))
-        raise ValueError(f"`{name}(x)` must return ({axes}) = {expected}; it returns {found.shape}.")
-    return _symmetric_part(found, vectors)
+        raise ValueError(f"`{name}(x)` must return ({axes}) = {expected}; it returns {values.shape}.")
+    return _symmetric_part(values, vectors)
 
 
 def _symmetric_part(array: jax.Array, vectors: tuple[jax.Array, ...]) -> jax.Array:
@@ -131,8 +131,8 @@ def _symmetric_part(array: jax.Array, vectors: tuple[jax.Array, ...]) -> jax.Arr
         return 0.5 * (array @ vectors[0] + jnp.einsum("njk,j->nk", array, vectors[0]))
     u, v = vectors
     spellings = ("njkl,k,l->nj", "nkjl,k,l->nj", "nklj,k,l->nj")
-    found = [jnp.einsum(s, array, a, b) for s in spellings for a, b in ((u, v), (v, u))]
-    return sum(found[1:], found[0]) / 6
+    terms = [jnp.einsum(s, array, a, b) for s in spellings for a, b in ((u, v), (v, u))]
+    return sum(terms[1:], terms[0]) / 6
 
 
 def is_product(function: Callable) -> bool:

@@ -205,7 +205,7 @@ def _tensor(torch: ModuleType, value: Unchecked, like: "Tensor") -> "Tensor":
     return value.to(like.dtype) if value.is_floating_point() else value
 
 
-def _wrapper(torch: ModuleType) -> "type[nn.Module]":
+def _wrapper(torch: Unchecked) -> "type[nn.Module]":
     class Wrapper(torch.nn.Module):
         """`module` as a function of arrays that returns one."""
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import DTypeLike
 
-from ..._base.types import Array
+from ..._base.types import Array, PyTree
 from .aten import dtype_of
 from .torch_model import TorchModel
 from .torch_trace import quiet
@@ -40,16 +39,16 @@ def require_same(
     z = np.asarray(model.compiled(params, arrays))
     _require_near(z, _numbers(expected).reshape(z.shape), "outputs", tolerance)
     weights = np.random.default_rng(0).normal(size=z.shape)
-    found, theirs = (
+    ours, theirs = (
         np.concatenate([np.ravel(each[name]) for name in model.names])
         for each in (
             _gradient(model, params, arrays, weights),
             _gradient_by_torch(torch, expected, state, model, params, weights),
         )
     )
-    smooth = np.isfinite(found) & np.isfinite(theirs)  # zeros may lie on a point without a derivative
-    rounded = found.dtype == np.float32
-    _require_near(found[smooth], theirs[smooth], "gradients", _LOOSE if rounded else tolerance)
+    smooth = np.isfinite(ours) & np.isfinite(theirs)  # zeros may lie on a point without a derivative
+    rounded = ours.dtype == np.float32
+    _require_near(ours[smooth], theirs[smooth], "gradients", _LOOSE if rounded else tolerance)
     twice = [np.concatenate([array[1:], array[1:]]) for array in arrays]
     if _apart(np.asarray(model.compiled(params, twice))[1], z[1]) > _ROUNDING:
         raise ValueError(
@@ -131,7 +130,7 @@ def run_torch(
     torch: ModuleType,
     wrapped: "nn.Module",
     rows: "Sequence[Tensor]",
-    dtype: DTypeLike | None = None,
+    dtype: PyTree = None,
 ) -> tuple["Tensor", dict[str, Array]]:
     """Outputs of the module with copies of its weights and buffers, so that it is not changed; these copies."""
 

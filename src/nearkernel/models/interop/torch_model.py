@@ -109,10 +109,10 @@ class TorchModel(AbstractModel):
             floating = jnp.issubdtype(jnp.result_type(array), jnp.floating)
             return jnp.asarray(array, dtype if floating else None)
 
-        found = {name: cast(array) for name, array in (self.frozen | params).items()}
+        weights = {name: cast(array) for name, array in (self.frozen | params).items()}
         for adapter in self.adapters:
-            found[adapter.name] = adapter.adapted(found[adapter.name], params)
-        return found
+            weights[adapter.name] = adapter.adapted(weights[adapter.name], params)
+        return weights
 
     def require_params(self, params: Params) -> None:
         """Raises `TypeError` unless `params` are those of this model."""

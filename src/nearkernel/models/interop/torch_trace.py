@@ -182,13 +182,13 @@ def _written(exported: "torch.export.ExportedProgram") -> tuple[Program, dict[st
 
 
 def _needed(result: PyTree) -> set:
-    found, stack = set(), [result]
+    nodes, stack = set(), [result]
     while stack:
         node = stack.pop()
-        if node not in found:
-            found.add(node)
+        if node not in nodes:
+            nodes.add(node)
             stack.extend(node.all_input_nodes)
-    return found
+    return nodes
 
 
 def _step(node: "torch.fx.Node", values: dict) -> Step:

@@ -66,13 +66,13 @@ class LoRA(eqx.Module):
     def draw(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, np.ndarray]:
         """The matrices A and B of each adapter, by the `shapes` of the weights."""
         rng = np.random.default_rng(self.seed)
-        found = {}
+        drawn = {}
         for name, (rows, columns) in shapes.items():
             adapter = Adapter(name, self.scale)
             reach = columns**-0.5
-            found[adapter.first] = rng.uniform(-reach, reach, size=(self.rank, columns))
-            found[adapter.second] = np.zeros((rows, self.rank))
-        return found
+            drawn[adapter.first] = rng.uniform(-reach, reach, size=(self.rank, columns))
+            drawn[adapter.second] = np.zeros((rows, self.rank))
+        return drawn
 
 
 Trainable: TypeAlias = str | Callable | LoRA | Sequence
@@ -131,20 +131,20 @@ def choose(trainable: Trainable | None, parameters: dict[str, Parameter]) -> Cho
 
 def _named(each: Trainable | None, parameters: dict[str, Parameter]) -> Sequence[str]:
     if each is None:
-        found = [name for name, parameter in parameters.items() if parameter.requires_grad]
-        _require_some(found, None, parameters, "no parameter that requires gradients")
+        names = [name for name, parameter in parameters.items() if parameter.requires_grad]
+        _require_some(names, None, parameters, "no parameter that requires gradients")
     elif isinstance(each, str):
-        found = [name for name, parameter in parameters.items() if parameter.matches((each,))]
-        _require_some(found, (each,), parameters, "no parameter")
+        names = [name for name, parameter in parameters.items() if parameter.matches((each,))]
+        _require_some(names, (each,), parameters, "no parameter")
     elif callable(each):
-        found = [name for name, parameter in parameters.items() if each(name, parameter.owner)]
-        _require_some(found, None, parameters, "no parameter for which the function is true")
+        names = [name for name, parameter in parameters.items() if each(name, parameter.owner)]
+        _require_some(names, None, parameters, "no parameter for which the function is true")
     else:
         raise TypeError(
             "`trainable` must be a pattern such as 'head.*', a function of name and submodule, an nk.LoRA, or a list "
             f"of these; got {type(each).__name__}."
         )
-    return found
+    return names
 
 
 def _require_some(found: Sized, patterns: Sequence[str] | None, parameters: dict, what: str) -> None:

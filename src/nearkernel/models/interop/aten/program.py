@@ -55,8 +55,8 @@ class Program:
         values += inputs
         look = lambda tree: _replaced(tree, lambda ref: values[ref.place])
         for step in self.steps:
-            found = OPERATIONS[step.operation](*look(step.arguments), **look(step.options))
-            values.append(_cast(found, step.kinds, dtype))
+            result = OPERATIONS[step.operation](*look(step.arguments), **look(step.options))
+            values.append(_cast(result, step.kinds, dtype))
         return values[self.output.place]
 
 
@@ -89,7 +89,7 @@ def dtype_of(kind: str, dtype: DTypeLike) -> DTypeLike:
 def kinks(program: Program, trained: set[str]) -> tuple[str, ...]:
     """Where the output depends on the weights `trained` through a function whose derivative jumps."""
     moving = {index for index, name in enumerate(program.weights) if name in trained}
-    found: dict[str, None] = {}
+    places: dict[str, None] = {}
     for index, step in enumerate(program.steps, start=len(program.weights) + program.inputs):
         used: list[int] = []
         _replaced((step.arguments, step.options), lambda ref: used.append(ref.place))  # noqa: B023
@@ -98,8 +98,8 @@ def kinks(program: Program, trained: set[str]) -> tuple[str, ...]:
         moving.add(index)
         base = step.operation.partition(".")[0]
         if (step.operation in KINKED or base in _COMPARISONS) and not _smooth(step):
-            found[f"{base} at {step.place!r}" if step.place else base] = None
-    return tuple(found)
+            places[f"{base} at {step.place!r}" if step.place else base] = None
+    return tuple(places)
 
 
 def _smooth(step: Step) -> bool:
