@@ -107,7 +107,7 @@ def training_factors(model: AbstractModel, params: Params, given: Any = None, op
     """
     arrays = _by_path(params)
     if given is None:
-        own = _by_path(model._own_factors(optimizer))  # a layer that does not know its factors has 1
+        own = _by_path(model.own_factors(optimizer))  # a layer that does not know its factors has 1
         given = jax.tree.unflatten(jax.tree.structure(params), [own.get(path, 1.0) for path in arrays])
     elif jax.tree_util.all_leaves([given]) and np.ndim(given) == 0:
         factor = positive(given, "lr_factors")

@@ -52,7 +52,7 @@ def shared_nodes(spacing: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @functools.lru_cache(maxsize=32)
-def _weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
+def weighted_hermite(spacing: float, terms: int) -> tuple[np.ndarray, np.ndarray]:
     """(nodes, weight * h_k(nodes) for k < terms)."""
     z, weights = shared_nodes(spacing)
     table = np.empty((terms, len(z)))
@@ -128,24 +128,26 @@ class Series(AbstractActivation):
             low = high = _rounded(low, np.round)
         return _prepared(self, low, high, pairs, _TOLERANCE[working_dtype().itemsize])
 
-    def _prepared(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
+    def fitted(self, low: float, high: float, pairs: bool, tolerance: float) -> "Series":
+        """This activation with what variances from `low` to `high` need; see `prepared`."""
         samples = np.geomspace(low, high, 5 if low < high else 1)
         spacing = self._converged_spacing(samples)
         if not pairs:
-            return self._with(2, spacing)
+            return self.with_terms(2, spacing)
         for terms in _LADDER if spacing else (64, 256, 512):
             dense = min(spacing, 2.0 ** np.floor(np.log2(2.0 / np.sqrt(terms))))  # h_k needs nodes of its own
-            trial = self._with(terms, dense)
+            trial = self.with_terms(terms, dense)
             converged = trial._tail(samples) <= tolerance
             if converged:
                 break
         span = Span.around(low, high)
         dear = not converged or terms > _MOST_TERMS
-        return self._with(terms, trial.spacing, converged, span, dear and self._table(span).converged)
+        return self.with_terms(terms, trial.spacing, converged, span, dear and self._table(span).converged)
 
-    def _with(
+    def with_terms(
         self, terms: int, spacing: float, converged: bool = True, span: Span = _ONE, tabled: bool = False
-    ):
+    ) -> "Series":
+        """The same function with other settings of its series."""
         return Series(self.function, self.name, self.parity, terms, float(spacing), converged, span, tabled)
 
     def merged(self, others: Sequence[AbstractActivation]) -> "Series":
@@ -153,7 +155,7 @@ class Series(AbstractActivation):
         terms, spacing = max(other.terms for other in alike), min(other.spacing for other in alike)
         span = Span(min(other.span.low for other in alike), max(other.span.high for other in alike))
         tabled = any(other.tabled for other in alike) and self._table(span).converged
-        return self._with(terms, spacing, all(other.converged for other in alike), span, tabled)
+        return self.with_terms(terms, spacing, all(other.converged for other in alike), span, tabled)
 
     def by_table(self) -> bool:
         return self.tabled
@@ -185,7 +187,7 @@ class Series(AbstractActivation):
         narrowest = self.panels(float(q.max())).narrowest / np.sqrt(q.max())
         spacing = 2.0 ** np.floor(np.log2(np.clip(narrowest, 1e-9, 1.0) / 2))
         while spacing * _MOST_SHARED_NODES > 2 * REACH:
-            coarse, fine = (self._with(2, h)._energies(q) for h in (spacing, spacing / 2))
+            coarse, fine = (self.with_terms(2, h)._energies(q) for h in (spacing, spacing / 2))
             if all((np.abs(a - b) <= 1e-13 * b).all() for a, b in zip(coarse, fine, strict=True)):
                 return spacing
             spacing /= 2
@@ -272,7 +274,7 @@ class Series(AbstractActivation):
         xp = namespace(q)
         function = self._derivatives(q)[0]
         if self.spacing:
-            z, table = _weighted_hermite(self.spacing, self.terms)
+            z, table = weighted_hermite(self.spacing, self.terms)
             return table.astype(q.dtype, copy=False) @ function(_columns(q, z)[0] * xp.sqrt(q))
         own, weights = self._nodes(q)
 
@@ -345,7 +347,7 @@ class Series(AbstractActivation):
 @functools.lru_cache(maxsize=512)
 def _prepared(activation: Series, low: float, high: float, pairs: bool, tolerance: float) -> Series:
     """Layer after layer, and call after call, asks for nearly the same range."""
-    return activation._prepared(low, high, pairs, tolerance)
+    return activation.fitted(low, high, pairs, tolerance)
 
 
 @functools.lru_cache(maxsize=16)
@@ -396,4 +398,4 @@ def series(function: Callable, name: str) -> Series:
             raise ValueError(
                 f"`{name}` jumps at {kink:.6g}: its tangent kernel is infinite. Use a continuous function."
             )
-    return expansion if expansion.panels(1.0).narrowest > 1e-3 else expansion._with(expansion.terms, 0.0)
+    return expansion if expansion.panels(1.0).narrowest > 1e-3 else expansion.with_terms(expansion.terms, 0.0)

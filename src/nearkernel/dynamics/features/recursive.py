@@ -17,7 +17,7 @@ from ..algorithms.spectral import Ridge, SpectralAlgorithm
 from ..linear.iterative import MachineSolution
 from ..linear.solution import Solution
 from ..solving import solve
-from .subspace import _row_gradients, checked_subspace, outer_product, subspace_overlap, top_directions
+from .subspace import checked_subspace, outer_product, row_gradients, subspace_overlap, top_directions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,4 +123,4 @@ def _gradient_matrix(kernel: AbstractKernel, solution: Any, x: np.ndarray) -> np
 def _gradients(
     kernel: AbstractKernel, centers: jax.Array, coefficients: jax.Array, part: jax.Array
 ) -> jax.Array:
-    return _row_gradients(lambda z: kernel.traced(z, centers) @ coefficients, part)
+    return row_gradients(lambda z: kernel.traced(z, centers) @ coefficients, part)

@@ -125,9 +125,9 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
     def predict(self, X: ArrayLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """The mean at `X` (m, d), in the shape of `y`; with `return_std` also the deviation of a new observation."""
         if return_std:
-            return self._law(X)[:2]
+            return self.law(X)[:2]
         x = new_inputs(self, X)  # which says if it is not fitted
-        return self._shaped(self._mean(self.blend_.outputs(x)))
+        return self._shaped(self.mean_of(self.blend_.outputs(x)))
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> np.ndarray:
         """Lower and upper bounds (m, 2), or (m, out, 2), that contain a new observation with probability `coverage`.
@@ -136,15 +136,15 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
         """
         if not 0 < real_number(coverage, "coverage") < 1:
             raise ValueError(f"`coverage` must be between 0 and 1; got {coverage}.")
-        return self._law(X, coverage)[2]
+        return self.law(X, coverage)[2]
 
-    def _law(self, X: ArrayLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, deviation and interval of new observations."""
-        mean, std, intervals = self._laws(X, [coverage])
+    def law(self, X: ArrayLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Mean, deviation and interval of new observations at `X`, which contains them with probability `coverage`."""
+        mean, std, intervals = self.laws(X, [coverage])
         return mean, std, intervals[0]
 
-    def _laws(self, X: ArrayLike, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Mean, deviation and intervals (coverages, ...) of new observations, with each kernel computed once."""
+    def laws(self, X: ArrayLike, coverages: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Same as `law` for several `coverages`, with each kernel of `X` computed once."""
         x = new_inputs(self, X)
         terms = [errors.terms() for errors in self._errors]
         outputs, values = self.blend_.outputs_and(x, [term for each in terms for term in each])
@@ -153,7 +153,7 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             errors.sizes([next(left) for _ in each], len(x))
             for errors, each in zip(self._errors, terms, strict=True)
         ]
-        mean = self._mean(outputs)
+        mean = self.mean_of(outputs)
         std = np.stack(
             [size * errors.deviation() for size, errors in zip(sizes, self._errors, strict=True)], 1
         )
@@ -169,7 +169,8 @@ class AutoRegressor(MultiOutputMixin, RegressorMixin, _Auto):
             std, intervals = mean * np.sqrt(np.expm1(np.minimum(std**2, 50.0))), np.exp(intervals)
         return self._shaped(mean), self._shaped(std), intervals[:, :, 0] if self._vector else intervals
 
-    def _mean(self, outputs: np.ndarray) -> np.ndarray:
+    def mean_of(self, outputs: np.ndarray) -> np.ndarray:
+        """The mean, (m, out), in units of the targets, from the blend's `outputs` (m, out)."""
         mean = outputs * self.target_scale_ + self.target_mean_
         return (np.exp(mean) if self.target_ == "log" else mean) * self._factor
 
@@ -271,7 +272,11 @@ class AutoClassifier(ClassifierMixin, _Auto):
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """The probability of each class for each row of `X`, (m, classes)."""
         x = new_inputs(self, X)
-        return self._softmax.probabilities(self.blend_.outputs(x) + self.target_mean_)
+        return self.probabilities_of(self.blend_.outputs(x))
+
+    def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Class probabilities (m, classes) of the blend's `outputs` (m, classes)."""
+        return self._softmax.probabilities(outputs + self.target_mean_)
 
     def decision_function(self, X: ArrayLike) -> np.ndarray:
         """Log probabilities (m, classes) for the rows of `X`; for two classes their difference, (m,)."""
@@ -279,14 +284,15 @@ class AutoClassifier(ClassifierMixin, _Auto):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The predicted classes of the rows of `X`, (m,)."""
-        return self._answered(self.predict_proba(X))
+        return self.classes_of(self.predict_proba(X))
 
     def _decision(self, probabilities: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore"):
             logs = np.log(probabilities) + self._preference
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
-    def _answered(self, probabilities: np.ndarray) -> np.ndarray:
+    def classes_of(self, probabilities: np.ndarray) -> np.ndarray:
+        """The predicted class, (m,), for each row of `probabilities` (m, classes)."""
         decision = self._decision(probabilities)
         index = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return self.classes_[index]

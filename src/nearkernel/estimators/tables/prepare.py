@@ -115,7 +115,7 @@ class PrepareTable(TransformerMixin, Estimator):
                     surprises.append(f"{plan.name}: {count} of {len(column.values)} values {what}")
         return surprises
 
-    def _formats(self) -> dict[str, Reading | None]:
+    def formats(self) -> dict[str, Reading | None]:
         """How each column of new rows is to be read; None where that has to be found out."""
         if self._readings is not None:
             return {**self._readings}
@@ -123,7 +123,7 @@ class PrepareTable(TransformerMixin, Estimator):
         return {name: levels.get(name) for name in self.names_in_}
 
     def _checked(self, X: ArrayLike | Frame) -> Frame:
-        named, formats = self._named and is_frame(X), self._formats()
+        named, formats = self._named and is_frame(X), self.formats()
         known: Readings = [*formats.values()]
         if named:
             known = {plan.name: formats[plan.name] for plan in self.columns_} or None

@@ -44,8 +44,8 @@ class Taylor(AbstractModel):
     def parameter_shapes(self) -> Params:
         return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(np.shape(leaf), np.float64), self.params0)
 
-    def _own_factors(self, optimizer: str) -> Params | None:
-        return self.model._own_factors(optimizer) if self.lr_factors is None else self.lr_factors
+    def own_factors(self, optimizer: str) -> Params | None:
+        return self.model.own_factors(optimizer) if self.lr_factors is None else self.lr_factors
 
     @in_float64
     def __call__(self, params: Params, x: Num[ArrayLike, " n *d"]) -> jax.Array:

@@ -10,7 +10,7 @@ import numpy as np
 from jax.typing import DTypeLike
 
 from ..._base.extra import needing
-from ..._base.types import ArrayLike, PyTree, Unchecked
+from ..._base.types import Array, ArrayLike, PyTree, Unchecked
 from ..._run.precision import in_float64, working_dtype
 from ..base import AbstractModel, Params
 from ..expansion.taylor import Taylor
@@ -289,7 +289,7 @@ class _Held:
         )
 
 
-def _array(tensor: "Tensor", dtype: DTypeLike) -> jax.Array:
+def _array(tensor: "Tensor", dtype: DTypeLike) -> Array:
     """A tensor, or an array of NumPy, as a JAX array; floating-point numbers as `dtype`."""
     if isinstance(tensor, np.ndarray):
         array = tensor

@@ -73,7 +73,7 @@ class AbstractNetwork(AbstractModel):
         """
         return self.layers.lr_factors(self.in_shape)
 
-    def _own_factors(self, optimizer: str) -> Params | None:
+    def own_factors(self, optimizer: str) -> Params | None:
         # Steps of Adam do not depend on the size of a gradient.
         return self.lr_factors() if optimizer == "sgd" else None
 

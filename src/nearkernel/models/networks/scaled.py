@@ -66,8 +66,8 @@ class Scaled(AbstractModel):
         start = jax.tree.map(jax.lax.stop_gradient, params["start"])
         return self.alpha * (self.model(params["params"], x) - self.model(start, x))
 
-    def _own_factors(self, optimizer: str) -> Params | None:
-        inner = self.model._own_factors(optimizer)
+    def own_factors(self, optimizer: str) -> Params | None:
+        inner = self.model.own_factors(optimizer)
         return inner if inner is None or not self.centered else of_centered(inner)
 
     def moving(self, params: Params) -> tuple["Scaled", Params]:

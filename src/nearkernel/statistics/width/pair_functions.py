@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...activations.averages.series import _weighted_hermite
+from ...activations.averages.series import weighted_hermite
 from ...activations.base import AbstractActivation
 from ...models.networks.mlp import MLP
 from ..averages.base import Averages
@@ -37,7 +37,7 @@ class Pairs:
         self._deviation = np.sqrt(np.maximum(own, 0.0))
         size = np.outer(self._deviation, self._deviation)
         self._correlation = np.clip(kernel / np.where(size > 0, size, 1.0), -1.0, 1.0)
-        self._nodes, self._hermite = _weighted_hermite(_SPACING, _TERMS)
+        self._nodes, self._hermite = weighted_hermite(_SPACING, _TERMS)
         values = np.asarray(stacked_derivatives(activation)(np.outer(self._nodes, self._deviation)))
         self._derivatives = values  # (6, nodes, points)
         self._series: dict[tuple[int, ...], np.ndarray] = {}
