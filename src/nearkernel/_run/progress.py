@@ -125,7 +125,9 @@ def interactive() -> bool:
 
 class _Task:
     def __init__(self, name: str, total: float, watch: Watch, patience: float):
-        self.name, self._total, self._watch = name, total, watch
+        self.name = name
+        self._total = total
+        self._watch = watch
         self._begin = time.perf_counter()
         self._next = self._begin + patience
         self._lock = threading.Lock()  # parts may be done by several threads
@@ -139,7 +141,7 @@ class _Task:
             self._next, self._told = now + _INTERVAL, True
         total, seconds = self._total if total is None else total, now - self._begin
         left = seconds * (total - done) / done if done > 0 else math.inf
-        self._watch(Report(self.name, done, total, seconds, left, note))
+        self._watch(Report(task=self.name, done=done, total=total, seconds=seconds, left=left, note=note))
 
     def end(self) -> None:
         if self._told and isinstance(self._watch, _Line):
@@ -150,7 +152,9 @@ class _Line:
     """One line that is written again and again, and is gone in the end."""
 
     def __init__(self) -> None:
-        self._width, self._shown, self._display = 0, None, _notebook()
+        self._width = 0
+        self._shown = None
+        self._display = _notebook()
 
     def __call__(self, what: Report) -> None:
         self._write(str(what))

@@ -137,7 +137,9 @@ class _BlockJob(AbstractJob[tuple[int, int]]):
     """Blocks of a matrix, computed and written where the folder can be seen."""
 
     def __init__(self, kernel: AbstractKernel, path: str, seal: str):
-        self.kernel, self.path, self.seal = kernel, path, seal
+        self.kernel = kernel
+        self.path = path
+        self.seal = seal
 
     def ready(self) -> Callable[[tuple[int, int]], None]:
         store = open_store(self.path, writable=True)

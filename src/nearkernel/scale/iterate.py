@@ -68,7 +68,13 @@ def conjugate_gradients(
         residual = right - products.times(solution) - shift * solution
         true = _relative(residual, scale)
     note = "" if true <= tol or len(history) >= most else "rounding errors prevent further progress"
-    return Iterated(solution, true, np.array(history), time.perf_counter() - begin, note)
+    return Iterated(
+        coefficients=solution,
+        residual=true,
+        history=np.array(history),
+        seconds=time.perf_counter() - begin,
+        note=note,
+    )
 
 
 def _conjugate(products, found, residual, shift, precondition, tol, most, scale, history, watch) -> None:

@@ -57,7 +57,7 @@ def pivoted_cholesky(
         with one_thread():  # some rows are one thread's work
             gram = (columns[proposed] - factor[proposed, :count] @ known).astype(np.float64, copy=False)
             kept, lower = _accepted(gram, left[proposed], draw, rank - count)
-            new = _New(columns, kept, known, lower, count)
+            new = _New(columns=columns, kept=kept, known=known, lower=lower, found=count)
             if len(kept) == 0:
                 continue
             for _ in in_order(functools.partial(new.fill, factor, left), list(pieces(slice(0, n), PIECE))):

@@ -101,7 +101,9 @@ class Held(AbstractTiled):
     size = 512
 
     def __init__(self, matrix: np.ndarray):
-        self.matrix, self.n, self.threads = matrix, len(matrix), lanes()
+        self.matrix = matrix
+        self.n = len(matrix)
+        self.threads = lanes()
 
     def tile(self, i: slice, j: slice) -> np.ndarray:
         return self.matrix[i, j]
@@ -127,7 +129,9 @@ class Recomputed(AbstractTiled):
     """Entries computed anew in every product: no memory but that of a few tiles, as many as `memory` allows."""
 
     def __init__(self, kernel: AbstractKernel, x: np.ndarray, memory: int):
-        self.kernel, self.x, self.n = kernel, x, len(x)
+        self.kernel = kernel
+        self.x = x
+        self.n = len(x)
         self._tiles, self._chunk = kernel.tiles(x), memory // 8
         self.size = self._tiles.size
         tile_bytes = _TILE_COPIES * self.size**2 * working_dtype().itemsize

@@ -35,10 +35,13 @@ class KernelStore:
 
     def __init__(self, path: Path, about: About, writable: bool):
         self.path, self.seal = path, about.seal()
-        self.n, self.dim, self.block, self.dtype = (
-            about.points, about.features, about.block, np.dtype(about.dtype)
-        )  # fmt: skip
-        self.kernel, self.version, self.settings = about.kernel, about.version, about.settings
+        self.n = about.points
+        self.dim = about.features
+        self.block = about.block
+        self.dtype = np.dtype(about.dtype)
+        self.kernel = about.kernel
+        self.version = about.version
+        self.settings = about.settings
         self._about, self._writable = about, writable
 
     @property

@@ -40,7 +40,9 @@ class Blend:
     parts: list[Part]
 
     def __init__(self, views: Views, centers: np.ndarray):
-        self.views, self.centers, self.parts = views, centers, []
+        self.views = views
+        self.centers = centers
+        self.parts = []
 
     def outputs(self, x: np.ndarray) -> np.ndarray:
         """(m, out) at new rows (m, d)."""

@@ -56,7 +56,10 @@ class Kernel:
     """A member with what it learned of the training rows: the view, the length or the weights of columns."""
 
     def __init__(self, member: Member, views: Views, length: float = 1.0, weights: np.ndarray | None = None):
-        self.member, self.views, self.length, self.weights = member, views, length, weights
+        self.member = member
+        self.views = views
+        self.length = length
+        self.weights = weights
 
     def rows(self, x: np.ndarray) -> np.ndarray:
         """Inputs (m, d) in the view of this kernel."""

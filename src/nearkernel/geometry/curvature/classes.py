@@ -150,7 +150,7 @@ def gauss_newton_classes(model: AbstractModel, params: Params, x: ArrayLike, lab
         GaussNewtonPart(model, total.params, total.x, jnp.asarray(own), jnp.asarray(part)) for part in PARTS
     ]
     between, cross, within, same = parts
-    return ClassSplit(between, cross, within, same, total)
+    return ClassSplit(between=between, cross=cross, within=within, same=same, total=total)
 
 
 class FeatureSplit(NamedTuple):
@@ -213,8 +213,10 @@ def gradient_classes(
     params = checked_params(model, params)
     params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
     own = jnp.asarray(np.eye(out)[index])
-    parts = tuple(np.asarray(part) for part in _gradient_parts(model, params, jnp.asarray(x), own, layer))
-    return ClassSplit(*parts)
+    between, cross, within, same, total = map(
+        np.asarray, _gradient_parts(model, params, jnp.asarray(x), own, layer)
+    )
+    return ClassSplit(between=between, cross=cross, within=within, same=same, total=total)
 
 
 @jax.jit(static_argnums=4)

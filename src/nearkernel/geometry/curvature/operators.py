@@ -61,7 +61,10 @@ class AbstractCurvature(AbstractOperator):
             y = function.columns(y, len(x), out)
         if not is_traced(params):
             params = jax.tree.map(lambda leaf: jnp.asarray(numeric(leaf, "params")), params)
-        self.model, self.params, self.x, self.y = model, params, jnp.asarray(x), jnp.asarray(y)
+        self.model = model
+        self.params = params
+        self.x = jnp.asarray(x)
+        self.y = jnp.asarray(y)
         self.loss = function
         require_loss(function, lambda: model(params, self.x), self.y)
         if not is_traced(params, x, y):

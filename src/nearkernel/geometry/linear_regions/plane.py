@@ -62,7 +62,11 @@ class RegionsResult(Result, eqx.Module):
 
     def __getitem__(self, i: int) -> Region:
         return Region(
-            self.vertices[i], self.gradients[i], self.offsets[i], int(self.labels[i]), float(self.areas[i])
+            vertices=self.vertices[i],
+            gradient=self.gradients[i],
+            offset=self.offsets[i],
+            label=int(self.labels[i]),
+            area=float(self.areas[i]),
         )
 
     def __iter__(self) -> Iterator[Region]:

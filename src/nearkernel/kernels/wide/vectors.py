@@ -37,7 +37,9 @@ class Wide(InvariantKernel):
     _trusted: bool = eqx.field(static=True)
 
     def __init__(self, layers: Sequential, in_dim: Number, outputs: tuple[str, ...]):
-        self.layers, self.in_dim, self.outputs = layers, in_dim, outputs
+        self.layers = layers
+        self.in_dim = in_dim
+        self.outputs = outputs
         self._ranged, self._trusted = layers.depends_on_range(), trusted(layers) and not _tabled(layers)
 
     def _start(self, norms: Array) -> Row:

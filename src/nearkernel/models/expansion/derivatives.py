@@ -107,7 +107,10 @@ class ModelDerivatives(AbstractDerivatives):
     ):
         super().__init__()
         self.roots = None if roots is None else np.asarray(roots)
-        self.model, self.params, self.x, self.degree = model, params, x, degree
+        self.model = model
+        self.params = params
+        self.x = x
+        self.degree = degree
         self.size = count_parameters(params)
         self.out = jax.eval_shape(model, params, x[:1]).shape[1]
         self.outputs = len(x) * self.out

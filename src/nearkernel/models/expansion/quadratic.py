@@ -90,7 +90,10 @@ class CubicModel(QuadraticModel):
     Psi: Callable = eqx.field(static=True)  # type: ignore[misc]  # __init__ below takes it before eps
 
     def __init__(self, phi, psi, Psi, eps=1.0, *, out_dim=1, in_dim=None):
-        self.phi, self.psi, self.Psi, self.eps = phi, psi, Psi, eps
+        self.phi = phi
+        self.psi = psi
+        self.Psi = Psi
+        self.eps = eps
         self.out_dim, self.in_dim = out_dim, in_dim
 
     def __check_init__(self):

@@ -211,7 +211,9 @@ def _wrapper(torch: Unchecked) -> "type[nn.Module]":
 
         def __init__(self, module: PyTree, call: Callable, output: str | int | Callable | None):
             super().__init__()
-            self.module, self.call, self.output = module, call, output
+            self.module = module
+            self.call = call
+            self.output = output
             self.train(module.training)
 
         def forward(self, *leaves: PyTree) -> PyTree:
@@ -280,7 +282,11 @@ class _Held:
                 owner = module.get_submodule(name.rpartition(".")[0])
                 embeds = isinstance(owner, torch.nn.Embedding | torch.nn.EmbeddingBag)
                 self.parameters[name] = Parameter(
-                    tuple(names[id(tensor)]), owner, tuple(tensor.shape), tensor.requires_grad, embeds
+                    names=tuple(names[id(tensor)]),
+                    owner=owner,
+                    shape=tuple(tensor.shape),
+                    requires_grad=tensor.requires_grad,
+                    embeds=embeds,
                 )
         self.state = tuple(
             Entry(name, self.first[name], str(tensor.dtype).removeprefix("torch."))

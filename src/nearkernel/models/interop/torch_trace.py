@@ -212,7 +212,13 @@ def _step(node: "torch.fx.Node", values: dict) -> Step:
         arguments = (arguments[0], _of_size_one(arguments[0], arguments[1]))
     options = {key: value for key, value in options.items() if key not in _IGNORED}
     write = lambda tree: _plain(tree, values)
-    return Step(entry, write(tuple(arguments)), write(options), _kinds(node.meta.get("val")), place)
+    return Step(
+        operation=entry,
+        arguments=write(tuple(arguments)),
+        options=write(options),
+        kinds=_kinds(node.meta.get("val")),
+        place=place,
+    )
 
 
 def _unsupported(name: str = "") -> str:

@@ -47,7 +47,10 @@ class Program:
     """
 
     def __init__(self, weights: Sequence[str], inputs: int, steps: Sequence[Step], output: Ref):
-        self.weights, self.inputs, self.steps, self.output = tuple(weights), inputs, tuple(steps), output
+        self.weights = tuple(weights)
+        self.inputs = inputs
+        self.steps = tuple(steps)
+        self.output = output
 
     def __call__(self, weights: Mapping[str, Array], inputs: Sequence[Array], dtype: DTypeLike) -> jax.Array:
         """The output. All floating-point numbers are of `dtype`, whatever PyTorch computed in."""
